@@ -5,6 +5,7 @@ mod dd;
 mod exit;
 mod flags;
 mod flush_clock;
+mod history;
 mod info;
 mod interrupt;
 mod json_file;
@@ -14,6 +15,7 @@ mod panic_hook;
 mod parse;
 mod progress;
 mod record_file;
+mod resume;
 mod screen;
 mod show;
 mod sim;
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     if words.get(1).is_some_and(|word| word == "watch") {
         return ExitCode::from(watch::run(&words[1..]));
+    }
+    if words.get(1).is_some_and(|word| word == "list" || word == "delete") {
+        return ExitCode::from(history::run(&words[1..]));
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

@@ -113,7 +113,9 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: these two have parsers of their own, and their words never come here.
+        // Only for the list: these have parsers of their own, and their words never come here.
+        .subcommand(Command::new("list").about(crate::history::LIST))
+        .subcommand(Command::new("delete").about(crate::history::DELETE))
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
 }

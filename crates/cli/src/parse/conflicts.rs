@@ -30,6 +30,11 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         args.has("json-compact") && args.json.is_none(),
         "--json-compact needs --json",
         "add --json FILE, or leave --json-compact out",
+    )?;
+    refuse(
+        args.has("history") && args.has("no-history"),
+        "--history conflicts with --no-history",
+        "leave one of them out",
     )
 }
 
@@ -170,6 +175,7 @@ mod tests {
         let cases: &[(&[&str], &str)] = &[
             (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime conflicts with --budget"),
             (&["run", "--json-compact"], "--json-compact needs --json"),
+            (&["run", "--history", "h", "--no-history"], "--history conflicts with --no-history"),
             (
                 &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
                 "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",
