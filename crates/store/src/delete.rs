@@ -15,6 +15,13 @@ impl History {
             let mut statement = transaction.prepare("DELETE FROM run WHERE id = ?1")?;
             runs.iter().try_for_each(|run| statement.execute(params![run.id]).map(drop))
         })?;
-        self.connection.execute_batch("PRAGMA incremental_vacuum").map_err(|source| self.failed(source))
+        // It gives back one page for each row that is read.
+        let give_back = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
+            let mut rows = statement.query([])?;
+            while rows.next()?.is_some() {}
+            Ok(())
+        };
+        give_back().map_err(|source| self.failed(source))
     }
 }
