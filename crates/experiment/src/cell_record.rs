@@ -32,13 +32,15 @@ impl CellContext<'_> {
         record
     }
 
-    /// The cell as it is between two turns: unless it has had all rounds of the plan, one that the end of the run cut short.
+    /// The cell as it is between two turns: unless it has had its turn in the last round of the plan, one that the end of the run
+    /// cut short.
     pub(crate) fn so_far(&self, index: usize, state: &RunState) -> CellRecord {
         let mut record = self.summed_up(index, state, false);
         let (done, rounds) = (state.rounds_done[index], self.plan.rounds);
+        let had_last_round = done > 0 && state.totals[index].round + 1 >= rounds;
         let has_ended =
             matches!(record.result.stop, StopReason::Precision | StopReason::Budget | StopReason::Complete);
-        if has_ended && done < rounds {
+        if has_ended && !had_last_round {
             record.result.stop = StopReason::Interrupted;
             record.result.why = format!("the run ended after {done} of its {rounds} rounds");
         }

@@ -7,7 +7,6 @@ use rdsk_model::{
     Target, Visit,
 };
 use rdsk_stats::Histogram;
-use std::collections::BTreeSet;
 
 /// What an earlier Record holds of a plan's cells.
 #[derive(Debug, Default)]
@@ -106,13 +105,14 @@ impl Resumed {
     }
 }
 
-/// Whether a cell has all the rounds that it was to have.
+/// Whether a cell had its turn in the last round of the plan. It may have been left out of a round that its group could not afford.
 fn is_finished(then: &CellRecord, earlier: &Record, plan: &Plan) -> bool {
-    let rounds: BTreeSet<u32> = then.result.visits.iter().map(|visit| visit.round).collect();
+    let last_round = then.result.visits.iter().map(|visit| visit.round).max();
     let has_ended =
         matches!(then.result.stop, StopReason::Precision | StopReason::Budget | StopReason::Complete);
-    let has_all_rounds = rounds.len() >= plan.rounds as usize || earlier.status == Status::Complete;
-    has_ended && has_all_rounds && !rounds.is_empty() && then.result.errors.is_empty()
+    let had_last_round = last_round
+        .is_some_and(|round| round.saturating_add(1) >= plan.rounds || earlier.status == Status::Complete);
+    has_ended && had_last_round && then.result.errors.is_empty()
 }
 
 /// Whether the passes of a cell over its list of positions can go on. A test file is another one each time, on other blocks.

@@ -65,8 +65,9 @@ impl Keeper {
         self.begun = Some(record.clone());
         match begun {
             Ok(history) => self.history = Some(history),
-            Err(error) if error.is_full() || error.is_busy() => {}
-            Err(error) => self.give_up(&printable(&error.to_string())),
+            Err(error) if is_hopeless(&error) => self.give_up(&printable(&error.to_string())),
+            // The end of the run tries again, and saves the Record elsewhere if that fails too.
+            Err(_) => {}
         }
     }
 
@@ -97,7 +98,7 @@ impl Keeper {
             return;
         }
         if let Err(error) = put(self.history.take(), path, record) {
-            tell(&error, record, is_written);
+            tell(&error, path, record, is_written);
         }
     }
 }
@@ -129,14 +130,17 @@ pub(crate) fn keep_finished(record: &Record, is_written: bool) {
         }
         Place::File(path) => match put(None, &path, record) {
             Ok(()) => {}
-            Err(
-                error @ (StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::File { .. }),
-            ) if !error.is_full() => {
-                out::warning(&format!("this run is not kept: {error}"));
-            }
-            Err(error) => tell(&error, record, is_written),
+            Err(error) if is_hopeless(&error) => out::warning(&format!("this run is not kept: {error}")),
+            Err(error) => tell(&error, &path, record, is_written),
         },
     }
+}
+
+/// Whether there can be no history at this place, as against trouble with the one that is there.
+fn is_hopeless(error: &StoreError) -> bool {
+    let is_no_history =
+        matches!(error, StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::File { .. });
+    is_no_history && !error.is_full()
 }
 
 fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), StoreError> {
@@ -146,7 +150,10 @@ fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), Sto
 }
 
 /// Tells that the history did not take a Record, and where the Record is instead.
-fn tell(error: &StoreError, record: &Record, is_written: bool) {
+fn tell(error: &StoreError, history: &Path, record: &Record, is_written: bool) {
+    // SQLite calls many things an I/O error that are only a lack of room for one of its files.
+    let has_room = rustix::fs::statvfs(history).is_ok_and(|facts| facts.f_bavail > 0);
+    let error = if has_room { error.to_string() } else { format!("{error}, since its disk is full") };
     if is_written {
         out::warning(&format!("{error}; the record is only in the document of --json"));
         return;
