@@ -20,6 +20,9 @@ const OF_OUTPUT: &[&str] = &[
     "quiet",
     "color",
     "ascii",
+    "csv",
+    "openmetrics",
+    "markdown",
     "history",
     "no-history",
 ];
@@ -67,6 +70,7 @@ fn replayed(args: &CliArgs, earlier: &Record) -> Result<CliArgs, Problem> {
         resume: args.resume.clone(),
         history: args.history.clone(),
         json: args.json.clone(),
+        forms: args.forms.clone(),
         compactness: args.compactness,
         run_mode: args.run_mode,
         label: args.label.clone().or(then.label),

@@ -46,6 +46,13 @@ impl Resumed {
             let then = earlier.cells.iter().find(|then| then.id == cell.id);
             match then {
                 Some(then) if continues_passes(cell, then, now) => resumed.continued.push(then.clone()),
+                Some(then) if began_elsewhere(cell, then) => {
+                    return Err(refusal(
+                        "it is of a version whose passes in ascending order all begin at the first position"
+                            .into(),
+                        "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
+                    ));
+                }
                 Some(then) if !is_finished(then, earlier, plan) => missing += 1,
                 Some(then) if then.workload == cell.workload => resumed.finished.push(then.clone()),
                 Some(_) => {
@@ -193,6 +200,20 @@ pub(crate) fn continued<'a>(cell: &Cell, earlier: &'a [CellRecord]) -> Option<&'
 
 fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
     cell.id == then.id && cell.workload == then.workload
+}
+
+/// Whether an earlier cell is this one but for where its passes begin.
+fn began_elsewhere(cell: &Cell, then: &CellRecord) -> bool {
+    let moves = |points: &Option<rdsk_model::Points>| points.as_ref().map(|points| points.moves_start);
+    let (now, before) = (moves(&cell.workload.points), moves(&then.workload.points));
+    if cell.id != then.id || (now, before) != (Some(true), Some(false)) {
+        return false;
+    }
+    let mut moved = then.workload.clone();
+    if let Some(points) = &mut moved.points {
+        points.moves_start = true;
+    }
+    cell.workload == moved
 }
 
 impl CellTotals {

@@ -100,6 +100,7 @@ fn without_cells(record: &Record) -> Record {
         targets: record.targets.clone(),
         observer: record.observer.clone(),
         cells: Vec::new(),
+        source: record.source.clone(),
         copies: record.copies.clone(),
         findings: record.findings.clone(),
         notes: record.notes.clone(),

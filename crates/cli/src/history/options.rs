@@ -84,12 +84,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Parsed::Text(error.to_string()));
         }
-        Err(error) => {
-            let problem = usage_problem(&error, words);
-            let own = format!("rdsk {name} --help lists the flags");
-            let hint = problem.hint.map(|hint| hint.replace("rdsk --help lists the commands", &own));
-            return Err(Problem { hint, ..problem });
-        }
+        Err(error) => return Err(usage_problem(&error, name)),
     };
     if let Some(file) = matches.get_one::<OsString>("history") {
         if file.is_empty() {
