@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair; what
 //! the program costs; whether it finds the speeds by position that dd and zcav find; whether `rdsk dd` copies as fast as dd; what
-//! counting by BPF costs; and what `rdsk watch` costs those whom it watches.
+//! counting by BPF costs; what `rdsk watch` costs those whom it watches; and what the history costs.
 //! A benchmark and no test: it prints what it finds and fails only where nothing can be measured.
 
 mod copies;
 mod disk;
 mod environment;
+mod history;
 mod observer;
 mod positions;
 mod program;
@@ -65,8 +66,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let copies = options.includes(copies::NAME);
     let observer = options.includes(observer::NAME);
     let watch = options.includes(watch::NAME);
-    if !engines && !positions && !copies && !observer && !watch {
-        let names = [positions::NAME, copies::NAME, observer::NAME, watch::NAME].join("\", \"");
+    let history = options.includes(history::NAME);
+    if !engines && !positions && !copies && !observer && !watch && !history {
+        let names =
+            [positions::NAME, copies::NAME, observer::NAME, watch::NAME, history::NAME].join("\", \"");
         bail!("no comparison is called so; the last are \"{names}\"");
     }
     if engines {
@@ -86,6 +89,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     if watch {
         watch::report(options.pairs);
+    }
+    if history {
+        history::report(options.pairs);
     }
     Ok(())
 }

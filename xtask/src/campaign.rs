@@ -44,6 +44,13 @@ const CAMPAIGNS: &[Campaign] = &[
         limit_s: 3600,
     },
     Campaign {
+        name: "kills",
+        about: "a hundred runs killed at random moments, and two hundred at once: what the history holds afterwards",
+        cargo: "test -p rdsk --test history --no-fail-fast -- --test-threads=1 --nocapture survives",
+        needs: "root",
+        limit_s: 3600,
+    },
+    Campaign {
         name: TIMING,
         about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
         cargo: "--test timing --no-fail-fast -- --ignored --test-threads=1",

@@ -1,5 +1,6 @@
 //! What one command line requests, parsed and checked. Plain data; it looks at no target and opens nothing.
 
+use crate::history::Place;
 use crate::subcommand::Subcommand;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::Experiment;
@@ -68,8 +69,10 @@ pub(crate) struct CliArgs {
     pub(crate) experiments: Vec<Experiment>,
     pub(crate) options: PlanOptions,
     pub(crate) size_bytes: Option<u64>,
-    /// The Record whose passes are continued.
-    pub(crate) resume: Option<PathBuf>,
+    /// The Record whose cells are taken over or continued: a file, or a run in the history.
+    pub(crate) resume: Option<String>,
+    /// The history, where the command line names one; `Off` where it wants none.
+    pub(crate) history: Option<Place>,
     /// What may be overwritten.
     pub(crate) permission: Permission,
     pub(crate) json: Option<JsonPlace>,
@@ -96,6 +99,7 @@ impl CliArgs {
             options: PlanOptions::default(),
             size_bytes: None,
             resume: None,
+            history: None,
             permission: Permission::default(),
             json: None,
             compactness: Compactness::Full,

@@ -7,6 +7,7 @@ mod exit;
 mod flags;
 mod flush_clock;
 mod html_page;
+mod history;
 mod info;
 mod interrupt;
 mod json_file;
@@ -16,6 +17,7 @@ mod panic_hook;
 mod parse;
 mod progress;
 mod record_file;
+mod resume;
 mod screen;
 mod show;
 mod sim;
@@ -43,6 +45,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     if words.get(1).is_some_and(|word| word == "watch") {
         return ExitCode::from(watch::run(&words[1..]));
+    }
+    if words.get(1).is_some_and(|word| word == "list" || word == "delete") {
+        return ExitCode::from(history::run(&words[1..]));
     }
     if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
         return ExitCode::from(code);

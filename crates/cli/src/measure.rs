@@ -3,17 +3,23 @@
 
 use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
 use crate::exchange::Outputs;
+use crate::history::{self, Keeper};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
 use crate::subcommand::RUN;
-use crate::{exit, out, panic_hook, record_file, screen};
+use crate::{exit, out, panic_hook, resume, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_targets::Roots;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
+    if let Some(place) = &args.history {
+        history::choose(place.clone());
+    }
+    let resumed = resume::resumed(args);
+    let args = resumed.as_ref().map_or(args, |(args, _)| args);
     let stop = StopFlag::new();
     let mut request = request(args, command, &stop);
     let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &request.targets)).transpose() {
@@ -25,10 +31,9 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         Ok(outputs) => outputs,
         Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
     };
-    let earlier = |path| record_file::read(path, "--resume", "no-resume");
-    match args.resume.as_deref().map(earlier).transpose() {
-        Ok(record) => request.resume = record.map(Box::new),
-        Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
+    match &resumed {
+        Ok((_, earlier)) => request.resume.clone_from(earlier),
+        Err(problem) => return failed(problem, &request, sink.as_ref(), args),
     }
     match args.run_mode {
         RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
@@ -60,20 +65,20 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs
             return failed(&problem, request, sink, args);
         }
     };
-    let mut progress = Progress::new(args.verbosity);
+    let mut keeper = Keeper::new(Progress::new(args.verbosity));
     // The kernel delivers a signal to the main thread. If that one waited for a disk in uninterruptible sleep, the signal
     // would wait too; so another thread runs the I/O.
     let ended = std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("run".into());
         let work = work
-            .spawn_scoped(scope, || panic_hook::catch(|| execute(request, &mut progress)))
+            .spawn_scoped(scope, || panic_hook::catch(|| execute(request, &mut keeper)))
             .map_err(|error| cannot_start("start a thread for the run", &error))?;
         work.join().expect("a panic is caught inside")
     });
-    progress.clear();
+    keeper.progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&record, args, sink, outputs),
+        Ok(record) => output_record(&record, keeper, args, (sink, outputs)),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -86,9 +91,14 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
-/// The document first, since it cannot be produced again; then the page; then errors, so that they are last on the
-/// screen.
-fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>, outputs: &Outputs) -> u8 {
+/// The document and the history first, since what they take cannot be produced again; then the page; then errors, so that they
+/// are last on the screen.
+fn output_record(
+    record: &Record,
+    keeper: Keeper,
+    args: &CliArgs,
+    (sink, outputs): (Option<&Sink>, &Outputs),
+) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -96,9 +106,9 @@ fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>, outputs: 
             code = exit::of(problem.kind);
         }
     };
-    if let Some(sink) = sink
-        && let Err(problem) = sink.write(&rdsk_report::json(record, args.compactness))
-    {
+    let written = sink.map(|sink| sink.write(&rdsk_report::json(record, args.compactness)));
+    keeper.finish(record, matches!(written, Some(Ok(()))));
+    if let Some(Err(problem)) = written {
         complain(&problem);
     }
     if let Err(problem) = outputs.write(record) {
@@ -206,7 +216,7 @@ fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAband
         let problem = Problem::new(
             ProblemKind::Interrupted,
             "abandoned",
-            "interrupted, and the run did not stop by itself; its figures are lost",
+            "interrupted, and the run did not stop by itself; its latest figures are lost",
             "the test file is removed; an I/O may still hang in the kernel: dmesg | tail",
         );
         failed(&problem, &request, sink.as_ref(), &args);

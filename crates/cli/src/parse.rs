@@ -117,6 +117,8 @@ fn command() -> Command {
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
         // Only for the list: these have parsers of their own, and their words never come here.
+        .subcommand(Command::new("list").about(crate::history::LIST))
+        .subcommand(Command::new("delete").about(crate::history::DELETE))
         .subcommand(Command::new("export").about(crate::exchange::EXPORT))
         .subcommand(Command::new("import").about(crate::exchange::IMPORT))
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))

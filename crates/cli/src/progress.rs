@@ -74,7 +74,10 @@ impl Watch for Progress {
             }
             Event::Settling { id, left_ns } => self.flush.begin(id, left_ns),
             Event::Settled => self.flush.end(),
-            Event::Started { .. } | Event::CellFinished { .. } => {}
+            Event::Planned { .. }
+            | Event::Started { .. }
+            | Event::TurnEnded { .. }
+            | Event::CellFinished { .. } => {}
         }
     }
 }

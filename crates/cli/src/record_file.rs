@@ -1,22 +1,55 @@
-//! A Record from a file that an earlier run wrote with `--json`. It looks at no target.
+//! The Record that a word on the command line names: a file that an earlier run wrote with `--json`, or a run in the history. It
+//! looks at no target.
 
+use crate::history::{self, Picked};
+use crate::out;
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_units::printable;
 use std::path::Path;
 
-/// The Record that a word on the command line names; `asked` is the command or flag, and `code` that of the problem.
+/// The Record that a word on the command line names: that of a regular file, else that of the run whose id, beginning of an id,
+/// or label the word is, or the newest for the word `last`. `asked` is the command or flag, and `code` that of the problem.
 ///
 /// # Errors
-/// A usage error when there is none, or this version does not understand it.
+/// A usage error when there is none, or this version does not understand it; what is wrong with the history.
 pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Record, Problem> {
-    read(Path::new(word), asked, code)
+    let path = Path::new(word);
+    if path.is_file() {
+        if let Ok(Picked::Record(run)) = history::pick(word) {
+            out::warning(&format!(
+                "{} is a file, which is taken, and names run {} of the history too",
+                printable(word),
+                run.id
+            ));
+        }
+        return read(path, asked, code);
+    }
+    let problem = |why: &str, hint: &str| {
+        Problem::new(ProblemKind::Usage, code, format!("{asked} {}: {why}", printable(word)), hint)
+    };
+    match history::pick(word)? {
+        Picked::Record(record) => Ok(*record),
+        Picked::Several(ids) => Err(problem(
+            &format!("it begins the ids of several runs: {}", ids.join(", ")),
+            "write more of the id",
+        )),
+        // What is there, and is no file, says itself why it is none.
+        Picked::Nothing(_) | Picked::NoHistory if path.exists() => read(path, asked, code),
+        Picked::Nothing(history) => Err(problem(
+            &format!("there is no such file, and no such run in {}", printable(&history.to_string_lossy())),
+            "rdsk list shows the runs; or name a file that rdsk wrote with --json",
+        )),
+        Picked::NoHistory => {
+            Err(problem("there is no such file, and no history", "name a file that rdsk wrote with --json"))
+        }
+    }
 }
 
 /// Reads the Record; `asked` is what named the file, and `code` that of the problem.
 ///
 /// # Errors
 /// A usage error when it is no regular file, cannot be read, or holds no Record that this version understands.
-pub(crate) fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem> {
+fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem> {
     let shown = printable(&path.to_string_lossy());
     let problem = |why: String| {
         let hint = "name a file that rdsk wrote with --json";

@@ -1,16 +1,19 @@
-//! `rdsk show FILE`: draws a Record again, short or with all screens. It measures nothing.
+//! `rdsk show RUN`: draws a Record again, from the history or a file, short or with all screens. It measures nothing.
 
 use crate::cli_args::{CliArgs, Detail};
 use crate::exchange::Outputs;
 use crate::json_file::Sink;
 use crate::parse::usage;
-use crate::{exit, out, record_file, screen};
+use crate::{exit, history, out, record_file, screen};
 use rdsk_experiment::failed_record;
 use rdsk_model::{Experiment, Problem, Record};
 use rdsk_report::Style;
 
 /// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
 pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
+    if let Some(place) = &args.history {
+        history::choose(place.clone());
+    }
     let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
         Ok(sink) => sink,
         Err(problem) => return out::failure(&problem),
@@ -39,9 +42,10 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
 fn record(args: &CliArgs) -> Result<Record, Problem> {
     match &args.targets[..] {
         [file] => record_file::named(file, "show", "no-record"),
-        _ => {
-            Err(usage("show takes one file", "write rdsk show FILE, with a file that rdsk wrote with --json"))
-        }
+        _ => Err(usage(
+            "show takes one run",
+            "write rdsk show RUN, with an id of rdsk list, last, or a file of --json",
+        )),
     }
 }
 

@@ -158,11 +158,12 @@ pub(crate) static STRIPE: Subcommand = Subcommand {
 pub(crate) static SHOW: Subcommand = Subcommand {
     name: "show",
     experiments: &[],
-    summary: "Draw the Record of an earlier run again, from its JSON",
+    summary: "Draw an earlier run again, from the history or from its JSON",
     details: "A run is shown on one screen, or with --details on the screens of all questions. The Record of a single question \
               is shown on the screen of that question.",
-    targets: ("FILE", "A file that rdsk wrote with --json"),
+    targets: ("RUN", "An id of rdsk list, its beginning, a label, the word last, or a file of --json"),
     examples: &[
+        ("rdsk show last", "the newest run in the history"),
         ("rdsk show result.json", "the short page of a run"),
         ("rdsk show result.json --details", "all screens"),
         ("rdsk show result.json --json small.json --json-compact", "a copy without the series"),

@@ -5,9 +5,10 @@ use crate::backend::Backend;
 use crate::claims::{AuthorizedTarget, authorize_all, claim_all, test_file_sizes};
 use crate::planner::plan;
 use crate::request::Request;
+use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
-use rdsk_model::{ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
+use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -29,6 +30,14 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
         let path = left.path.display();
         record.notes.push(format!("the test file {path} could not be removed: {}", left.reason));
     }
+    record.findings = rdsk_finding::findings(&rdsk_analysis::Analysis::of(&record));
+    record
+}
+
+/// The Record of a run that was killed, or that goes on, with what follows from its cells: what stalls mean for its intervals,
+/// and the findings.
+pub fn concluded(mut record: Record) -> Record {
+    rdsk_analysis::stalls::carry(&mut record.cells);
     record.findings = rdsk_finding::findings(&rdsk_analysis::Analysis::of(&record));
     record
 }
@@ -118,7 +127,7 @@ fn measure(
         Backend::of(&claimed.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
     record.host.clone_from(&backend.host);
     let spent_ns = if claimed.is_simulated() { 0 } else { elapsed_ns(began) };
-    let plan = plan(
+    let mut plan = plan(
         &request.experiments,
         &record.targets,
         &claimed.writable,
@@ -130,14 +139,17 @@ fn measure(
     *planned_ns = Some(plan.budget_ns);
     record.notes.extend(plan.notes.iter().cloned());
     let resumed = match &request.resume {
-        Some(earlier) => crate::resume::cells_of(earlier, &record.targets, &plan, &mut record.notes)?,
-        None => Vec::new(),
+        Some(earlier) => Resumed::of(earlier, record, &plan)?,
+        None => Resumed::default(),
     };
+    record.notes.extend(resumed.note.clone());
+    resumed.leave_out(&mut plan);
+    watch.event(&Event::Planned { record });
     let outcome = Runner {
         plan: &plan,
         targets: &record.targets,
         claims: &claimed.claims,
-        resumed: &resumed,
+        resumed: &resumed.continued,
         engine: backend.engine.as_mut(),
         clock: backend.clock.as_ref(),
         observer: backend.observer.as_ref(),
@@ -151,7 +163,9 @@ fn measure(
     if claimed.is_simulated() {
         record.simulated_ns = Some(backend.clock.now_ns());
     }
-    take_over(record, outcome, &backend)
+    let taken_over = take_over(record, outcome, &backend);
+    resumed.put_back(&mut record.cells);
+    taken_over
 }
 
 /// Puts what the runner saw into the Record.

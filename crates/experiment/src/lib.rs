@@ -4,6 +4,7 @@
 
 mod align;
 mod backend;
+mod cell_record;
 mod cell_result;
 mod cell_totals;
 mod claims;
@@ -33,7 +34,7 @@ mod warm_up;
 mod zones;
 
 pub use copy::{Copies, CopiesEnd, Leftovers, Watching};
-pub use execute::{execute, failed_record, plan_only};
+pub use execute::{concluded, execute, failed_record, plan_only};
 pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};
 pub use registry::IN_RUN;

@@ -19,7 +19,7 @@ pub struct Request {
     pub permission: Permission,
     /// Size of the test file; `None` makes it as large as the requested pass, else adapts it to the disk, up to 1 GiB.
     pub size_bytes: Option<u64>,
-    /// A Record whose passes over chosen positions are continued.
+    /// A Record whose finished cells are taken over, and whose passes over chosen positions are continued.
     pub resume: Option<Box<Record>>,
     /// The options of the plan.
     pub options: PlanOptions,

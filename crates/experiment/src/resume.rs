@@ -1,69 +1,148 @@
-//! Continues passes over chosen positions from an earlier Record: which passes are complete, where the last one stopped,
-//! and whether the Record has the same target and workload at all. It reads no file.
+//! Goes on with an earlier Record: which of its cells are finished and taken over, which passes over a list of positions are
+//! complete and where the last one stopped, and whether the Record has the same target and workload at all. It reads no file.
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{
-    Cell, CellRecord, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
+    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, Status, StopReason,
+    Target, Visit,
 };
 use rdsk_stats::Histogram;
 
-/// The cells of an earlier Record that this plan continues.
-///
-/// # Errors
-/// If the Record has other targets, or none of its cells is one of this plan with the same positions.
-pub(crate) fn cells_of(
-    earlier: &Record,
-    targets: &[Target],
-    plan: &Plan,
-    notes: &mut Vec<String>,
-) -> Result<Vec<CellRecord>, Problem> {
-    let refusal = |message: String, hint: &str| Problem::new(ProblemKind::Usage, "no-resume", message, hint);
-    if let Some(why) = damage(earlier) {
-        return Err(refusal(
-            format!("record {} cannot be continued: {why}", rdsk_units::printable(&earlier.id)),
-            "name a file that rdsk wrote with --json, unchanged",
-        ));
+/// What an earlier Record holds of a plan's cells.
+#[derive(Debug, Default)]
+pub(crate) struct Resumed {
+    /// Cells that are taken over as they are, and not measured again.
+    finished: Vec<CellRecord>,
+    /// Cells whose passes over a list of positions are continued where they stopped.
+    pub(crate) continued: Vec<CellRecord>,
+    /// What was taken over, in words.
+    pub(crate) note: Option<String>,
+}
+
+impl Resumed {
+    /// Finds the cells of an earlier Record that a plan goes on with. `now` is the Record of this run, without cells.
+    ///
+    /// # Errors
+    /// If the Record has other targets or was made by another version, a cell that it finished was measured with other options,
+    /// or nothing of it can be taken over, or nothing is missing.
+    pub(crate) fn of(earlier: &Record, now: &Record, plan: &Plan) -> Result<Self, Problem> {
+        let id = rdsk_units::printable(&earlier.id);
+        let refusal = |why: String, hint: &str| {
+            let message = format!("record {id} cannot be continued: {why}");
+            Problem::new(ProblemKind::Usage, "no-resume", message, hint)
+        };
+        if let Some(why) = damage(earlier) {
+            return Err(refusal(why, "name a file that rdsk wrote with --json, unchanged"));
+        }
+        if let Some(why) = difference(earlier, now) {
+            return Err(refusal(
+                why,
+                "name the target of the record, unchanged since, or measure anew without --resume",
+            ));
+        }
+        let mut resumed = Self::default();
+        let mut missing = 0;
+        for cell in plan.cells.iter().filter(|cell| cell.not_applicable.is_none()) {
+            let then = earlier.cells.iter().find(|then| then.id == cell.id);
+            match then {
+                Some(then) if continues_passes(cell, then, now) => resumed.continued.push(then.clone()),
+                Some(then) if began_elsewhere(cell, then) => {
+                    return Err(refusal(
+                        "it is of a version whose passes in ascending order all begin at the first position"
+                            .into(),
+                        "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
+                    ));
+                }
+                Some(then) if !is_finished(then, earlier, plan) => missing += 1,
+                Some(then) if then.workload == cell.workload => resumed.finished.push(then.clone()),
+                Some(_) => {
+                    let why = format!("{} was measured with other options", cell.id);
+                    return Err(refusal(
+                        why,
+                        "use the same flags as the first time, --budget and --seed too",
+                    ));
+                }
+                None => missing += 1,
+            }
+        }
+        if resumed.continued.is_empty() && resumed.finished.is_empty() {
+            let why = "none of its cells is finished; cells take turns, so that most are finished near the end of a run";
+            return Err(refusal(why.into(), "measure anew without --resume"));
+        }
+        if resumed.continued.is_empty() && missing == 0 {
+            return Err(refusal("no cell is missing".into(), "rdsk show draws it again"));
+        }
+        resumed.note = Some(resumed.words(&id));
+        Ok(resumed)
     }
-    let same = earlier.targets.len() == targets.len()
-        && earlier.targets.iter().zip(targets).all(|(then, now)| is_same(then, now));
-    if !same {
-        return Err(refusal(
-            format!("record {} is not of this target", rdsk_units::printable(&earlier.id)),
-            "name the target of the record, with the same name and size",
-        ));
+
+    fn words(&self, id: &str) -> String {
+        let passes = |cell: &CellRecord| format!("{} {}", cell.id, cell.result.points.len());
+        let held: Vec<String> = self.continued.iter().map(passes).collect();
+        let mut words = format!("continues record {id}");
+        if !held.is_empty() {
+            words.push_str(&format!(", with the passes that it holds: {}", held.join(", ")));
+        }
+        if !self.finished.is_empty() {
+            let ids: Vec<&str> = self.finished.iter().map(|cell| cell.id.as_str()).collect();
+            words.push_str(&format!(
+                ", with the cells that it finished, so that these were not measured at the same time as the others: {}",
+                ids.join(", ")
+            ));
+        }
+        words
     }
-    let cells: Vec<CellRecord> = earlier
-        .cells
-        .iter()
-        .filter(|then| !then.result.points.is_empty() && then.result.stop != StopReason::NotApplicable)
-        .filter(|then| plan.cells.iter().any(|cell| is_continued(cell, then)))
-        .cloned()
-        .collect();
-    if cells.is_empty()
-        && earlier.cells.iter().any(|then| plan.cells.iter().any(|cell| began_elsewhere(cell, then)))
-    {
-        return Err(refusal(
-            format!(
-                "record {} is of a version whose passes in ascending order all begin at the first position",
-                rdsk_units::printable(&earlier.id)
-            ),
-            "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
-        ));
+
+    /// Leaves the finished cells out of what is measured.
+    pub(crate) fn leave_out(&self, plan: &mut Plan) {
+        for cell in &mut plan.cells {
+            if self.finished.iter().any(|then| then.id == cell.id) {
+                cell.not_applicable = Some("taken over from an earlier run".into());
+            }
+        }
     }
-    if cells.is_empty() {
-        return Err(refusal(
-            format!("record {} has no pass over the same positions", rdsk_units::printable(&earlier.id)),
-            "use the same --bs, --points, --order, --rw and --seed as the first time",
-        ));
+
+    /// Puts them in their places among those that were measured.
+    pub(crate) fn put_back(&self, cells: &mut [CellRecord]) {
+        for then in &self.finished {
+            if let Some(cell) = cells.iter_mut().find(|cell| cell.id == then.id) {
+                cell.clone_from(then);
+            }
+        }
     }
-    let held: Vec<String> =
-        cells.iter().map(|cell| format!("{} {}", cell.id, cell.result.points.len())).collect();
-    notes.push(format!(
-        "continues record {}, with the passes that it holds: {}",
-        rdsk_units::printable(&earlier.id),
-        held.join(", ")
-    ));
-    Ok(cells)
+}
+
+/// Whether a cell had its turn in the last round of the plan. It may have been left out of a round that its group could not afford.
+fn is_finished(then: &CellRecord, earlier: &Record, plan: &Plan) -> bool {
+    let last_round = then.result.visits.iter().map(|visit| visit.round).max();
+    let has_ended =
+        matches!(then.result.stop, StopReason::Precision | StopReason::Budget | StopReason::Complete);
+    let had_last_round = last_round
+        .is_some_and(|round| round.saturating_add(1) >= plan.rounds || earlier.status == Status::Complete);
+    has_ended && had_last_round && then.result.errors.is_empty()
+}
+
+/// Whether the passes of a cell over its list of positions can go on. A test file is another one each time, on other blocks.
+fn continues_passes(cell: &Cell, then: &CellRecord, now: &Record) -> bool {
+    let is_list = cell.workload.points.as_ref().is_some_and(|points| points.chosen_first.is_none());
+    is_list
+        && matches!(cell.extent, Extent::Pass { .. })
+        && !then.result.points.is_empty()
+        && then.result.stop != StopReason::NotApplicable
+        && !now.targets.iter().any(|target| target.made_by_rdsk)
+        && is_continued(cell, then)
+}
+
+/// What makes figures of both runs unlike, in words; `None` where nothing does.
+fn difference(earlier: &Record, now: &Record) -> Option<String> {
+    if earlier.rdsk_version != now.rdsk_version {
+        let version = rdsk_units::printable(&earlier.rdsk_version);
+        return Some(format!("rdsk {version} made it, and this is {}", now.rdsk_version));
+    }
+    if earlier.targets.len() != now.targets.len() {
+        return Some("it is not of these targets".into());
+    }
+    earlier.targets.iter().zip(&now.targets).find_map(|(then, now)| unlike(then, now))
 }
 
 /// Why no run of rdsk can have written this Record.
@@ -95,12 +174,23 @@ fn is_sound(cell: &CellRecord) -> bool {
         && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
 }
 
-/// Names and sizes alone do not tell two disks apart; the serial number does, if there is one.
-fn is_same(then: &Target, now: &Target) -> bool {
+/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not tell two disks apart: the serial
+/// number does, if there is one.
+fn unlike(then: &Target, now: &Target) -> Option<String> {
+    let name = rdsk_units::printable(&then.name);
     let serial = |target: &Target| target.device.as_ref().and_then(|device| device.serial.clone());
-    (&then.name, then.kind, then.size_bytes) == (&now.name, now.kind, now.size_bytes)
-        && serial(then) == serial(now)
-        && !now.made_by_rdsk
+    let device = |target: &Target| target.device.as_ref().map(|device| device.name.clone());
+    if (&then.name, then.kind, then.made_by_rdsk) != (&now.name, now.kind, now.made_by_rdsk) {
+        return Some(format!("it is not of this target, but of {name}"));
+    }
+    if then.size_bytes != now.size_bytes {
+        return Some(format!("{name} had {} bytes, and has {} now", then.size_bytes, now.size_bytes));
+    }
+    let is_elsewhere = !now.made_by_rdsk && then.path != now.path;
+    if is_elsewhere || serial(then) != serial(now) || (now.made_by_rdsk && device(then) != device(now)) {
+        return Some(format!("{name} is something else now"));
+    }
+    None
 }
 
 /// What an earlier Record holds of a cell.

@@ -1,17 +1,16 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! When it is whose turn, `schedule` decides. It never opens a path, prints, or reads a clock other than the engine's.
 
-use crate::cell_result::ResultContext;
+use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
 use crate::registry::question;
-use crate::resume::continued;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
+    CellRecord, CellsSoFar, Clock, Event, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_targets::Claim;
@@ -204,40 +203,13 @@ impl Runner<'_> {
 
     fn finish(&mut self, state: &RunState) -> RunOutcome {
         let interrupted = self.stop.is_raised();
-        let mut cells = Vec::with_capacity(self.plan.cells.len());
         let mut notes: Vec<String> = Vec::new();
-        for (index, cell) in self.plan.cells.iter().enumerate() {
-            let totals = &state.totals[index];
+        for totals in &state.totals {
             add_new(&mut notes, &totals.notes);
-            let cut_short =
-                interrupted && (totals.visits.is_empty() || totals.ended == Some(Ended::Interrupted));
-            let context = ResultContext {
-                precision: self.plan.precision,
-                slice_ns: state.slices_ns[index],
-                interrupted: cut_short,
-                align_bytes: first_of(cell, self.targets).and_then(|target| target.direct_align_bytes),
-            };
-            let mut result = totals.result(cell, &context);
-            if state.has_given_up()
-                && totals.visits.is_empty()
-                && result.stop == rdsk_model::StopReason::Budget
-            {
-                result.stop = rdsk_model::StopReason::Error;
-                result.why = "not run: the cells before it failed".into();
-            }
-            let mut record = CellRecord {
-                id: cell.id.clone(),
-                experiment: cell.experiment,
-                workload: cell.workload.clone(),
-                result,
-                evidence: self.evidence(cell, totals),
-                verdict: None,
-            };
-            if record.result.stop != rdsk_model::StopReason::NotApplicable {
-                record.verdict = Some(rdsk_analysis::verdict(&record, self.targets, self.cpu_count));
-            }
-            cells.push(record);
         }
+        let context = self.cell_context();
+        let mut cells: Vec<CellRecord> =
+            (0..self.plan.cells.len()).map(|index| context.finished(index, state, interrupted)).collect();
         rdsk_analysis::stalls::carry(&mut cells);
         for cell in &cells {
             self.watch.event(&Event::CellFinished { cell });
@@ -247,20 +219,22 @@ impl Runner<'_> {
         RunOutcome { cells, interrupted, problem, notes, observer }
     }
 
-    fn evidence(&self, cell: &Cell, totals: &CellTotals) -> Evidence {
-        let mut evidence = totals.evidence.clone().finish();
-        evidence.page_cache = totals.page_cache;
-        if let Some(then) = continued(cell, self.resumed) {
-            evidence = crate::merge_evidence::merge(&then.evidence, evidence);
-        }
-        let workload = &cell.workload;
-        evidence.extents = first_of(cell, self.claims)
-            .and_then(|claim| claim.allocation(workload.offset_bytes, workload.span_bytes));
-        evidence
+    /// Tells that the turn of a cell is over, with the cells as far as they are.
+    pub(crate) fn tell_of_turn(&mut self, position: usize, state: &RunState) {
+        let context = self.cell_context();
+        let sum_up = |position| context.so_far(position, state);
+        self.watch.event(&Event::TurnEnded { position, cells: CellsSoFar::new(&sum_up) });
     }
 }
 
-/// What a list of all targets holds for the first target of a cell.
-fn first_of<'a, T>(cell: &Cell, of_targets: &'a [T]) -> Option<&'a T> {
-    of_targets.get(*cell.workload.targets.first()? as usize)
+impl<'a> Runner<'a> {
+    fn cell_context(&self) -> CellContext<'a> {
+        CellContext {
+            plan: self.plan,
+            targets: self.targets,
+            claims: self.claims,
+            resumed: self.resumed,
+            cpu_count: self.cpu_count,
+        }
+    }
 }

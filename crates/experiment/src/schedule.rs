@@ -72,6 +72,7 @@ impl Runner<'_> {
         state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
         state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
         state.half_widths[index] = state.totals[index].half_width(cell);
+        self.tell_of_turn(index, state);
     }
 
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the time left; that of

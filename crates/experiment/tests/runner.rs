@@ -12,6 +12,29 @@ fn visits_go_there_and_back() {
     assert_eq!(seen.visits, [4096, 8192, 16384, 16384, 8192, 4096]);
 }
 
+/// What a kill would leave: the figures so far, and that rounds are missing; after the last round the cell is as in the end.
+#[test]
+fn after_each_turn_the_cell_is_there_as_far_as_it_is() {
+    let cells = vec![cell(4096, Extent::Timed), cell(8192, Extent::Timed)];
+    let plan = Plan { runtime_ns: Some(SECOND), rounds: 3, ..plan(cells, 60 * SECOND) };
+    let seen = run(&plan, 1e8, |_, _| ());
+    let ids: Vec<&str> = seen.turns.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids, ["cell/4096", "cell/8192", "cell/8192", "cell/4096", "cell/4096", "cell/8192"]);
+    let of_first: Vec<_> = seen.turns.iter().filter(|cell| cell.id == "cell/4096").collect();
+    for (rounds, cell) in (1..).zip(&of_first) {
+        assert_eq!(cell.result.visits.len(), rounds);
+        assert_eq!(cell.result.bytes, Some(cell.result.visits.iter().map(|visit| visit.bytes).sum()));
+        let is_whole = rounds == 3;
+        assert_eq!(cell.result.stop != StopReason::Interrupted, is_whole, "{}", cell.result.why);
+        assert!(
+            is_whole || cell.result.why.contains(&format!("{rounds} of its 3 rounds")),
+            "{}",
+            cell.result.why
+        );
+    }
+    assert_eq!(of_first[2], &seen.outcome.cells[0]);
+}
+
 #[test]
 fn a_steady_disk_is_known_long_before_the_time_is_up() {
     let seen = run(&plan(vec![cell(1 << 16, Extent::Timed)], 60 * SECOND), 1e8, |_, _| ());

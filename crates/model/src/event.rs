@@ -2,6 +2,8 @@
 //! tests are Watches.
 
 use crate::cell::CellRecord;
+use crate::record::Record;
+use std::fmt;
 
 /// Something that happened, borrowed from whoever did it.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,11 @@ pub enum Event<'a> {
         total_bytes: u64,
         /// Rate since the start of the file.
         bytes_per_s: f64,
+    },
+    /// The targets are claimed and the plan is made; nothing is measured yet.
+    Planned {
+        /// The Record without cells, and without what only the end of the run tells.
+        record: &'a Record,
     },
     /// Measuring begins.
     Started {
@@ -53,6 +60,13 @@ pub enum Event<'a> {
     },
     /// The visit's data is stable, or its flush failed.
     Settled,
+    /// The turn of a cell is over, and no I/O is under way until the next one begins.
+    TurnEnded {
+        /// Position of the cell in the plan, and in the Record.
+        position: usize,
+        /// This cell, and every other one, as far as they are.
+        cells: CellsSoFar<'a>,
+    },
     /// A cell is finished, with its verdict.
     CellFinished {
         /// What it saw.
@@ -63,6 +77,28 @@ pub enum Event<'a> {
         /// One line.
         text: &'a str,
     },
+}
+
+/// Cells that may have more turns, with their figures and verdicts so far; summed up only for who asks.
+#[derive(Clone, Copy)]
+pub struct CellsSoFar<'a>(&'a dyn Fn(usize) -> CellRecord);
+
+impl<'a> CellsSoFar<'a> {
+    /// The cells that `sum_up` gives by their positions in the plan.
+    pub fn new(sum_up: &'a dyn Fn(usize) -> CellRecord) -> Self {
+        Self(sum_up)
+    }
+
+    /// Sums one up, which takes longer the more was measured.
+    pub fn get(self, position: usize) -> CellRecord {
+        (self.0)(position)
+    }
+}
+
+impl fmt::Debug for CellsSoFar<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("CellsSoFar")
+    }
 }
 
 /// Someone who watches.

@@ -26,7 +26,7 @@ pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
-pub use event::{Event, Watch};
+pub use event::{CellsSoFar, Event, Watch};
 pub use evidence::{
     Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit, LoopFile,
     PageCache, PageCacheState, ProcessIo,

@@ -38,11 +38,11 @@ pub struct Run {
     pub elapsed: Duration,
 }
 
-/// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, and without
-/// the variables with which a terminal affects its output.
+/// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, without a history, and
+/// without the variables with which a terminal affects its output.
 pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(binary);
-    command.env("NO_COLOR", "1").env("LC_ALL", "C");
+    command.env("NO_COLOR", "1").env("LC_ALL", "C").env("RDSK_HISTORY", "");
     for variable in ["COLUMNS", "LINES", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
         command.env_remove(variable);
     }

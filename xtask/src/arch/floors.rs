@@ -19,6 +19,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-disk", 2),
     ("rdsk-targets", 3),
     ("rdsk-observe", 3),
+    ("rdsk-store", 3),
     ("rdsk-analysis", 3),
     ("rdsk-finding", 4),
     ("rdsk-engine", 4),

@@ -23,6 +23,11 @@ const WRITERS: &[(&str, &str)] = &[
         "the document that --json requests, never a block device and never a target",
     ),
     ("crates/cli/src/html_page/files.rs", "figures as new files of a directory, none of which replaces one"),
+    (
+        "crates/cli/src/history/fallback.rs",
+        "the Record of a run that the history has no room for, as a new file",
+    ),
+    ("crates/store/src/file.rs", "the history itself, which is created empty and never replaced"),
     ("crates/dd/src/open.rs", "the output of a copy, as dd opens it, never a block device"),
 ];
 /// Rooms that may write anything: the one that claims targets, and the two that are not part of the program.

@@ -20,6 +20,9 @@ Options, which stand before the operands:
   --compare OPERANDS   Run a second copy in turn with the first (A B B A) and
                        compare their times; OPERANDS replace those of the same
                        name, or are added
+  --history FILE       The history that keeps the Record [default: as rdsk run]
+  --no-history         Do not keep the Record in the history; with --explain off
+                       and without --json there is none
   --destroy IDENTITY   Allow writing to the block device with this identity;
                        rdsk info DEVICE lists the identities
   --help, --version    Print this help, or the version

@@ -11,7 +11,7 @@ mod stderr;
 pub(crate) use help::SUMMARY;
 
 use crate::json_file::Sink;
-use crate::{exit, out};
+use crate::{exit, history, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
@@ -51,6 +51,9 @@ pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
         }
         Err(message) => return refuse(&mut stderr, &message),
     };
+    if let Some(place) = &options.history {
+        history::choose(place.clone());
+    }
     match prepare(&options, &mut stderr) {
         Ok((lines, sink)) => run_all(&options, &lines, sink.as_ref(), command, &mut stderr),
         Err(code) => code,
@@ -218,5 +221,6 @@ fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool, stderr: &mut S
     if is_explained {
         stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
+    history::keep_finished(record, sink.is_some() && written.is_ok());
     written.map_err(|problem| out::problem(&problem))
 }

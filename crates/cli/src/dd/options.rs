@@ -2,6 +2,7 @@
 
 use super::help;
 use crate::cli_args::JsonPlace;
+use crate::history::Place;
 use rdsk_dd::{Charset, Operands};
 use rdsk_targets::Permission;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
@@ -31,6 +32,8 @@ pub(super) struct Options {
     pub(super) permission: Permission,
     pub(super) explain: Explain,
     pub(super) json: Option<JsonPlace>,
+    /// The history, where the line names one; `Off` where it wants none.
+    pub(super) history: Option<Place>,
     repeat: Option<u32>,
     /// The operands in which the second line differs.
     compare: Option<Vec<OsString>>,
@@ -56,7 +59,12 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
             Some((name, value)) => (name, Some(OsString::from(value))),
             None => (name, None),
         };
-        if !["destroy", "explain", "json", "repeat", "compare"].contains(&name) {
+        if name == "no-history" && value.is_none() {
+            options.history = Some(Place::Off);
+            rest = after;
+            continue;
+        }
+        if !["destroy", "explain", "json", "repeat", "compare", "history"].contains(&name) {
             break;
         }
         rest = after;
@@ -112,6 +120,8 @@ impl Options {
                     }
                 }
             }
+            "history" if text.is_empty() => return Err("--history needs a file".into()),
+            "history" => self.history = Some(Place::File(text.into())),
             "json" => self.json = Some(crate::flags::json_place(text).map_err(|bad| bad.message)?),
             "repeat" => {
                 let count = text.parse().ok().filter(|count| (1..=MAX_REPEAT).contains(count));
@@ -262,6 +272,9 @@ mod tests {
         assert_eq!((options.explain, options.rounds()), (Explain::Off, 3));
         assert_eq!(options.permission.destroy.as_deref(), Some("x"));
         assert_eq!(options.lines(), [["if=a", "of=b", "--repeat"]]);
+        let kept = parsed("--history h.db --no-history if=a").unwrap();
+        assert_eq!((kept.history.clone(), kept.lines()), (Some(Place::Off), vec![vec!["if=a".into()]]));
+        assert_eq!(parsed("--history=h.db if=a").unwrap().history, Some(Place::File("h.db".into())));
         assert_eq!(parsed("--x if=a").unwrap().lines(), [["--x", "if=a"]], "dd complains of it");
     }
 
@@ -279,9 +292,15 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused() {
-        for line in
-            ["--repeat 0", "--repeat x", "--explain maybe", "--json", "--compare ''", "--compare \"'\""]
-        {
+        for line in [
+            "--repeat 0",
+            "--repeat x",
+            "--explain maybe",
+            "--json",
+            "--history=",
+            "--compare ''",
+            "--compare \"'\"",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
         assert!(parsed("if=a --help").unwrap_err().starts_with("Copy"));

@@ -3,6 +3,7 @@
 use super::value::{self, BadValue};
 use super::{Flag, One, SWITCH, Switch, on};
 use crate::cli_args::{ColorWhen, Detail, Form, JsonPlace, RunMode, Verbosity};
+use crate::history::Place;
 use crate::subcommand::{ALL, DRAWING, MEASURING, SHOWING, SUMMING_UP};
 use rdsk_report::{Charset, Compactness};
 
@@ -81,6 +82,39 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("TEXT", |args, text| label(text).map(|label| args.label = Some(label))),
         uses: &[on(MEASURING, "Name for the run, stored in the JSON", "")],
         example: "--label before-upgrade --json result.json",
+        ..SWITCH
+    },
+    Flag {
+        name: "resume",
+        value: One("RUN", |args, text| value::text(text).map(|word| args.resume = Some(word.to_owned()))),
+        uses: &[on(
+            MEASURING,
+            "Go on with a run that was cut short: an id, the word last, a label, or a file of --json",
+            "",
+        )],
+        details: "Finished cells are taken over, the others measured, with the command line of that run unless targets or flags \
+                  are given. The passes of rdsk zones are continued where they stopped.",
+        example: "--resume last",
+        ..SWITCH
+    },
+    Flag {
+        name: "history",
+        value: One("FILE", |args, text| {
+            value::text(text).map(|path| args.history = Some(Place::File(path.into())))
+        }),
+        uses: &[on(
+            SHOWING,
+            "The history",
+            "$RDSK_HISTORY, else rdsk/history.db in $XDG_DATA_HOME or ~/.local/share",
+        )],
+        example: "--history /srv/rdsk.db",
+        ..SWITCH
+    },
+    Flag {
+        name: "no-history",
+        value: Switch(|args| args.history = Some(Place::Off)),
+        uses: &[on(MEASURING, "Do not keep the run in the history", "")],
+        example: "--no-history",
         ..SWITCH
     },
     Flag {
@@ -209,6 +243,22 @@ mod tests {
     fn label() {
         assert_eq!(parsed(&["run", "--label", "-5 °C"]).unwrap().label.as_deref(), Some("-5 °C"));
         refuses("run", "--label", &["", "   ", &"x".repeat(201)]);
+    }
+
+    #[test]
+    fn resume() {
+        assert_eq!(parsed(&["run", "--resume", "last"]).unwrap().resume.as_deref(), Some("last"));
+        refuses("run", "--resume", &["", "--quiet"]);
+    }
+
+    #[test]
+    fn history() {
+        let history = |line: &[&str]| parsed(line).unwrap().history;
+        assert_eq!(history(&["run", "--history", "h.db"]), Some(Place::File("h.db".into())));
+        assert_eq!(history(&["run", "--no-history"]), Some(Place::Off));
+        assert_eq!(history(&["show", "last"]), None);
+        assert!(parsed(&["run", "--no-history", "--history", "h.db"]).is_err());
+        refuses("run", "--history", &["", "--quiet"]);
     }
 
     #[test]

@@ -48,13 +48,6 @@ pub(super) static FLAGS: &[Flag] = &[
         example: "--order ascending",
         ..SWITCH
     },
-    Flag {
-        name: "resume",
-        value: One("FILE", |args, text| value::text(text).map(|path| args.resume = Some(path.into()))),
-        uses: &[on(&[&ZONES], "Continue the passes of an interrupted run, from the JSON that it wrote", "")],
-        example: "/dev/sdb --resume zones.json",
-        ..SWITCH
-    },
 ];
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         "add --json FILE, or leave --json-compact out",
     )?;
     refuse(
+        args.has("history") && args.has("no-history"),
+        "--history conflicts with --no-history",
+        "leave one of them out",
+    )?;
+    refuse(
         !args.forms.is_empty() && args.run_mode == RunMode::PlanOnly,
         "--markdown, --csv, --openmetrics and --report conflict with --dry-run",
         "leave them out: nothing is measured that they could show",
@@ -189,6 +194,7 @@ mod tests {
         let cases: &[(&[&str], &str)] = &[
             (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime conflicts with --budget"),
             (&["run", "--json-compact"], "--json-compact needs --json"),
+            (&["run", "--history", "h", "--no-history"], "--history conflicts with --no-history"),
             (
                 &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
                 "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",

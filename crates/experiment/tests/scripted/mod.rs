@@ -6,8 +6,8 @@ use rdsk_engine::{
 };
 use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
-    Cell, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath, Issuing, Op,
-    PageCacheState, Plan, StopFlag, StreamResult, Watch, Workload,
+    Cell, CellRecord, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath,
+    Issuing, Op, PageCacheState, Plan, StopFlag, StreamResult, Watch, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -276,17 +276,23 @@ pub(crate) struct Seen {
     pub(crate) elapsed_ns: u64,
     /// Events of flushes.
     pub(crate) flush_events: Vec<String>,
+    /// The cell of each turn as far as it was at its end.
+    pub(crate) turns: Vec<CellRecord>,
 }
 
-/// A watch that keeps the events of flushes.
+/// A watch that keeps the events of flushes and of turns.
 #[derive(Default)]
-struct FlushLog(Vec<String>);
+struct Log {
+    flushes: Vec<String>,
+    turns: Vec<CellRecord>,
+}
 
-impl Watch for FlushLog {
+impl Watch for Log {
     fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::Settling { id, left_ns } => self.0.push(format!("{id} settles, {left_ns} ns left")),
-            Event::Settled => self.0.push("settled".into()),
+            Event::Settling { id, left_ns } => self.flushes.push(format!("{id} settles, {left_ns} ns left")),
+            Event::Settled => self.flushes.push("settled".into()),
+            Event::TurnEnded { position, cells } => self.turns.push(cells.get(*position)),
             _ => {}
         }
     }
@@ -308,7 +314,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         log: Rc::clone(&log),
     };
     shape(&mut disk, &stop);
-    let mut flush_log = FlushLog::default();
+    let mut events = Log::default();
     let runner = Runner {
         resumed: &[],
         plan,
@@ -320,10 +326,11 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         members: &|_| None,
         cpu_count: Some(1),
         pin_cpus: &[],
-        watch: &mut flush_log,
+        watch: &mut events,
         stop: &stop,
     };
     let outcome = runner.run();
     let visits = log.borrow().clone();
-    Seen { outcome, visits, elapsed_ns: clock.now_ns(), flush_events: flush_log.0 }
+    let Log { flushes, turns } = events;
+    Seen { outcome, visits, elapsed_ns: clock.now_ns(), flush_events: flushes, turns }
 }

@@ -49,10 +49,17 @@ pub fn of_record(analysis: &Analysis<'_>) -> Vec<Section> {
             Experiment::Scale => scale::figures(&subjects),
             Experiment::Stripe => stripe::figures(analysis),
             Experiment::Dd => copies::figures(analysis),
+            Experiment::Fio => jobs(analysis),
         };
         Section { experiment, title: title(experiment), figures }
     };
     Experiment::ALL.iter().copied().map(section).filter(|section| !section.figures.is_empty()).collect()
+}
+
+/// What another program's document tells well enough to be drawn: the latencies of its jobs.
+fn jobs(analysis: &Analysis<'_>) -> Vec<Figure> {
+    let cells = parts::ran(analysis, Experiment::Fio).map(|cell| (cell.id.clone(), cell));
+    percentiles::figure("fio-latency", "Latency by percentile", cells).into_iter().collect()
 }
 
 /// The figures that lay several Records over each other: headline, speed by position, and scaling.
@@ -76,6 +83,7 @@ fn title(experiment: Experiment) -> &'static str {
         Experiment::Scale => "Scale: block size, streams and targets",
         Experiment::Stripe => "Stripe: chunk and full stripe",
         Experiment::Dd => "Copies",
+        Experiment::Fio => "fio: jobs that it measured",
     }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The first process of the guest: mounts what a system has, loads modules, then runs the scripts that come over the port,
 # one after the other, and hands back the files that each left in its directory.
-export PATH=/usr/sbin:/usr/bin:/guest/busybox HOME=/ LC_ALL=C NO_COLOR=1 DM_DISABLE_UDEV=1
+export PATH=/usr/sbin:/usr/bin:/guest/busybox HOME=/ LC_ALL=C NO_COLOR=1 RDSK_HISTORY= DM_DISABLE_UDEV=1
 /usr/bin/busybox mkdir -p /guest/busybox
 /usr/bin/busybox --install -s /guest/busybox
 mkdir -p /proc /sys /dev /run /tmp /mnt /var/lock

@@ -1,0 +1,170 @@
+//! Keeps what is measured in the history: a Watch beside the progress line. It writes between the turns of cells, never while
+//! one is measured, and never makes a run fail.
+
+use super::{PROC, Place, fallback, place};
+use crate::out;
+use crate::progress::Progress;
+use rdsk_model::{CellRecord, Event, Record, Watch};
+use rdsk_store::{History, Holder, Patience, StoreError};
+use rdsk_units::printable;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Cells are saved no more often than this, and so that saving takes a fiftieth of the time at most.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const PAUSES_PER_SAVE: u32 = 50;
+
+/// Shows progress, and keeps the run.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) progress: Progress,
+    place: Place,
+    /// Open while a run goes on and nothing went wrong.
+    history: Option<History>,
+    /// The run, once there is something to keep.
+    begun: Option<Record>,
+    /// Positions of the cells that were measured since the last save.
+    unsaved: BTreeSet<usize>,
+    /// When the next save is due.
+    due: Instant,
+    /// Whether the user was told why nothing is kept.
+    is_given_up: bool,
+}
+
+impl Keeper {
+    /// Nothing is opened before there is something to keep.
+    pub(crate) fn new(progress: Progress) -> Self {
+        Self {
+            progress,
+            place: place::place(),
+            history: None,
+            begun: None,
+            unsaved: BTreeSet::new(),
+            due: Instant::now() + MIN_PAUSE,
+            is_given_up: false,
+        }
+    }
+
+    fn begin(&mut self, record: &Record) {
+        let begun = match &self.place {
+            Place::Off => return,
+            Place::Unknown => {
+                return self.give_up("neither RDSK_HISTORY nor XDG_DATA_HOME nor HOME names a place");
+            }
+            Place::File(path) => History::open(path).and_then(|mut history| {
+                // The run does not wait for others: what cannot be noted now is kept at the end.
+                history.wait(Patience::Short)?;
+                history.note_killed(Path::new(PROC))?;
+                if let Some(holder) = Holder::this(Path::new(PROC)) {
+                    history.begin(record, &holder)?;
+                }
+                Ok(history)
+            }),
+        };
+        self.begun = Some(record.clone());
+        match begun {
+            Ok(history) => self.history = Some(history),
+            Err(error) if is_hopeless(&error) => self.give_up(&printable(&error.to_string())),
+            // The end of the run tries again, and saves the Record elsewhere if that fails too.
+            Err(_) => {}
+        }
+    }
+
+    fn give_up(&mut self, why: &str) {
+        self.is_given_up = true;
+        self.progress.event(&Event::Warning { text: &format!("this run is not kept: {why}") });
+    }
+
+    fn save(&mut self, cell: &dyn Fn(usize) -> CellRecord) {
+        let (Some(history), Some(record)) = (&mut self.history, &self.begun) else { return };
+        let began = Instant::now();
+        let cells: Vec<(usize, CellRecord)> =
+            self.unsaved.iter().map(|&position| (position, cell(position))).collect();
+        // Without success the cells stay unsaved. The end of the run tries again, and tells of what lasts.
+        match history.save_cells(record, &cells) {
+            Ok(()) => self.unsaved.clear(),
+            Err(error) if error.is_busy() => {}
+            Err(_) => self.history = None,
+        }
+        self.due = Instant::now() + MIN_PAUSE.max(began.elapsed() * PAUSES_PER_SAVE);
+    }
+
+    /// Keeps the Record of a run that has ended. Trouble is told and changes nothing else; `is_written` says whether the
+    /// Record is in a document already.
+    pub(crate) fn finish(mut self, record: &Record, is_written: bool) {
+        let Place::File(path) = &self.place else { return };
+        if self.begun.is_none() || self.is_given_up {
+            return;
+        }
+        if let Err(error) = put(self.history.take(), path, record) {
+            tell(&error, path, record, is_written);
+        }
+    }
+}
+
+impl Watch for Keeper {
+    fn event(&mut self, event: &Event<'_>) {
+        self.progress.event(event);
+        match *event {
+            Event::Planned { record } => self.begin(record),
+            Event::TurnEnded { position, cells } => {
+                self.unsaved.insert(position);
+                if self.history.is_some() && Instant::now() >= self.due {
+                    self.save(&|position| cells.get(position));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Keeps the Record of a command that has nothing to show before its end.
+pub(crate) fn keep_finished(record: &Record, is_written: bool) {
+    match place::place() {
+        Place::Off => {}
+        Place::Unknown => {
+            out::warning(
+                "this run is not kept: neither RDSK_HISTORY nor XDG_DATA_HOME nor HOME names a place",
+            );
+        }
+        Place::File(path) => match put(None, &path, record) {
+            Ok(()) => {}
+            Err(error) if is_hopeless(&error) => out::warning(&format!("this run is not kept: {error}")),
+            Err(error) => tell(&error, &path, record, is_written),
+        },
+    }
+}
+
+/// Whether there can be no history at this place, as against trouble with the one that is there.
+fn is_hopeless(error: &StoreError) -> bool {
+    let is_no_history =
+        matches!(error, StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::File { .. });
+    is_no_history && !error.is_full()
+}
+
+fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), StoreError> {
+    let mut history = history.map_or_else(|| History::open(path), Ok)?;
+    history.wait(Patience::Long)?;
+    history.finish(record)
+}
+
+/// Tells that the history did not take a Record, and where the Record is instead.
+fn tell(error: &StoreError, history: &Path, record: &Record, is_written: bool) {
+    // SQLite calls many things an I/O error that are only a lack of room for one of its files.
+    let has_room = rustix::fs::statvfs(history).is_ok_and(|facts| facts.f_bavail > 0);
+    let error = if has_room { error.to_string() } else { format!("{error}, since its disk is full") };
+    if is_written {
+        out::warning(&format!("{error}; the record is only in the document of --json"));
+        return;
+    }
+    match fallback::write(record) {
+        Ok(file) => out::warning(&format!(
+            "{error}; the record is in {} instead, and rdsk show draws it",
+            file.display()
+        )),
+        Err(why) => {
+            out::warning(&format!("{error}; the record is lost, since no other place takes it: {why}"))
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The history as a user sees it: what is kept, found, listed, deleted and gone on with, and what happens where it cannot be
+//! written. How it is stored, `store` tests.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+#[path = "history/resume.rs"]
+mod resume;
+#[path = "history/survives.rs"]
+mod survives;
+
+use common::{SOON, error_and_hint};
+use rdsk_testkit::cli::{self, Ended, Run};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A run of virtual time: quick, and kept like any other.
+const RUN: [&str; 5] = ["run", "sim:wd2500", "--only", "headline", "--budget=5s"];
+
+/// A directory with a history of its own.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { directory: common::scratch() }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("h.db")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = common::command(words);
+        command.env("RDSK_HISTORY", self.file()).current_dir(self.directory.path());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Run {
+        cli::run(self.command(words), SOON)
+    }
+
+    /// Runs it successfully, without a word on standard error.
+    fn quiet(&self, words: &[&str]) -> String {
+        let run = self.run(words);
+        assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""), "{words:?}");
+        run.stdout
+    }
+
+    /// The runs of `rdsk list --json`.
+    fn runs(&self) -> Vec<Value> {
+        let document: Value = serde_json::from_str(&self.quiet(&["list", "--json"])).unwrap();
+        document["runs"].as_array().unwrap().clone()
+    }
+}
+
+fn id(run: &Value) -> &str {
+    run["id"].as_str().unwrap()
+}
+
+#[test]
+fn a_run_is_kept_and_found_by_each_of_its_names() {
+    let place = Place::new();
+    assert_eq!(place.quiet(&["list"]), "no runs\n");
+    place.quiet(&[&RUN[..], &["--label", "before", "--json", "r.json"]].concat());
+    place.quiet(&RUN);
+    let runs = place.runs();
+    let [newest, oldest] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((oldest["label"].as_str(), oldest["status"].as_str()), (Some("before"), Some("complete")));
+    assert_eq!(oldest["targets"], serde_json::json!(["sim:wd2500"]));
+    assert!(oldest["read_bytes_per_s"].as_f64() > Some(1e6), "{oldest}");
+
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(place.directory.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(written["id"], oldest["id"]);
+    for word in [id(oldest), &id(oldest)[..24], "before"] {
+        let shown: Value = serde_json::from_str(&place.quiet(&["show", word, "--json", "-"])).unwrap();
+        assert_eq!(shown, written, "{word}");
+    }
+    assert_eq!(place.quiet(&["show", "before"]), place.quiet(&["show", "r.json"]));
+    let last: Value = serde_json::from_str(&place.quiet(&["show", "last", "--json", "-"])).unwrap();
+    assert_eq!(last["id"], newest["id"]);
+
+    let listed = place.quiet(&["list", "--limit", "1"]);
+    assert!(listed.contains(&id(newest)[..10]) && listed.contains("there are more"), "{listed}");
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+    assert_eq!(place.quiet(&["list", "--target", "wd2"]).matches("sim:wd2500").count(), 2);
+    assert_eq!(place.quiet(&["list", "--until", "2020-01-01"]), "no runs\n");
+}
+
+#[test]
+fn a_word_that_means_nothing_or_several_runs_is_refused_and_a_file_comes_first() {
+    let place = Place::new();
+    let (missing, _) = error_and_hint(&place.run(&["show", "nobody"]));
+    assert!(missing.contains("no such file, and no history"), "{missing}");
+    place.quiet(&RUN);
+    place.quiet(&[&RUN[..], &["--label", "r.json"]].concat());
+    let (missing, hint) = error_and_hint(&place.run(&["show", "nobody"]));
+    assert!(missing.contains("no such run in") && hint.contains("rdsk list"), "{missing}: {hint}");
+    // All ids of these years begin so.
+    let several = place.run(&["show", "01k", "--history", "h.db"]);
+    assert_eq!(several.status_code, Some(2));
+    let prefix: String = id(&place.runs()[0]).chars().take(5).collect();
+    let (several, _) = error_and_hint(&place.run(&["show", &prefix]));
+    assert!(place.runs().iter().all(|run| several.contains(id(run))), "{several}");
+    fs::write(place.directory.path().join("r.json"), place.quiet(&["show", "r.json", "--json", "-"]))
+        .unwrap();
+    let both = place.run(&["show", "r.json"]);
+    assert_eq!(both.status_code, Some(0));
+    assert!(
+        both.stderr.starts_with("warning: r.json is a file") && both.stderr.lines().count() == 1,
+        "{}",
+        both.stderr
+    );
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_wanted_or_was_measured() {
+    let place = Place::new();
+    place.quiet(&[&RUN[..], &["--no-history"]].concat());
+    place.quiet(&[&RUN[..], &["--dry-run"]].concat());
+    assert_eq!(place.run(&["run", "/nonexistent"]).status_code, Some(3));
+    cli::run(common::command(RUN), SOON);
+    common::holds_only(place.directory.path(), &[]);
+    // With an empty variable there is none to list either.
+    let (none, _) = error_and_hint(&cli::run(common::command(["list"]), SOON));
+    assert!(none.contains("RDSK_HISTORY is empty"), "{none}");
+}
+
+#[test]
+fn the_users_data_directory_has_it_and_no_place_is_one_warning() {
+    let place = Place::new();
+    let home = place.directory.path().join("home");
+    let with_home = |home: Option<&Path>, words: &[&str]| {
+        let mut command = common::command(words);
+        command.env_remove("RDSK_HISTORY").env_remove("XDG_DATA_HOME").env_remove("HOME");
+        if let Some(home) = home {
+            command.env("HOME", home);
+        }
+        cli::run(command, SOON)
+    };
+    let run = with_home(Some(&home), &RUN);
+    assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""));
+    let file = home.join(".local/share/rdsk/history.db");
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+    // Nobody can create a directory in /proc, root included.
+    for home in [None, Some(Path::new("/proc/nobody"))] {
+        let run = with_home(home, &RUN);
+        assert_eq!(run.ended, Ended::Exited(0));
+        assert!(run.stderr.starts_with("warning: this run is not kept: "), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        assert!(run.stdout.contains("sim:wd2500"), "the page is printed");
+        let run = with_home(home, &[&RUN[..], &["--quiet"]].concat());
+        assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""));
+    }
+}
+
+#[test]
+fn a_file_that_is_something_else_is_left_alone_and_the_run_goes_on() {
+    let place = Place::new();
+    fs::write(place.file(), "my thesis").unwrap();
+    let run = place.run(&RUN);
+    assert_eq!(run.ended, Ended::Exited(0));
+    assert!(
+        run.stderr.contains("is not a history of rdsk") && run.stderr.lines().count() == 1,
+        "{}",
+        run.stderr
+    );
+    for words in [&["list"][..], &["delete", "--older-than", "1d"], &["show", "last"]] {
+        let run = place.run(words);
+        assert_eq!(run.status_code, Some(3), "{words:?}");
+        error_and_hint(&run);
+    }
+    assert_eq!(fs::read_to_string(place.file()).unwrap(), "my thesis");
+    common::holds_only(place.directory.path(), &["h.db"]);
+}
+
+#[test]
+fn runs_are_deleted_by_name_and_by_age() {
+    let place = Place::new();
+    for label in ["one", "two", "three"] {
+        place.quiet(&[&RUN[..], &["--label", label]].concat());
+    }
+    let (_, hint) = error_and_hint(&place.run(&["delete", "one", "nobody"]));
+    assert!(hint.contains("nothing was deleted"), "{hint}");
+    let shown = place.quiet(&["delete", "one", "--dry-run"]);
+    assert!(shown.contains("(one)") && shown.ends_with("1 run would be deleted\n"), "{shown}");
+    assert_eq!(place.runs().len(), 3);
+    assert!(place.quiet(&["delete", "one", "one"]).ends_with("1 run deleted\n"));
+    assert_eq!(place.quiet(&["delete", "--older-than", "1h"]), "0 runs deleted\n");
+    assert_eq!(place.runs().len(), 2);
+    assert!(place.quiet(&["delete", "--older-than", "0s"]).ends_with("2 runs deleted\n"));
+    assert_eq!(place.quiet(&["list"]), "no runs\n");
+}
+
+/// What a user, a device or a file calls itself must not move the cursor or set a title.
+#[test]
+fn escape_sequences_in_names_are_harmless() {
+    let place = Place::new();
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\nfake";
+    let file = place.directory.path().join(format!("disk{evil}.toml").replace('/', "_"));
+    let system = place.quiet(&["sim", "show", "wd2500"]);
+    fs::write(&file, system).unwrap();
+    let target = format!("sim:./{}", file.file_name().unwrap().to_str().unwrap());
+    place.quiet(&["run", &target, "--only", "headline", "--budget", "5s", "--label", evil]);
+    for words in [&["list"][..], &["delete", "last", "--dry-run"], &["show", "last"]] {
+        let text = place.quiet(words);
+        assert!(text.contains("fake") || text.contains("\\x1b"), "{text:?}");
+        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{words:?}: {text:?}");
+    }
+    assert_eq!(place.quiet(&["list"]).lines().count(), 3);
+}
+
+#[test]
+fn a_copy_is_kept_where_it_has_a_record() {
+    let place = Place::new();
+    fs::write(place.directory.path().join("in"), vec![7_u8; 1 << 20]).unwrap();
+    let copy = ["if=in", "of=out", "bs=64k"];
+    assert_eq!(place.run(&[&["dd"][..], &copy].concat()).ended, Ended::Exited(0));
+    assert_eq!(place.runs().len(), 1);
+    for line in [&["dd", "--no-history"][..], &["dd", "--explain", "off"]] {
+        assert_eq!(place.run(&[line, &copy].concat()).ended, Ended::Exited(0));
+    }
+    let runs = place.runs();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0]["command"][1], "dd");
+    assert!(place.quiet(&["show", "last"]).contains("in"));
+}

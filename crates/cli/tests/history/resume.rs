@@ -1,0 +1,91 @@
+//! `--resume`: finished cells are taken over, the others measured, and what is unlike is refused.
+
+use super::Place;
+use crate::common::error_and_hint;
+use rdsk_testkit::cli::Ended;
+use serde_json::Value;
+use std::fs;
+
+const LINE: [&str; 6] = ["run", "sim:wd2500", "--only", "headline,paths", "--budget", "60s"];
+
+/// A Record whose last cells had no turn when a signal came, in the file `cut.json`; gives the whole one and the ids of those
+/// cells.
+fn cut(place: &Place, change: impl Fn(&mut Value)) -> (Value, Vec<String>) {
+    place.quiet(&[&LINE[..], &["--json", "whole.json"]].concat());
+    let path = place.directory.path().join("whole.json");
+    let whole: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut cut = whole.clone();
+    cut["status"] = "interrupted".into();
+    let cells = cut["cells"].as_array_mut().unwrap();
+    let missing: Vec<String> =
+        cells.split_off(cells.len() - 3).iter().map(|cell| text(&cell["id"])).collect();
+    change(&mut cut);
+    fs::write(place.directory.path().join("cut.json"), cut.to_string()).unwrap();
+    (whole, missing)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn finished_cells_are_taken_over_and_the_others_measured() {
+    let place = Place::new();
+    let (whole, missing) = cut(&place, |_| ());
+    // By itself, with the command line of the Record.
+    let resumed = place.quiet(&["run", "--resume", "cut.json", "--json", "-"]);
+    let resumed: Value = serde_json::from_str(&resumed).unwrap();
+    assert_eq!(resumed["status"], "complete", "{}", resumed["error"]);
+    let (then, now) = (whole["cells"].as_array().unwrap(), resumed["cells"].as_array().unwrap());
+    assert_eq!(then.len(), now.len());
+    for (then, now) in then.iter().zip(now) {
+        assert_eq!(then["id"], now["id"]);
+        if missing.contains(&text(&then["id"])) {
+            assert!(now["result"]["bytes"].as_u64() > Some(0), "{} was measured", now["id"]);
+            assert_ne!(then["result"]["visits"], now["result"]["visits"], "it had other turns");
+        } else {
+            assert!(then == now, "{} was taken over as it was", now["id"]);
+        }
+    }
+    let notes = resumed["notes"].to_string();
+    assert!(notes.contains("continues record") && !notes.contains(&missing[0]), "{notes}");
+    // From the history, with the line typed again.
+    let by_id = place.quiet(&[&LINE[..], &["--resume", "cut.json", "--quiet"]].concat());
+    assert!(!by_id.is_empty());
+}
+
+#[test]
+fn what_is_unlike_is_refused_with_the_reason() {
+    let place = Place::new();
+    let size = |record: &mut Value| record["targets"][0]["size_bytes"] = 4096.into();
+    let version = |record: &mut Value| record["rdsk_version"] = "0.0.1".into();
+    let unfinished = |record: &mut Value| {
+        for cell in record["cells"].as_array_mut().unwrap() {
+            cell["result"]["stop"] = "interrupted".into();
+        }
+    };
+    let same = |_: &mut Value| ();
+    let changes: [(&dyn Fn(&mut Value), &[&str], &str); 6] = [
+        (&size, &[], "4096 bytes"),
+        (&version, &[], "rdsk 0.0.1 made it"),
+        (&unfinished, &[], "none of its cells is finished"),
+        (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
+        (
+            &same,
+            &["sim:wd2500", "--only", "headline,paths", "--budget", "60s", "--seed", "2"],
+            "other options",
+        ),
+        (&same, &["sim:wd2500", "--only", "headline", "--budget", "60s"], "no cell is missing"),
+    ];
+    for (change, words, why) in changes {
+        cut(&place, change);
+        let run = place.run(&[&["run", "--resume", "cut.json"], words].concat());
+        assert_eq!(run.status_code, Some(2), "{why}: {}", run.stderr);
+        let (error, _) = error_and_hint(&run);
+        assert!(error.contains(why), "{why}: {error}");
+    }
+    // A complete run misses nothing.
+    let run = place.run(&["run", "--resume", "whole.json"]);
+    assert_eq!(run.ended, Ended::Exited(2));
+    assert!(error_and_hint(&run).0.contains("no cell is missing"), "{}", run.stderr);
+}

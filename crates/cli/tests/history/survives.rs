@@ -1,0 +1,146 @@
+//! What must never harm a history: kills at any moment, many runs at once, a full disk.
+
+use super::{Place, RUN, id};
+use crate::common::{self, SOON};
+use rdsk_stats::rng::SplitMix64;
+use rdsk_store::{Filter, History, RunLine, State};
+use rdsk_testkit::cli::{self, Ended, Signal};
+use rdsk_testkit::guest::campaign::note;
+
+use rdsk_testkit::{Need, requires, wait_until};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn lines(file: &Path) -> Vec<RunLine> {
+    match History::open_existing(file) {
+        Ok(Some(history)) => history.list(&Filter::default()).unwrap(),
+        Ok(None) => Vec::new(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Complete runs, counted without `store`, which keeps the file open until the process ends.
+fn complete_runs(file: &Path) -> u32 {
+    let database = rusqlite::Connection::open(file).unwrap();
+    database.query_row("SELECT count(*) FROM runs WHERE status = 'complete'", [], |row| row.get(0)).unwrap()
+}
+
+fn check(file: &Path) {
+    let database = rusqlite::Connection::open(file).unwrap();
+    let verdict: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(verdict, "ok");
+}
+
+/// Half of the runs are killed at any moment, the others at any moment after some of their cells were kept. The cells that were
+/// seen in the history before the kill are there after it.
+#[test]
+fn a_kill_at_any_moment_loses_no_cell_that_was_kept() {
+    let kills = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 100 } else { 20 };
+    let began = Instant::now();
+    let place = Place::new();
+    let mut random = SplitMix64::new(13);
+    let mut with_cells = 0;
+    for kill in 0..kills {
+        let label = format!("kill {kill}");
+        let words =
+            ["paths", ".", "--rw", "read", "--size", "4M", "--budget", "3s", "--label", &label, "--quiet"];
+        let running = cli::start(place.command(&words));
+        let mine = || lines(&place.file()).into_iter().find(|line| line.label.as_ref() == Some(&label));
+        if kill % 2 == 1 {
+            let is_kept = || mine().is_some_and(|line| line.cells > 0 || line.state != State::Running);
+            assert!(wait_until(SOON, is_kept), "cells are kept");
+        }
+        let pause_ms = random.below(if kill % 2 == 1 { 300 } else { 1000 });
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        let before = mine();
+        // One that has ended was not killed, and has to be whole all the same.
+        let _ = cli::signal(running.pid(), Signal::KILL);
+        let ended = running.finish(SOON).ended;
+        let seen = before.as_ref().map_or(0, |line| line.cells);
+        let after = mine();
+        assert!(after.as_ref().map_or(0, |line| line.cells) >= seen, "{before:?}, then {after:?}");
+        if let Some(line) = after {
+            let mut history = History::open(&place.file()).unwrap();
+            history.note_killed(Path::new("/proc")).unwrap();
+            let kept = history.record(&line).unwrap();
+            assert_eq!(kept.record.cells.len() as u64, line.cells);
+            let is_whole = ended == Ended::Exited(0) || kept.state == State::Complete;
+            assert_eq!(kept.state == State::Killed, !is_whole, "{ended:?}: {:?}", kept.state);
+            with_cells += u32::from(kept.state == State::Killed && !kept.record.cells.is_empty());
+        }
+        check(&place.file());
+    }
+    assert!(with_cells > 0, "some were killed with cells");
+    // The next run works, and a killed one is drawn.
+    place.quiet(&RUN);
+    assert_eq!(place.runs()[0]["status"], "complete");
+    let killed = lines(&place.file()).into_iter().find(|line| line.state == State::Killed && line.cells > 0);
+    let shown = place.run(&["show", &killed.unwrap().id]);
+    assert_eq!(shown.ended, Ended::Exited(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("the process was killed"), "{}", shown.stdout);
+    let result = format!("whole each time; {with_cells} had cells already");
+    note("history", &format!("{kills} kills"), &result, began.elapsed());
+}
+
+#[test]
+fn none_of_many_runs_at_once_is_lost() {
+    let runs = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 200 } else { 50 };
+    let began = Instant::now();
+    let place = Place::new();
+    let all: Vec<_> = (0..runs).map(|_| cli::start(place.command(&RUN))).collect();
+    for running in all {
+        let run = running.finish(SOON);
+        assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""));
+    }
+    let lines = lines(&place.file());
+    assert_eq!(lines.len(), runs);
+    assert!(lines.iter().all(|line| line.state == State::Complete && line.cells == lines[0].cells));
+    check(&place.file());
+    note("history", &format!("{runs} runs at once"), "none lost", began.elapsed());
+}
+
+/// A small tmpfs that is full before the run ends: the Record is in the file that the warning names, and the history holds what it
+/// held.
+#[test]
+fn a_full_disk_costs_no_record_and_no_history() {
+    if !requires(&[Need::Root, Need::Tool("mount")]) {
+        return;
+    }
+    let place = Place::new();
+    let small = place.directory.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=512k", "rdsk-small"]).arg(&small);
+    assert!(mount.status().unwrap().success());
+    let file = small.join("h.db");
+    let tested = std::panic::catch_unwind(|| {
+        let run = |words: &[&str]| {
+            let mut command = common::command(words);
+            command.env("RDSK_HISTORY", &file).env("TMPDIR", place.directory.path());
+            cli::run(command, SOON)
+        };
+        let first = run(&RUN);
+        assert_eq!((first.ended, first.stderr.as_str()), (Ended::Exited(0), ""));
+        // What is left of the disk is taken, all of it.
+        let filling = std::fs::write(small.join("filler"), vec![7_u8; 1 << 20]);
+        assert_eq!(filling.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+        let full = run(&[&RUN[..], &["--quiet"]].concat());
+        assert_eq!(full.ended, Ended::Exited(0), "{}", full.stderr);
+        assert!(full.stderr.contains("full") && full.stderr.lines().count() == 1, "{}", full.stderr);
+        let named = full.stderr.split_whitespace().find(|word| word.ends_with(".json")).unwrap();
+        assert!(Path::new(named).starts_with(place.directory.path()), "{named}");
+        let shown = run(&["show", named]);
+        assert_eq!(shown.stdout, full.stdout, "the fallback file has the whole Record");
+        std::fs::remove_file(small.join("filler")).unwrap();
+        check(&file);
+        assert_eq!(complete_runs(&file), 1);
+        let next = run(&RUN);
+        assert_eq!((next.ended, next.stderr.as_str()), (Ended::Exited(0), ""));
+        assert_eq!(complete_runs(&file), 2);
+    });
+    assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
+    if let Err(why) = tested {
+        std::panic::resume_unwind(why);
+    }
+    assert!(place.runs().iter().all(|run| !id(run).is_empty()));
+}

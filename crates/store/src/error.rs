@@ -1,0 +1,79 @@
+//! What can go wrong with a history, in words that name the file.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the history could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file is something else, and was not changed.
+    #[error("{} is not a history of rdsk, and is left as it is", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of rdsk wrote it.
+    #[error("{} was written by a newer rdsk (history version {version}; this one knows up to {})", .path.display(), crate::VERSION)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The file or its directory cannot be opened or created.
+    #[error("cannot open the history {}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The database failed: a full disk, damage, a lock that was never released.
+    #[error("the history {} failed: {source}", .path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// What the history holds of a run cannot be read.
+    #[error("run {id} in the history cannot be read: {why}")]
+    Unreadable {
+        /// The run.
+        id: String,
+        /// Why, in words.
+        why: String,
+    },
+    /// A Record cannot be kept as it is.
+    #[error("record {id} cannot be kept: {why}")]
+    Unfit {
+        /// Its id.
+        id: String,
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Whether there was no room left on the disk.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Database { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
+            Self::File { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether another process held the database for longer than this one waited.
+    pub fn is_busy(&self) -> bool {
+        let code = match self {
+            Self::Database { source, .. } => source.sqlite_error_code(),
+            _ => None,
+        };
+        matches!(code, Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+    }
+}

@@ -1,0 +1,140 @@
+//! The file of a history before SQLite sees it: whether it may be opened at all. SQLite repairs and grows whatever it opens, so
+//! that a file of somebody else must be recognized by its first bytes.
+
+use crate::error::StoreError;
+use crate::schema::{APPLICATION_ID, VERSION};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The header of a database (<https://www.sqlite.org/fileformat2.html#the_database_header>), and where its numbers stand.
+const HEADER_BYTES: usize = 100;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+const USER_VERSION_AT: usize = 60;
+const APPLICATION_ID_AT: usize = 68;
+
+/// How often a header that is being written is read again, and how long that takes in all: a second.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What the first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    /// Nothing yet.
+    Empty,
+    /// A history of this version.
+    History(u32),
+    /// A part of a header, or a database that nobody has claimed: another process may be creating it.
+    Unfinished,
+    /// Something else.
+    Foreign,
+}
+
+/// Makes sure that there is a file that may become or is a history, and that nobody else may read it.
+///
+/// # Errors
+/// When it is something else or of a newer version, or cannot be created.
+pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::File { path: path.to_owned(), source };
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+    }
+    match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path) {
+        Ok(created) => {
+            keep_open(created);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check(path),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Looks whether a file that is there may be opened as a history.
+///
+/// # Errors
+/// When it is something else or of a newer version, or cannot be read.
+pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::File { path: path.to_owned(), source };
+    // Opening a pipe may wait for ever, and a device holds no history.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    for _ in 0..LOOKS {
+        match header(path).map_err(failed)? {
+            Header::Empty => return Ok(()),
+            Header::History(version) if version > VERSION => {
+                return Err(StoreError::Newer { path: path.to_owned(), version });
+            }
+            Header::History(_) => return Ok(()),
+            Header::Foreign => break,
+            Header::Unfinished => std::thread::sleep(LOOK_AGAIN),
+        }
+    }
+    Err(StoreError::Foreign { path: path.to_owned() })
+}
+
+/// Files whose first bytes were read. Closing any descriptor of a file takes away the locks that SQLite holds on it in the same
+/// process (<https://www.sqlite.org/howtocorrupt.html>, 2.2), so that they stay open until the process ends.
+static OPEN: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+fn keep_open(file: File) {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+}
+
+fn header(path: &Path) -> io::Result<Header> {
+    let place = |facts: &Metadata| (facts.dev(), facts.ino());
+    let wanted = place(&path.metadata()?);
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_this = |file: &File| file.metadata().is_ok_and(|facts| place(&facts) == wanted);
+    if !open.iter().any(is_this) {
+        open.push(File::open(path)?);
+    }
+    let file = open.iter().rfind(|file| is_this(file)).ok_or(io::ErrorKind::NotFound)?;
+    let mut bytes = [0; HEADER_BYTES];
+    // One call gets all of a regular file that is there.
+    let read = file.read_at(&mut bytes, 0)?;
+    Ok(parse(&bytes[..read]))
+}
+
+fn parse(bytes: &[u8]) -> Header {
+    let is_database = bytes.iter().zip(MAGIC).all(|(byte, expected)| byte == expected);
+    let number = |at: usize| {
+        let four = bytes.get(at..at + 4)?;
+        Some(u32::from_be_bytes(four.try_into().expect("the range has four bytes")))
+    };
+    match (number(APPLICATION_ID_AT), number(USER_VERSION_AT)) {
+        _ if bytes.is_empty() => Header::Empty,
+        _ if !is_database => Header::Foreign,
+        (Some(APPLICATION_ID), Some(version)) => Header::History(version),
+        (Some(0), Some(0)) | (None, _) | (_, None) => Header::Unfinished,
+        _ => Header::Foreign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(application_id: u32, version: u32) -> Vec<u8> {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..16].copy_from_slice(MAGIC);
+        bytes[APPLICATION_ID_AT..][..4].copy_from_slice(&application_id.to_be_bytes());
+        bytes[USER_VERSION_AT..][..4].copy_from_slice(&version.to_be_bytes());
+        bytes.to_vec()
+    }
+
+    #[test]
+    fn the_first_bytes_tell_a_history_from_everything_else() {
+        assert_eq!(parse(b""), Header::Empty);
+        assert_eq!(parse(b"hello"), Header::Foreign);
+        assert_eq!(parse(&[0; 4096]), Header::Foreign);
+        assert_eq!(parse(&database(APPLICATION_ID, 7)), Header::History(7));
+        assert_eq!(parse(&database(0, 0)), Header::Unfinished);
+        assert_eq!(parse(&database(APPLICATION_ID, 1)[..40]), Header::Unfinished);
+        assert_eq!(parse(&database(0, 3)), Header::Foreign, "somebody else's database");
+        assert_eq!(parse(&database(1, 1)), Header::Foreign);
+    }
+}

@@ -1,0 +1,143 @@
+//! Opens the database of a history: with the settings that make it safe beside other processes and at any kill, and with the
+//! tables of this version.
+
+use crate::error::StoreError;
+use crate::file;
+use crate::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long to wait for other processes that write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as hundreds of runs that end at once need: a minute.
+    Long,
+    /// Not noticeably, since a measurement waits: a tenth of a second.
+    Short,
+}
+
+impl Patience {
+    fn timeout(self) -> Duration {
+        match self {
+            Self::Long => Duration::from_secs(60),
+            Self::Short => Duration::from_millis(100),
+        }
+    }
+}
+
+/// An open history.
+#[derive(Debug)]
+pub struct History {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+}
+
+impl History {
+    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's.
+    ///
+    /// # Errors
+    /// When it is something else or of a newer version, which stay as they are, or cannot be opened or created.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        file::prepare(path)?;
+        Self::connect(path)
+    }
+
+    /// Opens the history at `path` if there is one.
+    ///
+    /// # Errors
+    /// As for [`History::open`].
+    pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        if matches!(path.try_exists(), Ok(false)) {
+            return Ok(None);
+        }
+        file::check(path)?;
+        Self::connect(path).map(Some)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets how long to wait for other processes.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn wait(&self, patience: Patience) -> Result<(), StoreError> {
+        self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))
+    }
+
+    fn connect(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Database { path: path.to_owned(), source };
+        // Without SQLITE_OPEN_CREATE: the file is there, with the mode that its companions -wal and -shm take over.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        set_up(&mut connection).map_err(failed)?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    pub(crate) fn failed(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Database { path: self.path.clone(), source }
+    }
+
+    /// Does something in one transaction that takes the right to write at its beginning, so that it cannot fail half-way for
+    /// another writer.
+    pub(crate) fn transact<T>(
+        &mut self,
+        action: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let done = write(&mut self.connection, action);
+        done.map_err(|source| self.failed(source))
+    }
+}
+
+fn write<T>(
+    connection: &mut Connection,
+    action: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = action(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
+}
+
+fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Patience::Long.timeout())?;
+    // A commit is on the disk when it returns: nothing of it is written back later, while the next cell is measured.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    if version(connection)? < VERSION {
+        // Only an empty database takes this; room that deleted runs leave is given back.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        write(connection, migrate)?;
+    }
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        // Another process that uses the new file at this moment prevents the change. It is as safe without, only slower with
+        // many writers, and the next one changes it.
+        let changed = connection.pragma_update(None, "journal_mode", "WAL");
+        let is_busy =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+        if let Err(error) = changed
+            && !is_busy(&error)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings the tables to this version, from that which is found once nobody else can change it.
+fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let from = version(transaction)?;
+    for step in MIGRATIONS.iter().skip(from as usize) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)
+}

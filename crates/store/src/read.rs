@@ -1,0 +1,71 @@
+//! Reads a run back as the Record that was kept.
+
+use crate::document::unpack;
+use crate::error::StoreError;
+use crate::list::{RunLine, State};
+use crate::open::History;
+use rdsk_model::{CellRecord, Problem, ProblemKind, Record, SCHEMA, Status};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+/// What a history holds of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The Record; of a run that did not end in order with the cells as far as they were kept, and an error that says so.
+    pub record: Record,
+    /// How the run stands.
+    pub state: State,
+}
+
+impl History {
+    /// The Record of a run.
+    ///
+    /// # Errors
+    /// Those of the database; when the run is gone, or a document is damaged or of another schema.
+    pub fn record(&mut self, run: &RunLine) -> Result<Kept, StoreError> {
+        let (document, cells, state) = self.documents(&run.id)?;
+        let unreadable = |why: String| StoreError::Unreadable { id: run.id.clone(), why };
+        let Some(document) = document else {
+            return Err(unreadable("it was deleted meanwhile".into()));
+        };
+        let mut record: Record = unpack(&document).map_err(unreadable)?;
+        if record.schema != SCHEMA {
+            return Err(unreadable(format!("its schema is {}, not {SCHEMA}", record.schema)));
+        }
+        let cells = cells.iter().map(|cell| unpack::<CellRecord>(cell));
+        record.cells = cells.collect::<Result<_, _>>().map_err(unreadable)?;
+        let state = state.unwrap_or(run.state);
+        if let Some(words) = words_of_no_end(state) {
+            record.status = Status::Interrupted;
+            record.error = Some(Problem::plain(ProblemKind::Interrupted, state.as_str(), words));
+        }
+        Ok(Kept { record, state })
+    }
+
+    /// Both kinds of documents and the state, as of one moment: another process may be saving the next cells.
+    #[allow(clippy::type_complexity, reason = "three columns, named where they are used")]
+    fn documents(&mut self, id: &str) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>, Option<State>), StoreError> {
+        let read = |transaction: &Transaction<'_>| {
+            let text = "SELECT status FROM run WHERE id = ?1";
+            let state: Option<String> =
+                transaction.query_row(text, params![id], |row| row.get(0)).optional()?;
+            let text = "SELECT json FROM document WHERE run = ?1";
+            let document = transaction.query_row(text, params![id], |row| row.get(0)).optional()?;
+            let mut cells = transaction.prepare("SELECT json FROM cell WHERE run = ?1 ORDER BY position")?;
+            let cells: Vec<Vec<u8>> =
+                cells.query_map(params![id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            Ok((document, cells, state.as_deref().map(State::parse)))
+        };
+        let transaction = self.connection.transaction();
+        let done = transaction.and_then(|transaction| read(&transaction));
+        done.map_err(|source| self.failed(source))
+    }
+}
+
+/// What the Record of a run says that has not ended in order.
+fn words_of_no_end(state: State) -> Option<&'static str> {
+    match state {
+        State::Killed => Some("the process was killed; the record holds what was kept until then"),
+        State::Running => Some("the run goes on; the record holds what was kept so far"),
+        State::Complete | State::Interrupted | State::Failed => None,
+    }
+}

@@ -1,0 +1,305 @@
+//! A history on a real file: runs, cells and their columns, ids and labels, several connections, other files, old versions.
+
+use rdsk_model::{CellRecord, Record, Status};
+use rdsk_store::{Filter, Found, History, Holder, Patience, RunLine, State, StoreError};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A Record of this schema as rdsk wrote it, which has to be read for good.
+const GOLDEN: &str = include_str!("fixtures/record-1.json");
+
+fn golden() -> Record {
+    serde_json::from_str(GOLDEN).unwrap()
+}
+
+/// The golden Record with another id, as if it had begun so many seconds after 2026.
+fn run(id: u32, seconds: i64) -> Record {
+    let started_at = jiff::Timestamp::from_second(1_767_225_600 + seconds).unwrap().to_string();
+    Record { id: format!("01KAP3XM2C{id:016}"), started_at, ..golden() }
+}
+
+fn scratch() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data/rdsk/history.db");
+    (directory, path)
+}
+
+fn all(history: &History) -> Vec<RunLine> {
+    history.list(&Filter::default()).unwrap()
+}
+
+fn this_process() -> Holder {
+    Holder::this(Path::new("/proc")).unwrap()
+}
+
+#[test]
+fn a_record_comes_back_as_it_was() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    let record = golden();
+    history.finish(&record).unwrap();
+    let [line] = &all(&history)[..] else { panic!("one run") };
+    assert_eq!(history.record(line).unwrap().record, record);
+    assert_eq!(line.state, State::Complete);
+    assert_eq!(line.cells, record.cells.len() as u64);
+    let best = |op| {
+        let of_op = |cell: &&CellRecord| {
+            let verdict = cell.verdict.as_ref().map(|verdict| verdict.code.as_str());
+            cell.workload.op.as_str() == op && verdict == Some("device")
+        };
+        let rates = record.cells.iter().filter(of_op).filter_map(|cell| cell.result.bytes_per_s);
+        rates.map(|rate| rate.mean).reduce(f64::max)
+    };
+    assert!(best("read").is_some(), "the golden record has a rate of the device");
+    assert_eq!(line.read_bytes_per_s, best("read"));
+    assert_eq!(line.write_bytes_per_s, best("write"));
+    // Keeping it again changes nothing.
+    history.finish(&record).unwrap();
+    assert_eq!(all(&history).len(), 1);
+}
+
+#[test]
+fn only_the_user_may_read_it() {
+    let (directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    history.finish(&golden()).unwrap();
+    for name in ["history.db", "history.db-wal", "history.db-shm"] {
+        let mode = fs::metadata(path.with_file_name(name)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let mode = fs::metadata(directory.path().join("data/rdsk")).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn cells_of_a_run_that_goes_on_are_there_and_its_death_is_noted() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    let record = golden();
+    let begun = Record { cells: Vec::new(), findings: Vec::new(), ..record.clone() };
+    history.begin(&begun, &this_process()).unwrap();
+    let cells: Vec<(usize, CellRecord)> = record.cells.iter().cloned().enumerate().take(2).collect();
+    history.save_cells(&begun, &cells).unwrap();
+    history.save_cells(&begun, &cells[1..]).unwrap();
+
+    let mut other = History::open_existing(&path).unwrap().unwrap();
+    other.note_killed(Path::new("/proc")).unwrap();
+    let line = all(&other).pop().unwrap();
+    assert_eq!((line.state, line.cells, line.elapsed_ns), (State::Running, 2, None));
+    let kept = other.record(&line).unwrap();
+    assert_eq!(kept.record.cells, record.cells[..2]);
+    assert_eq!(kept.record.status, Status::Interrupted);
+
+    // Without a /proc/PID nobody lives.
+    let machine = tempfile::tempdir().unwrap();
+    fs::create_dir_all(machine.path().join("sys/kernel/random")).unwrap();
+    fs::copy("/proc/sys/kernel/random/boot_id", machine.path().join("sys/kernel/random/boot_id")).unwrap();
+    fs::create_dir_all(machine.path().join("self/ns")).unwrap();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
+    std::os::unix::fs::symlink(namespace, machine.path().join("self/ns/pid")).unwrap();
+    other.note_killed(machine.path()).unwrap();
+    let line = all(&other).pop().unwrap();
+    assert_eq!(line.state, State::Killed);
+    assert_eq!(other.record(&line).unwrap().record.error.unwrap().code, "killed");
+    // A run that was taken for dead and is not overwrites that at its end.
+    history.finish(&record).unwrap();
+    assert_eq!(all(&other).pop().unwrap().state, State::Complete);
+}
+
+#[test]
+fn words_name_runs() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    assert_eq!(history.find("last").unwrap(), Found::Nothing);
+    for number in 1..=3 {
+        let label = Some(if number == 2 { "before" } else { "after" }.to_owned());
+        history.finish(&Record { label, ..run(number, i64::from(number)) }).unwrap();
+    }
+    let id_of = |word: &str| match history.find(word).unwrap() {
+        Found::Run(line) => line.id,
+        found => panic!("{word}: {found:?}"),
+    };
+    assert_eq!(id_of("last"), run(3, 0).id);
+    assert_eq!(id_of("after"), run(3, 0).id, "the newest of a label");
+    assert_eq!(id_of("before"), run(2, 0).id);
+    assert_eq!(id_of(&run(1, 0).id), run(1, 0).id);
+    assert_eq!(id_of(&run(1, 0).id.to_lowercase()), run(1, 0).id);
+    assert_eq!(id_of(&run(1, 0).id[..26]), run(1, 0).id);
+    assert!(matches!(history.find("01KAP3"), Ok(Found::Several(runs)) if runs.len() == 3));
+    for nothing in ["01K", "nobody", "", "*", "01KAP3XM2?", "before'; DROP TABLE run; --"] {
+        assert_eq!(history.find(nothing).unwrap(), Found::Nothing, "{nothing}");
+    }
+}
+
+#[test]
+fn filters_and_limits_choose_the_newest_first() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    for number in 0..5 {
+        let mut record = run(number, i64::from(number) * 100);
+        record.targets[0].name = format!("/srv/{number}\"%_'");
+        record.label = (number == 4).then(|| "new".into());
+        history.finish(&record).unwrap();
+    }
+    let start = |seconds: i64| Some((1_767_225_600 + seconds) * 1_000_000_000);
+    let numbers = |filter: Filter| -> Vec<i64> {
+        let lines = history.list(&filter).unwrap();
+        lines.iter().map(|line| (line.started_ns / 1_000_000_000 - 1_767_225_600) / 100).collect()
+    };
+    let none = Filter::default();
+    assert_eq!(numbers(none.clone()), [4, 3, 2, 1, 0]);
+    assert_eq!(numbers(Filter { limit: Some(2), ..none.clone() }), [4, 3]);
+    assert_eq!(numbers(Filter { since_ns: start(200), until_ns: start(400), ..none.clone() }), [3, 2]);
+    assert_eq!(numbers(Filter { target: Some("/3\"%".into()), ..none.clone() }), [3]);
+    assert_eq!(numbers(Filter { target: Some("%".into()), ..none.clone() }).len(), 5);
+    assert_eq!(numbers(Filter { target: Some("/srv/_".into()), ..none.clone() }), [0; 0], "no pattern");
+    assert_eq!(numbers(Filter { label: Some("new".into()), ..none.clone() }), [4]);
+    let experiment = golden().cells[0].experiment.as_str().to_owned();
+    assert_eq!(numbers(Filter { experiment: Some(experiment), ..none.clone() }).len(), 5);
+    assert_eq!(numbers(Filter { experiment: Some("zon".into()), ..none }), [0; 0]);
+}
+
+#[test]
+fn what_is_deleted_is_gone_with_its_cells_and_its_room() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    for number in 0..20 {
+        history.finish(&run(number, 0)).unwrap();
+    }
+    drop(history);
+    let before = fs::metadata(&path).unwrap().len();
+    let mut history = History::open(&path).unwrap();
+    let lines = all(&history);
+    history.delete(&lines[1..]).unwrap();
+    history.delete(&lines[1..]).unwrap();
+    assert_eq!(all(&history), lines[..1]);
+    assert_eq!(history.record(&lines[0]).unwrap().record.cells.len(), golden().cells.len());
+    assert!(history.record(&lines[1]).is_err());
+    drop(history);
+    let after = fs::metadata(&path).unwrap().len();
+    assert!(after * 4 < before, "{before} bytes, then {after}");
+}
+
+#[test]
+fn files_of_others_stay_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("foreign.db");
+    let database = rusqlite::Connection::open(&foreign).unwrap();
+    database.execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (1)").unwrap();
+    database.close().unwrap();
+    let text = directory.path().join("text");
+    fs::write(&text, "my thesis").unwrap();
+    let header = directory.path().join("header");
+    fs::write(&header, b"SQLite format 3\0").unwrap();
+    for path in [&foreign, &text, &header] {
+        let before = (fs::read(path).unwrap(), fs::metadata(path).unwrap().mtime_nsec());
+        for opened in [History::open(path).map(drop), History::open_existing(path).map(drop)] {
+            assert!(matches!(opened, Err(StoreError::Foreign { .. })), "{opened:?}");
+        }
+        assert_eq!((fs::read(path).unwrap(), fs::metadata(path).unwrap().mtime_nsec()), before);
+    }
+    assert!(matches!(History::open(directory.path()), Err(StoreError::Foreign { .. })));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "nothing was left beside them");
+    assert!(History::open_existing(&directory.path().join("none")).unwrap().is_none());
+    assert!(matches!(History::open(&text.join("below")), Err(StoreError::File { .. })));
+}
+
+#[test]
+fn a_newer_version_is_refused_in_words() {
+    let (_directory, path) = scratch();
+    History::open(&path).unwrap().finish(&golden()).unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.pragma_update(None, "user_version", 999).unwrap();
+    database.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = History::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { version: 999, .. }), "{error:?}");
+    assert!(error.to_string().contains("newer rdsk"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// One text for each version, as `.dump` of sqlite3 writes it, with the golden Record in it.
+#[test]
+fn every_older_version_is_read_and_becomes_this_one() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for version in 1..=rdsk_store::VERSION {
+        let (_scratch, path) = scratch();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let database = rusqlite::Connection::open(&path).unwrap();
+        let dump = fs::read_to_string(directory.join(format!("history-{version}.sql"))).unwrap();
+        database.execute_batch(&dump).unwrap();
+        database.pragma_update(None, "application_id", u32::from_be_bytes(*b"rdsk")).unwrap();
+        database.pragma_update(None, "user_version", version).unwrap();
+        database.close().unwrap();
+        let mut history = History::open(&path).unwrap();
+        let [line] = &all(&history)[..] else { panic!("version {version} has one run") };
+        assert_eq!(history.record(line).unwrap().record, golden(), "version {version}");
+        history.finish(&run(7, 7)).unwrap();
+        assert_eq!(all(&history).len(), 2);
+        let database = rusqlite::Connection::open(&path).unwrap();
+        let found: u32 = database.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(found, rdsk_store::VERSION);
+        let columns = |view: &str| -> Vec<String> {
+            let statement = database.prepare(&format!("SELECT * FROM {view}")).unwrap();
+            statement.column_names().into_iter().map(str::to_owned).collect()
+        };
+        // docs/history.md promises these names.
+        let page = include_str!("../../../docs/history.md");
+        for (view, column) in
+            ["runs", "cells"].iter().flat_map(|view| columns(view).into_iter().map(move |name| (view, name)))
+        {
+            assert!(
+                page.contains(&format!("`{column}`")),
+                "docs/history.md does not tell of {column} of {view}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_becomes_a_history_and_many_may_create_one_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut history = History::open(path).unwrap();
+                history.wait(Patience::Long).unwrap();
+                history.begin(&Record { cells: Vec::new(), ..run(number, 0) }, &this_process()).unwrap();
+                history.finish(&run(number, 0)).unwrap();
+            });
+        }
+    });
+    let history = History::open(&path).unwrap();
+    assert_eq!(all(&history).len(), 16);
+    assert!(all(&history).iter().all(|line| line.state == State::Complete));
+}
+
+#[test]
+fn a_record_without_a_time_cannot_be_kept_and_says_so() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    let error = history.finish(&Record { started_at: "yesterday".into(), ..golden() }).unwrap_err();
+    assert!(error.to_string().contains("started_at"), "{error}");
+    assert!(all(&history).is_empty());
+}
+
+#[test]
+fn damage_is_an_error_in_words() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    history.finish(&golden()).unwrap();
+    let line = all(&history).pop().unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch("UPDATE cell SET json = x'00' WHERE position = 0").unwrap();
+    let error = history.record(&line).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Unreadable { .. }) && error.to_string().contains(&line.id),
+        "{error}"
+    );
+}
