@@ -21,6 +21,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-observe", 3),
     ("rdsk-analysis", 3),
     ("rdsk-finding", 4),
+    ("rdsk-compare", 4),
     ("rdsk-engine", 4),
     ("rdsk-report", 5),
     ("rdsk-experiment", 5),
@@ -30,7 +31,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Rooms that explain and draw; everything they show can be derived from a Record alone.
-const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report"];
+const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-compare", "rdsk-report"];
 /// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
 /// Rooms whose errors are only shown to users, so that an untyped error is enough.
