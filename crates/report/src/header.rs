@@ -102,7 +102,7 @@ fn with_options(line: String, options: &str) -> String {
 }
 
 /// `2026-01-02T03:04:05Z` without the fraction of a second that the document has.
-fn whole_seconds(started_at: &str) -> String {
+pub(crate) fn whole_seconds(started_at: &str) -> String {
     match started_at.split_once('.') {
         Some((seconds, fraction)) => {
             format!("{seconds}{}", fraction.trim_start_matches(|c: char| c.is_ascii_digit()))
