@@ -1,10 +1,12 @@
 //! The command line of rdsk: flags, wiring, exit codes. It is the only crate that prints, and it measures nothing itself.
 
 mod cli_args;
+mod compare;
 mod dd;
 mod exit;
 mod flags;
 mod flush_clock;
+mod forwarding;
 mod info;
 mod interrupt;
 mod json_file;
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     if words.get(1).is_some_and(|word| word == "watch") {
         return ExitCode::from(watch::run(&words[1..]));
+    }
+    if words.get(1).is_some_and(|word| word == "compare") {
+        return ExitCode::from(compare::run(&words[1..]));
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {
