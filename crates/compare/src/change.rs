@@ -4,8 +4,9 @@
 use crate::ALPHA;
 use crate::figure::{MIN_ROUNDS, Metric};
 use rdsk_analysis::words;
-use rdsk_model::{CellRecord, VerdictCode};
+use rdsk_model::{CellRecord, VerdictCode, Workload};
 use rdsk_stats::MIN_PAIRS;
+use rdsk_units::Bytes;
 
 /// What a comparison says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +132,10 @@ impl CellChange<'_> {
         self.changes.iter().find(|change| change.metric == metric)
     }
 
-    /// What has to be known beside the figures: a verdict that is not `device`, verdicts that differ, another engine.
+    /// What has to be known beside the figures: what is asked otherwise on purpose, a verdict that is not `device`, verdicts that differ, another engine.
     pub fn remarks(&self) -> Vec<String> {
         let code = |cell: &CellRecord| cell.verdict.as_ref().map(|verdict| verdict.code);
-        let mut remarks = Vec::new();
+        let mut remarks = asked(&self.base.workload, &self.other.workload);
         match (code(self.base), code(self.other)) {
             (Some(VerdictCode::Device), Some(VerdictCode::Device)) => {}
             (base, other) if base == other => remarks.extend(base.map(|code| format!("{code} in both"))),
@@ -150,4 +151,23 @@ impl CellChange<'_> {
         }
         remarks
     }
+}
+
+/// What two workloads ask otherwise, of what makes cells alike.
+fn asked(base: &Workload, other: &Workload) -> Vec<String> {
+    let (a, b) = (base, other);
+    let bytes = |bytes: u64| Bytes(bytes).approx();
+    let all = [
+        ("", a.op.to_string(), b.op.to_string()),
+        ("", a.pattern.to_string(), b.pattern.to_string()),
+        ("", a.path.to_string(), b.path.to_string()),
+        ("sync ", a.sync.to_string(), b.sync.to_string()),
+        ("cache ", a.cache.to_string(), b.cache.to_string()),
+        ("block ", bytes(a.block_bytes), bytes(b.block_bytes)),
+        ("depth ", a.queue_depth.to_string(), b.queue_depth.to_string()),
+        ("streams ", a.streams.to_string(), b.streams.to_string()),
+        ("range ", a.range.to_string(), b.range.to_string()),
+    ];
+    let differing = all.into_iter().filter(|(_, one, two)| one != two);
+    differing.map(|(what, one, two)| format!("{what}{one} → {two}")).collect()
 }

@@ -37,6 +37,20 @@ pub fn matching<'a>(base: &'a Record, other: &'a Record) -> Matched<'a> {
     matched
 }
 
+impl Matched<'_> {
+    /// Pairs the cells that are left by their ids: the same question to two configurations that are meant to differ.
+    pub(crate) fn by_id(&mut self) {
+        let mut left = Vec::new();
+        for cell in std::mem::take(&mut self.only_base) {
+            match self.only_other.iter().position(|other| other.id == cell.id) {
+                Some(place) => self.pairs.push((cell, self.only_other.remove(place))),
+                None => left.push(cell),
+            }
+        }
+        self.only_base = left;
+    }
+}
+
 /// Whether two cells ask the same.
 pub(crate) fn is_alike(
     (base_run, base): (&Record, &CellRecord),
@@ -134,6 +148,18 @@ mod tests {
         assert_eq!(pairs(&small, &large), 1, "both use the whole target");
         assert_eq!(pairs(&small, &random(4 << 30, 1 << 30)), 1, "both use a GiB");
         assert_eq!(pairs(&small, &random(4 << 30, 2 << 30)), 0);
+    }
+
+    #[test]
+    fn what_is_meant_to_differ_is_paired_by_its_id() {
+        let base = record("2026-01-01T00:00:00Z", ["a", "b"].map(cell).into());
+        let deeper = |id| with(cell(id), |cell| cell.workload.queue_depth = 8);
+        let other = record("2026-01-01T00:00:00Z", ["a", "c"].map(deeper).into());
+        let mut matched = matching(&base, &other);
+        assert!(matched.pairs.is_empty());
+        matched.by_id();
+        assert!(matched.pairs.len() == 1 && matched.pairs[0].1.id == "a");
+        assert_eq!((ids(&matched.only_base), ids(&matched.only_other)), (vec!["b".into()], vec!["c".into()]));
     }
 
     #[test]

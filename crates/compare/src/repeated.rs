@@ -14,7 +14,9 @@ use rdsk_stats::{TimedPair, mean, paired_ratio};
 /// either has no run.
 pub fn repeated<'a>(base: &'a [Record], other: &'a [Record]) -> Option<Compared<'a>> {
     let (first, first_other) = (base.first()?, other.first()?);
-    let matched = matching(first, first_other);
+    let mut matched = matching(first, first_other);
+    // What the two command lines request on purpose may be what differs.
+    matched.by_id();
     let pairs = base.len().min(other.len());
     let candidates = matched.pairs.iter().map(|(one, two)| {
         let of = |metric| candidate((base, one), (other, two), metric);
@@ -98,6 +100,17 @@ mod tests {
         assert_eq!(answer(&[100.0; 5], &[90.0, 110.0, 95.0, 105.0, 97.0]).0, Answer::NoDifferenceSeen);
         assert_eq!(answer(&[100.0; 2], &[50.0; 2]).0, Answer::TooFewData);
         assert!(repeated(&[], &runs(&[1.0])).is_none());
+    }
+
+    #[test]
+    fn another_depth_is_compared_and_said() {
+        let base = runs(&[100.0; 3]);
+        let mut other = runs(&[200.0, 201.0, 199.0]);
+        other.iter_mut().for_each(|run| run.cells[0].workload.queue_depth = 8);
+        let found = repeated(&base, &other).unwrap();
+        let cell = &found.pairs[0].cells[0];
+        assert_eq!(cell.of(Metric::Rate).unwrap().answer(), Answer::Faster);
+        assert_eq!(cell.remarks(), ["depth 1 → 8"]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   rdsk compare --repeat 5 --prepare-a 'echo none >/sys/block/sdb/queue/scheduler' --prepare-b 'echo bfq \
 >/sys/block/sdb/queue/scheduler' -- 'run /dev/sdb' 'run /dev/sdb'
       one command line before and after a change
-  rdsk compare --trend headline/read/seq monday.json tuesday.json wednesday.json
+  rdsk compare --trend headline/read/sequential monday.json tuesday.json wednesday.json
       one cell over many runs, and since when it has changed
   rdsk compare sim:tms-ramsan sim:tms-ramsan-2 --question scale
       two simulated systems";

@@ -81,10 +81,12 @@ fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>>
     std::iter::once(row).chain(cell.remarks().into_iter().map(remark)).collect()
 }
 
-/// A ratio: `0.947`, `12.3`.
+/// A ratio: `0.0158`, `0.947`, `12.3`.
 pub(super) fn factor(ratio: f64) -> String {
     match ratio {
-        ratio if !ratio.is_finite() => "…".into(),
+        // An end that the runs do not show.
+        ratio if !ratio.is_finite() || ratio == 0.0 => "…".into(),
+        ratio if ratio < 0.09995 => format!("{ratio:.4}"),
         ratio if ratio < 9.995 => format!("{ratio:.3}"),
         ratio if ratio < 99.95 => format!("{ratio:.1}"),
         ratio => format!("{ratio:.0}"),
