@@ -31,6 +31,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),
     ("nbd-client", &["nbd-client"]),
     ("nbd-server", &["nbd-server"]),
+    ("python3", &["python3"]),
     ("sysstat", &["iostat"]),
     ("thin-provisioning-tools", &["thin_check"]),
     ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "lsblk", "mkswap"]),

@@ -2,13 +2,11 @@
 //! exact size. Known only where BPF programs counted all of the cell's time; nothing here is inferred, and nothing judged.
 
 use crate::{metrics, words};
-use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, IoPath, Op, Sync};
+use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, IoPath, Op, Sync, is_write_call};
 use rdsk_units::{Bytes, printable};
 
 /// The largest share of requests that the programs may have missed for their counts to be used at all.
 const MOST_MISSED: f64 = 0.01;
-/// Calls that write.
-const WRITES: &[&str] = &["write", "writev", "pwrite64", "pwritev", "pwritev2"];
 /// How far the number of requests may be from the number of I/Os for each I/O to count as one request.
 const ONE_EACH: f64 = 0.05;
 /// Sizes of requests that words name.
@@ -25,6 +23,13 @@ pub enum Origin<'a> {
     Kernel,
     /// Another process.
     Other,
+}
+
+impl Origin<'_> {
+    /// Whether it is a call of rdsk that does nothing but write.
+    pub fn is_write_call(self) -> bool {
+        matches!(self, Self::Call(call) if is_write_call(call))
+    }
 }
 
 /// Bios or requests, and their bytes.
@@ -62,7 +67,7 @@ pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let devices = metrics::devices(cell)?;
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
     let worst = missed.into_iter().fold(0.0, f64::max);
-    let is_exact = worst == 0.0 && bpf.lost == 0;
+    let is_exact = devices.iter().all(|device| bpf.lost_of(device.target, &device.name) == 0) && worst == 0.0;
     (worst <= MOST_MISSED).then_some(BlockIo { cell, devices, is_exact })
 }
 
@@ -70,7 +75,7 @@ pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
 fn missed(bpf: &BpfEvidence, device: &DeviceEvidence) -> Option<f64> {
     let its =
         bpf.checks.iter().find(|check| (check.target, &check.device) == (device.target, &device.name))?;
-    let lost = metrics::ratio(bpf.lost, its.sysfs.max(1));
+    let lost = metrics::ratio(bpf.lost_of(device.target, &device.name), its.sysfs.max(1));
     Some(its.difference().max(lost.min(1.0)))
 }
 
@@ -115,8 +120,7 @@ impl<'a> BlockIo<'a> {
 
     /// Reads that rdsk's own calls to write submitted, because they changed a part of what they wrote to; and all reads.
     pub fn reads_in_writes(&self) -> (Sum, Sum) {
-        let in_writes = |origin| matches!(origin, Origin::Call(call) if WRITES.contains(&call));
-        (self.sum(Op::Read, |origin, _| in_writes(origin)), self.sum(Op::Read, |_, _| true))
+        (self.sum(Op::Read, |origin, _| origin.is_write_call()), self.sum(Op::Read, |_, _| true))
     }
 
     /// All bios of one direction by origin, those with most bytes first.
@@ -172,6 +176,29 @@ impl<'a> BlockIo<'a> {
     /// The most requests that were in flight at once on one device.
     pub fn deepest(&self) -> Option<u64> {
         self.devices.iter().filter_map(|device| device.in_flight_max).max()
+    }
+
+    /// The devices of which some requests were missed, so that their counts may be up to 1 % too low.
+    pub fn missed(&self) -> Vec<&'a str> {
+        let Some(bpf) = &self.cell.evidence.bpf else { return Vec::new() };
+        let is_missed = |device: &&&DeviceEvidence| {
+            bpf.lost_of(device.target, &device.name) > 0
+                || missed(bpf, device).is_none_or(|share| share > 0.0)
+        };
+        self.devices.iter().filter(is_missed).map(|device| device.name.as_str()).collect()
+    }
+
+    /// Write requests that were done only when they were durable (FUA), and bios that only asked for a flush.
+    pub fn durable(&self) -> (u64, u64) {
+        let is_at = |target: u32, name: &String| {
+            self.devices.iter().any(|device| (device.target, &device.name) == (target, name))
+        };
+        let evidence = &self.cell.evidence;
+        let is_fua =
+            |one: &&rdsk_model::Request| one.fua && one.op == Op::Write && is_at(one.target, &one.device);
+        let is_flush = |bio: &&Bio| bio.flush && is_at(bio.target, &bio.device);
+        let fua = evidence.requests.iter().filter(is_fua).map(|one| one.count).sum();
+        (fua, evidence.bios.iter().filter(is_flush).map(|bio| bio.count).sum())
     }
 
     /// The calls of rdsk, warm-up included: the programs count it, too.
@@ -275,7 +302,8 @@ mod tests {
             cell,
             vec![
                 bio(Op::Read, "this", Some("pwrite64"), 256, 4096),
-                bio(Op::Read, "other", Some("read"), 3, 4096),
+                bio(Op::Read, "other", Some("pwrite64"), 2, 4096),
+                bio(Op::Read, "this", Some("io_uring_enter"), 1, 4096),
                 bio(Op::Write, "kernel", None, 56, 4096),
                 bio(Op::Write, "this", Some("fsync"), 200, 4096),
                 bio(Op::Write, "this", Some("fdatasync"), 1, 0),
@@ -291,7 +319,7 @@ mod tests {
         assert!(seen.is_exact);
         let (inside, all) = seen.reads_in_writes();
         assert_eq!((inside, all.count), (Sum { count: 256, bytes: 1 << 20 }, 259));
-        assert_eq!(seen.by_others(Op::Read).count, 3);
+        assert_eq!(seen.by_others(Op::Read).count, 2);
         let origins: Vec<String> =
             seen.origins(Op::Write).iter().map(|(who, sum)| format!("{who} {}", sum.count)).collect();
         assert_eq!(origins, ["fsync(2) 200", "the kernel's threads 56"]);
@@ -311,7 +339,17 @@ mod tests {
         assert!(block_io(&change(|bpf| bpf.checks[0].sysfs *= 2)).is_none());
         assert!(block_io(&change(|bpf| bpf.lost = 200)).is_none());
         let one = change(|bpf| bpf.lost = 1);
-        assert!(block_io(&one).is_some_and(|seen| !seen.is_exact));
+        assert!(block_io(&one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
+        // What was missed of a device that does not carry this target's figure makes its counts no worse.
+        let of = |device: &str, lost| rdsk_model::CountedDevice {
+            device: device.into(),
+            lost: Some(lost),
+            ..rdsk_model::CountedDevice::default()
+        };
+        let mut other = small_writes();
+        let bpf = other.evidence.bpf.as_mut().unwrap();
+        (bpf.lost, bpf.devices) = (200, vec![of("sda", 0), of("sdb", 200)]);
+        assert!(block_io(&other).is_some_and(|seen| seen.is_exact && seen.missed().is_empty()));
         let without = with(small_writes(), |cell| {
             cell.evidence.bpf = None;
             cell.evidence.process.read_bytes = Some(77);

@@ -1,12 +1,13 @@
 //! What the I/O of a command became on one device, by the system calls that carried it: sums over bios and requests, from which
 //! a page makes its tree and its sentences. It words nothing.
 
-use rdsk_model::{Bio, BlockGrowth, Op, ProcessCalls};
+use rdsk_model::{Bio, BlockGrowth, Op, ProcessCalls, is_write_call};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Calls that write data which they are given.
-const WRITES: [&str; 6] = ["write", "writev", "pwrite64", "pwritev", "pwritev2", "io_uring_enter"];
+/// Calls that submit reads and writes alike: what is written inside them was to be written, but what is read inside them says nothing
+/// of a write.
+const SUBMISSIONS: [&str; 2] = ["io_uring_enter", "io_submit"];
 /// Calls that make earlier writes durable, or write out what is left.
 const FLUSHES: [&str; 9] =
     ["fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync", "close", "exit_group", "umount2"];
@@ -73,14 +74,15 @@ fn whose(bio: &Bio) -> Whose {
     }
 }
 
-/// The command's reads inside calls that write: the kernel needed the rest of what they changed.
+/// The command's reads inside calls that do nothing but write: the kernel needed the rest of what they changed.
 pub fn reads_in_writes(origins: &[Origin]) -> Vec<&Origin> {
-    of_command(origins, Op::Read).filter(|origin| is_one_of(origin, &WRITES)).collect()
+    of_command(origins, Op::Read).filter(|origin| is_write(origin)).collect()
 }
 
-/// The command's writes inside calls that write: they were direct, or durable at once.
+/// The command's writes inside calls that write or submit writes: they were direct, or durable at once.
 pub fn writes_in_writes(origins: &[Origin]) -> Vec<&Origin> {
-    of_command(origins, Op::Write).filter(|origin| is_one_of(origin, &WRITES)).collect()
+    let writes = of_command(origins, Op::Write);
+    writes.filter(|origin| is_write(origin) || is_one_of(origin, &SUBMISSIONS)).collect()
 }
 
 /// The command's writes inside calls that only write out what earlier ones left in memory.
@@ -90,6 +92,10 @@ pub fn writes_in_flushes(origins: &[Origin]) -> Vec<&Origin> {
 
 fn of_command(origins: &[Origin], op: Op) -> impl Iterator<Item = &Origin> {
     origins.iter().filter(move |origin| origin.whose == Whose::Command && origin.op == op)
+}
+
+fn is_write(origin: &Origin) -> bool {
+    origin.call.as_deref().is_some_and(is_write_call)
 }
 
 fn is_one_of(origin: &Origin, calls: &[&str]) -> bool {
@@ -128,34 +134,16 @@ pub fn write_bytes_each(calls: &ProcessCalls) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::Request;
-
-    fn bio(op: Op, call: &str, task: &str, count: u64, bytes: u64) -> Bio {
-        let syscall = (!call.is_empty()).then(|| call.to_owned());
-        Bio {
-            target: 0,
-            device: "loop0".into(),
-            op,
-            syscall,
-            task: task.into(),
-            nowait: false,
-            read_ahead: false,
-            flush: bytes == 0,
-            count,
-            bytes,
-        }
-    }
+    use crate::fixtures::bios::{bio, request};
 
     fn small_writes() -> BlockGrowth {
-        let request =
-            |op, bytes, count| Request { target: 0, device: "loop0".into(), op, bytes, fua: false, count };
         BlockGrowth {
             bios: vec![
-                bio(Op::Write, "", "kernel", 3, 12288),
-                bio(Op::Write, "close", "child", 256, 1 << 20),
-                bio(Op::Read, "write", "child", 256, 1 << 20),
-                bio(Op::Read, "read", "other", 1, 4096),
-                bio(Op::Write, "fsync", "child", 1, 0),
+                bio(Op::Write, "kernel", None, 3, 4096),
+                bio(Op::Write, "child", Some("close"), 256, 4096),
+                bio(Op::Read, "child", Some("write"), 256, 4096),
+                bio(Op::Read, "other", Some("read"), 1, 4096),
+                Bio { flush: true, ..bio(Op::Write, "child", Some("fsync"), 1, 0) },
             ],
             requests: vec![
                 request(Op::Write, 512 << 10, 2),
@@ -186,8 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_submits_both_directions_says_nothing_of_its_reads() {
+        for call in ["io_uring_enter", "io_submit"] {
+            let bios = [Op::Read, Op::Write].map(|op| bio(op, "child", Some(call), 8, 4096)).to_vec();
+            let origins = origins(&BlockGrowth { bios, ..BlockGrowth::default() });
+            assert!(reads_in_writes(&origins).is_empty(), "{call}");
+            let [written] = writes_in_writes(&origins)[..] else { panic!("{call}: {origins:?}") };
+            assert_eq!((written.op, written.count), (Op::Write, 8), "{call}");
+        }
+    }
+
+    #[test]
     fn what_must_not_wait_is_told_apart() {
-        let plain = bio(Op::Read, "io_uring_enter", "child", 7, 4096 * 7);
+        let plain = bio(Op::Read, "child", Some("io_uring_enter"), 7, 4096);
         let nowait = Bio { nowait: true, ..plain.clone() };
         let block = BlockGrowth { bios: vec![plain, nowait], ..BlockGrowth::default() };
         let marks: Vec<bool> = origins(&block).iter().map(|origin| origin.nowait).collect();

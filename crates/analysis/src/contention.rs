@@ -1,5 +1,6 @@
-//! How much of a cell's time its threads waited for a processor that others used. It judges from what the kernel counted beside
-//! the cell; waiting for each other by our own design is nobody else's.
+//! How much of a cell's time its threads waited for a processor: because others used it, or because the CPU quota of their control
+//! group was used up. It judges from what the kernel counted beside the cell; waiting for each other by our own design is nobody
+//! else's.
 
 use crate::metrics;
 use rdsk_model::{CellRecord, EngineKind};
@@ -16,12 +17,15 @@ const MIN_PRESSURE: f64 = 0.1;
 /// Share of all processors' time that a hypervisor took, from which it is named.
 const MIN_STEAL: f64 = 0.05;
 
-/// What others used of the processors while a cell ran.
+/// Why threads of a cell waited for processors while it ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
     /// Share of the time of our threads in which they were ready and waited for a processor; `None` if it was not counted.
     pub waited: Option<f64>,
-    /// The part of it that is due to others: by their part of the processor time that was used.
+    /// The part of it in which the kernel held their control group back because its CPU quota was used up; `None` where no group has
+    /// one.
+    pub waited_for_quota: Option<f64>,
+    /// The part of the rest that is due to others: by their part of the processor time that was used.
     pub waited_for_others: Option<f64>,
     /// Share of all processors' time that other programs used.
     pub others: f64,
@@ -32,13 +36,21 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Whether it is worth a word.
+    /// Whether the threads waited for their quota so much that it is worth a word.
+    pub fn is_quota(&self) -> bool {
+        self.waited_for_quota.is_some_and(|waited| waited >= MIN_WAIT)
+    }
+
+    /// Whether what others used is worth a word.
     pub fn is_much(&self) -> bool {
         let waited = match self.waited_for_others {
             Some(waited) => waited >= MIN_WAIT && self.others + self.steal >= MIN_OTHERS,
             None => {
                 self.others >= MIN_OTHERS_ALONE
-                    && self.pressure.is_some_and(|pressure| pressure >= MIN_PRESSURE)
+                    && self.pressure.is_some_and(|pressure| {
+                        // A group that is held back is under pressure by itself.
+                        pressure - self.waited_for_quota.unwrap_or(0.0) >= MIN_PRESSURE
+                    })
             }
         };
         waited || self.steal >= MIN_STEAL
@@ -64,10 +76,14 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
     };
     let time_ns = seen.interval_ns as f64 * threads.max(1) as f64;
     let waited = seen.own_wait_ns.map(|waited| (waited as f64 / time_ns).min(1.0));
+    // Several processors may hold back the same threads at once.
+    let held = seen.quota.map(|quota| (quota.throttled_ns as f64 / seen.interval_ns as f64).min(1.0));
+    let waited_for_quota = held.map(|held| waited.map_or(held, |waited| waited.min(held)));
     let blame = (others + steal) / (others + steal + own).max(f64::MIN_POSITIVE);
     Some(Contention {
         waited,
-        waited_for_others: waited.map(|waited| waited * blame.min(1.0)),
+        waited_for_quota,
+        waited_for_others: waited.map(|waited| (waited - waited_for_quota.unwrap_or(0.0)) * blame.min(1.0)),
         others,
         steal,
         pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
@@ -78,7 +94,7 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, with};
-    use rdsk_model::{IoPath, LoopFile, Op, ProcessorUse};
+    use rdsk_model::{IoPath, LoopFile, Op, ProcessorUse, QuotaUse};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -131,6 +147,30 @@ mod tests {
         };
         assert!(is_named(&loops(SECOND / 5)));
         assert!(!is_named(&loops(SECOND / 100)), "they ran elsewhere");
+    }
+
+    #[test]
+    fn a_quota_that_is_used_up_is_nobody_elses_fault() {
+        let quota = |throttled_ns: u64, wait_ns: Option<u64>| {
+            beside(|seen| {
+                seen.user_ns = 17 * SECOND / 10;
+                (seen.own_wait_ns, seen.pressure_ns) = (wait_ns, Some(SECOND / 2));
+                seen.quota = Some(QuotaUse { periods: 10, throttled_periods: 9, throttled_ns });
+            })
+        };
+        let seen = contention(&quota(3 * SECOND / 5, Some(3 * SECOND / 5))).unwrap();
+        assert!(seen.is_quota() && !seen.is_much(), "{seen:?}");
+        assert!((seen.waited_for_quota.unwrap() - 0.6).abs() < 1e-9);
+        // Beside it, others may have taken as much.
+        let both = contention(&quota(SECOND / 5, Some(3 * SECOND / 5))).unwrap();
+        assert!(both.is_quota() && both.is_much(), "{both:?}");
+        // Held back on two processors at once, one thread waited only as long as it waited.
+        let twice = contention(&quota(2 * SECOND, Some(SECOND / 2))).unwrap();
+        assert_eq!(twice.waited_for_quota, Some(0.5));
+        let uncounted = contention(&quota(SECOND / 2, None)).unwrap();
+        assert!(uncounted.is_quota() && !uncounted.is_much(), "{uncounted:?}");
+        let enough = contention(&quota(0, Some(SECOND / 5))).unwrap();
+        assert!(!enough.is_quota() && enough.is_much(), "{enough:?}");
     }
 
     #[test]

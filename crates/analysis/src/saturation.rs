@@ -47,8 +47,9 @@ pub struct TwoDepths<'a> {
 /// All cells that were measured at two depths, the smallest with the largest.
 pub fn two_depths(record: &Record) -> Vec<TwoDepths<'_>> {
     // The streams of `scale` have their own knee, and a copy has one I/O at a time.
-    let are_compared =
-        |cell: &&CellRecord| !matches!(cell.experiment, Experiment::Scale | Experiment::Dd) && is_sound(cell);
+    let are_compared = |cell: &&CellRecord| {
+        !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio) && is_sound(cell)
+    };
     let keyed = record.cells.iter().filter(are_compared).map(|cell| ((cell.experiment, key(cell)), cell));
     let groups = crate::groups::by_key(keyed).into_iter();
     groups.filter_map(|(_, cells)| of_group(cells)).collect()

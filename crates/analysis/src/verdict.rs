@@ -12,8 +12,8 @@
 //! 9. `cpu-bound`: the processor was busy all the time.
 //! 10. `device`: the block layer moved the bytes. What answered behind it, a disk or its cache, no counter shows.
 //!
-//! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short. Only
-//! the cell and its targets count.
+//! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short; so it does where the
+//! CPU quota of a control group held rdsk back. Only the cell and its targets count.
 
 mod facts;
 mod foreign;
@@ -22,6 +22,7 @@ mod loops;
 mod read;
 mod write;
 
+use crate::contention::{Contention, contention};
 use crate::words;
 use facts::Facts;
 use rdsk_model::{CellRecord, Op, StopReason, Target, Verdict, VerdictCode};
@@ -49,6 +50,13 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         .or_else(|| limit::source_bound(&facts))
         .or_else(|| limit::cpu_bound(&facts, cpus))
         .unwrap_or_else(|| (VerdictCode::Device, device_text(&facts)));
+    if let Some(waited) = contention(cell).filter(Contention::is_quota).and_then(|seen| seen.waited_for_quota)
+    {
+        let share = rdsk_units::percent(waited);
+        text.push_str(&format!(
+            "; the CPU quota of its control group held rdsk back for {share} of the time"
+        ));
+    }
     if matches!(cell.result.stop, StopReason::Interrupted | StopReason::Error) {
         text.push_str(&format!("; cut short: {}", rdsk_units::printable(&cell.result.why)));
     }

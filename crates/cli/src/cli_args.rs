@@ -15,6 +15,15 @@ pub(crate) enum JsonPlace {
     File(PathBuf),
 }
 
+/// A form in which Records leave rdsk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    Csv,
+    OpenMetrics,
+    Markdown,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunMode {
     Measure,
@@ -63,6 +72,8 @@ pub(crate) struct CliArgs {
     pub(crate) permission: Permission,
     pub(crate) json: Option<JsonPlace>,
     pub(crate) compactness: Compactness,
+    /// Where further forms of the Record go.
+    pub(crate) forms: Vec<(Form, JsonPlace)>,
     pub(crate) run_mode: RunMode,
     /// The user's name for the run.
     pub(crate) label: Option<String>,
@@ -86,6 +97,7 @@ impl CliArgs {
             permission: Permission::default(),
             json: None,
             compactness: Compactness::Full,
+            forms: Vec::new(),
             run_mode: RunMode::Measure,
             label: None,
             verbosity: Verbosity::Normal,

@@ -1,6 +1,6 @@
-//! Where the JSON document goes. A file is checked before anything is measured, and replaced in one step at the end.
-//! It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not a
-//! document of rdsk.
+//! Where a document goes: the JSON, or another form of a Record. A file is checked before anything is measured, and replaced in one
+//! step at the end. It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that
+//! is not such a document of rdsk.
 
 use crate::cli_args::JsonPlace;
 use crate::out;
@@ -11,6 +11,23 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+/// What kind of document goes to a place: how messages call it, and which files it may replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DocumentKind {
+    /// The first part of the codes of its problems.
+    pub(crate) code: &'static str,
+    /// What messages call it.
+    pub(crate) name: &'static str,
+    /// The flag that names its place.
+    pub(crate) flag: &'static str,
+    /// How every such document begins, without white space.
+    pub(crate) start: &'static str,
+}
+
+/// A document with a schema.
+pub(crate) const JSON: DocumentKind =
+    DocumentKind { code: "json", name: "the JSON", flag: "--json", start: "{\"schema\":\"rdsk." };
 
 /// A place that was found writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,39 +47,51 @@ impl Sink {
     /// # Errors
     /// When it cannot be written, is one of the targets, or holds something that is not JSON.
     pub(crate) fn prepare(place: &JsonPlace, targets: &[String]) -> Result<Self, Problem> {
+        Self::prepare_for(JSON, place, targets)
+    }
+
+    /// As [`Self::prepare`], for a document of another kind.
+    ///
+    /// # Errors
+    /// Likewise, and when it holds something that is not of this kind.
+    pub(crate) fn prepare_for(
+        kind: DocumentKind,
+        place: &JsonPlace,
+        targets: &[String],
+    ) -> Result<Self, Problem> {
         let path = match place {
             JsonPlace::Stdout => return Ok(Self::Stdout),
             JsonPlace::File(path) => path,
         };
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(path),
-            Err(error) => return Err(unwritable(path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(kind, path),
+            Err(error) => return Err(unwritable(kind, path, &error)),
         };
-        let kind = metadata.file_type();
-        if kind.is_char_device() && !is_harmless(metadata.rdev()) {
-            return Err(refused(path, "a device"));
+        let file_type = metadata.file_type();
+        if file_type.is_char_device() && !is_harmless(metadata.rdev()) {
+            return Err(refused(kind, path, "a device"));
         }
-        if kind.is_char_device() || kind.is_fifo() {
+        if file_type.is_char_device() || file_type.is_fifo() {
             return Ok(Self::Plain(path.clone()));
         }
-        if !kind.is_file() {
-            let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
-            return Err(refused(path, what));
+        if !file_type.is_file() {
+            let what = if file_type.is_dir() { "a directory" } else { "not a regular file" };
+            return Err(refused(kind, path, what));
         }
         if targets.iter().any(|target| is_same(target, &metadata)) {
             return Err(Problem::new(
                 ProblemKind::Usage,
-                "json-is-target",
-                format!("--json {} is the target itself", shown(path)),
-                "name another file after --json",
+                &format!("{}-is-target", kind.code),
+                format!("{} {} is the target itself", kind.flag, shown(path)),
+                format!("name another file after {}", kind.flag),
             ));
         }
-        if !is_replaceable(path).map_err(|error| unwritable(path, &error))? {
-            return Err(refused(path, "an existing file that is not a document of rdsk"));
+        if !is_replaceable(kind, path).map_err(|error| unwritable(kind, path, &error))? {
+            return Err(refused(kind, path, "an existing file that is not such a document of rdsk"));
         }
         // The file that a symlink names is replaced, and the symlink stays.
-        existing_file(&fs::canonicalize(path).map_err(|error| unwritable(path, &error))?)
+        existing_file(kind, &fs::canonicalize(path).map_err(|error| unwritable(kind, path, &error))?)
     }
 
     /// Writes the document and a newline.
@@ -70,6 +99,14 @@ impl Sink {
     /// # Errors
     /// When the disk is full or the place is gone. A closed pipe is no error.
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
+        self.write_as(JSON, document)
+    }
+
+    /// As [`Self::write`], for a document of another kind.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub(crate) fn write_as(&self, kind: DocumentKind, document: &str) -> Result<(), Problem> {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
             Self::Stdout => return out::data(&document),
@@ -79,7 +116,7 @@ impl Sink {
         };
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Problem { kind: ProblemKind::Io, ..unwritable(path, &error) })
+                Err(Problem { kind: ProblemKind::Io, ..unwritable(kind, path, &error) })
             }
             _ => Ok(()),
         }
@@ -99,21 +136,21 @@ pub(crate) fn output(
     if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) }
 }
 
-fn new_file(path: &Path) -> Result<Sink, Problem> {
+fn new_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
     // The document would replace a dangling symlink, and whoever created that meant something else.
     if fs::symlink_metadata(path).is_ok() {
-        return Err(refused(path, "a dangling symlink"));
+        return Err(refused(kind, path, "a dangling symlink"));
     }
     if path.file_name().is_none() {
-        return Err(refused(path, "not a file name"));
+        return Err(refused(kind, path, "not a file name"));
     }
-    try_directory(path).map_err(|error| unwritable(path, &error))?;
+    try_directory(path).map_err(|error| unwritable(kind, path, &error))?;
     Ok(Sink::Replaced(path.to_owned()))
 }
 
-fn existing_file(path: &Path) -> Result<Sink, Problem> {
+fn existing_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
     // Opening without truncating changes nothing, and fails as a later write would.
-    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))?;
+    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(kind, path, &error))?;
     Ok(match try_directory(path) {
         Ok(()) => Sink::Replaced(path.to_owned()),
         Err(_) => Sink::InPlace(path.to_owned()),
@@ -129,11 +166,11 @@ fn try_directory(path: &Path) -> io::Result<()> {
 
 /// Whether a file is empty or starts like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
 /// file start with `[`, and package.json with `{`.
-fn is_replaceable(path: &Path) -> io::Result<bool> {
+fn is_replaceable(kind: DocumentKind, path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(256).read_to_end(&mut start)?;
     let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
-    Ok(start.is_empty() || text.starts_with("{\"schema\":\"rdsk."))
+    Ok(start.is_empty() || text.starts_with(kind.start))
 }
 
 /// Terminals, `/dev/null` and `/dev/full` (admin-guide/devices.txt). Writing to another character device may be writing to
@@ -192,21 +229,22 @@ fn is_same(target: &str, metadata: &fs::Metadata) -> bool {
     fs::metadata(target).is_ok_and(|other| other.dev() == metadata.dev() && other.ino() == metadata.ino())
 }
 
-fn refused(path: &Path, what: &str) -> Problem {
+fn refused(kind: DocumentKind, path: &Path, what: &str) -> Problem {
     Problem::new(
         ProblemKind::Refused,
-        "json-refused",
-        format!("refusing to write the JSON to {}: it is {what}", shown(path)),
-        "name a new file after --json, or - for standard output",
+        &format!("{}-refused", kind.code),
+        format!("refusing to write {} to {}: it is {what}", kind.name, shown(path)),
+        format!("name a new file after {}, or - for standard output", kind.flag),
     )
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Problem {
+fn unwritable(kind: DocumentKind, path: &Path, error: &io::Error) -> Problem {
+    let flag = kind.flag;
     Problem::new(
         ProblemKind::Refused,
-        "json-unwritable",
-        format!("cannot write the JSON to {}: {error}", shown(path)),
-        "name a file in a directory that you may write after --json, or - for standard output",
+        &format!("{}-unwritable", kind.code),
+        format!("cannot write {} to {}: {error}", kind.name, shown(path)),
+        format!("name a file in a directory that you may write after {flag}, or - for standard output"),
     )
 }
 

@@ -3,6 +3,7 @@
 mod cli_args;
 mod compare;
 mod dd;
+mod exchange;
 mod exit;
 mod flags;
 mod flush_clock;
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
     }
     if words.get(1).is_some_and(|word| word == "compare") {
         return ExitCode::from(compare::run(&words[1..]));
+    }
+    if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
+        return ExitCode::from(code);
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

@@ -2,6 +2,7 @@
 //! measured, and how, is up to `experiment`.
 
 use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
+use crate::exchange::Outputs;
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
@@ -20,6 +21,10 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         // The document cannot be written, so the problem goes to standard error alone.
         Err(problem) => return out::failure(&problem),
     };
+    let outputs = match Outputs::prepare(&args.forms, &request.targets) {
+        Ok(outputs) => outputs,
+        Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
+    };
     let earlier = |path| record_file::read(path, "--resume", "no-resume");
     match args.resume.as_deref().map(earlier).transpose() {
         Ok(record) => request.resume = record.map(Box::new),
@@ -27,7 +32,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     }
     match args.run_mode {
         RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
-        RunMode::Measure => run(args, &request, sink.as_ref(), stop),
+        RunMode::Measure => run(args, &request, sink.as_ref(), &outputs, stop),
     }
 }
 
@@ -47,7 +52,7 @@ fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
     }
 }
 
-fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
+fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs, stop: StopFlag) -> u8 {
     let guard = match Guard::new(stop, on_abandon(args, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
@@ -68,7 +73,7 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&record, args, sink),
+        Ok(record) => output_record(&record, args, sink, outputs),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -83,7 +88,7 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
 
 /// The document first, since it cannot be produced again; then the page; then errors, so that they are last on the
 /// screen.
-fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
+fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>, outputs: &Outputs) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -96,7 +101,11 @@ fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     {
         complain(&problem);
     }
+    if let Err(problem) = outputs.write(record) {
+        complain(&problem);
+    }
     if sink != Some(&Sink::Stdout)
+        && !outputs.take_stdout()
         && !record.cells.is_empty()
         && let Err(problem) = out::data(&page(record, args))
     {

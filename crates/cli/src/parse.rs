@@ -33,7 +33,10 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Parsed::Text(error.to_string()));
         }
-        Err(error) => return Err(usage_error::problem(&error, words)),
+        Err(error) => {
+            let command = subcommand_of(words).map(|subcommand| subcommand.name);
+            return Err(usage_error::problem(&error, command));
+        }
     };
     let (name, matches) = matches.subcommand().expect("clap requires a command");
     let subcommand = named(name).expect("clap only knows these subcommands");
@@ -80,8 +83,8 @@ pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Prob
 }
 
 /// The problem that one of clap's errors is, for a command with a parser of its own.
-pub(crate) fn usage_problem(error: &clap::Error, words: &[OsString]) -> Problem {
-    usage_error::problem(error, words)
+pub(crate) fn usage_problem(error: &clap::Error, command: &str) -> Problem {
+    usage_error::problem(error, Some(command))
 }
 
 fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
@@ -114,6 +117,8 @@ fn command() -> Command {
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
         // Only for the list: these have parsers of their own, and their words never come here.
+        .subcommand(Command::new("export").about(crate::exchange::EXPORT))
+        .subcommand(Command::new("import").about(crate::exchange::IMPORT))
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
         .subcommand(Command::new("compare").about(crate::compare::SUMMARY))

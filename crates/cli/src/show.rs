@@ -1,11 +1,13 @@
 //! `rdsk show FILE`: draws a Record again, short or with all screens. It measures nothing.
 
 use crate::cli_args::{CliArgs, Detail};
+use crate::exchange::Outputs;
 use crate::json_file::Sink;
 use crate::parse::usage;
 use crate::{exit, out, record_file, screen};
 use rdsk_experiment::failed_record;
 use rdsk_model::{Experiment, Problem, Record};
+use rdsk_report::Style;
 
 /// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
 pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -13,11 +15,17 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
         Ok(sink) => sink,
         Err(problem) => return out::failure(&problem),
     };
+    let outputs = match Outputs::prepare(&args.forms, &args.targets) {
+        Ok(outputs) => outputs,
+        Err(problem) => return out::failure(&problem),
+    };
     let shown = record(args).and_then(|record| {
         if let Some(sink) = &sink {
             sink.write(&rdsk_report::json(&record, args.compactness))?;
         }
-        if sink == Some(Sink::Stdout) { Ok(()) } else { out::data(&page(&record, args)) }
+        outputs.write(&record)?;
+        let is_taken = sink == Some(Sink::Stdout) || outputs.take_stdout();
+        if is_taken { Ok(()) } else { out::data(&page(&record, args.detail, screen::style(args))) }
     });
     let Err(problem) = shown else { return exit::DONE };
     if let Some(sink) = &sink {
@@ -38,14 +46,14 @@ fn record(args: &CliArgs) -> Result<Record, Problem> {
 }
 
 /// A single question has a screen of its own, which says more than a line of the short page.
-fn page(record: &Record, args: &CliArgs) -> String {
+pub(crate) fn page(record: &Record, detail: Detail, style: Style) -> String {
     let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
     // A copy without storage has no cells.
     let is_single = !record.copies.is_empty()
         || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
-    if args.detail == Detail::Full || is_single {
-        rdsk_report::text(record, screen::style(args))
+    if detail == Detail::Full || is_single {
+        rdsk_report::text(record, style)
     } else {
-        rdsk_report::short(record, screen::style(args))
+        rdsk_report::short(record, style)
     }
 }

@@ -6,26 +6,8 @@ mod support;
 use rdsk_testkit::{BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, cli, requires};
 use serde_json::Value;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use support::bpf::{turn, whole};
 use support::{LONG, MIB, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word};
-
-/// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// The first of a few runs in which the programs missed no request. The kernel passes over events while somebody reads a map, and
-/// says so of none; rdsk counts what is missed.
-fn whole(run: impl Fn() -> Value) -> Value {
-    let is_whole = |record: &Value| {
-        let cells = record["cells"].as_array().expect("a Record has cells");
-        // A path that the kernel does not have on a block device was not measured.
-        let mut measured = cells.iter().filter(|cell| cell["result"]["stop"] != "not_applicable");
-        measured.all(|cell| {
-            let bpf = &cell["evidence"]["bpf"];
-            count(bpf, "/lost") == 0 && count(bpf, "/checks/0/bpf") == count(bpf, "/checks/0/sysfs")
-        })
-    };
-    (0..10).map(|_| run()).find(is_whole).expect("one of ten runs misses nothing")
-}
 
 /// The headline's reads, of which one cell has a single one in flight.
 fn one_read_at_a_time(device: &LoopDevice) -> Command {
@@ -62,7 +44,7 @@ fn reads_inside_writes_are_told_with_their_call() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Bpf]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     // No disk of the machine is below it, so that nobody else's I/O is counted with ours.
     let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
@@ -95,7 +77,7 @@ fn sizes_depth_and_read_ahead_are_told() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Bpf]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     // No disk of the machine is below it, so that nobody else's I/O is counted with ours.
     let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
@@ -128,7 +110,7 @@ fn what_a_throttle_holds_back_is_not_in_the_device() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::BlkioThrottle]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let device = loop_device();
     let limits = Limits { read_iops: Some(128), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("requires() found throttles");
@@ -153,7 +135,7 @@ fn the_page_follows_the_calls() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let device = loop_device();
     let path = device.path().display().to_string();
     let page = || {

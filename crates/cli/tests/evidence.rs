@@ -5,15 +5,12 @@ mod support;
 
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Call, FuseDisk, LoopDevice, Need, requires, without};
+use rdsk_testkit::{Call, CpuQuota, FuseDisk, LoopDevice, Need, requires, without};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use support::{LONG, cell, count, loop_device, rdsk, record_of, tool, word};
-
-/// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
-static TURN: Mutex<()> = Mutex::new(());
+use support::bpf::{turn, whole};
+use support::{LONG, cell, count, figure, findings, loop_device, rdsk, record_of, tool, word};
 
 const ID: &str = "headline/read/random-qd1";
 
@@ -32,7 +29,7 @@ fn with_privilege_both_sources_count_the_same() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let device = loop_device();
     let record = whole(|| record_of(reads(&device, &["--evidence", "bpf"])));
     assert_eq!(word(&record, "/observer/source"), "bpf");
@@ -49,21 +46,6 @@ fn with_privilege_both_sources_count_the_same() {
         let asked = count(cell, "/result/bytes") + cell["result"]["warmup_bytes"].as_u64().unwrap_or(0);
         assert!(at_once == asked || at_once == 0 && nowait == asked, "{asked}: {}", evidence["bios"]);
     }
-}
-
-/// The first of a few runs in which the programs missed no request. The kernel passes over events while somebody reads a map, and
-/// says so of none; rdsk counts what is missed.
-fn whole(run: impl Fn() -> Value) -> Value {
-    let is_whole = |record: &Value| {
-        let cells = record["cells"].as_array().expect("a Record has cells");
-        // A path that the kernel does not have on a block device was not measured.
-        let mut measured = cells.iter().filter(|cell| cell["result"]["stop"] != "not_applicable");
-        measured.all(|cell| {
-            let bpf = &cell["evidence"]["bpf"];
-            count(bpf, "/lost") == 0 && count(bpf, "/checks/0/bpf") == count(bpf, "/checks/0/sysfs")
-        })
-    };
-    (0..10).map(|_| run()).find(is_whole).expect("one of ten runs misses nothing")
 }
 
 /// Bytes of our own bios that read.
@@ -118,7 +100,7 @@ fn two_capabilities_are_enough_for_a_user() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv"), Need::Tool("mknod")]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let device = loop_device();
     // Where everybody may run it, and read the device.
     let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
@@ -173,6 +155,70 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
     }
 }
 
+/// What a CPU quota does is told as that, and as nobody else's fault.
+#[test]
+fn a_cpu_quota_that_is_used_up_is_named() {
+    if !requires(&[Need::Root, Need::Loop, Need::CpuQuota]) {
+        return;
+    }
+    let device = loop_device();
+    // Every read copies 1 MiB from the page cache and takes processor time for it.
+    let hungry = || {
+        let mut command =
+            rdsk(&[&"paths", &device.path(), &"--rw", &"read", &"--bs", &"1M", &"--bytes", &"64M"]);
+        command.args(["--budget", "6s", "--evidence", "sysfs"]);
+        command
+    };
+    let id = "paths/read/cached";
+    let quota = CpuQuota::new(10).expect("requires() found quotas");
+    let told = |record: &Value| {
+        let found = findings(record, "processor-quota");
+        found
+            .iter()
+            .any(|finding| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id)))
+    };
+    let mut runs = (0..5).map(|_| record_of(quota.command(hungry())));
+    let record = runs.find(told).expect("a tenth of a processor is used up in one of five runs");
+    let held_back = cell(&record, id);
+    let seen = &held_back["evidence"]["processor"]["quota"];
+    let [periods, throttled] = ["/periods", "/throttled_periods"].map(|name| count(seen, name));
+    assert!(0 < throttled && throttled <= periods, "{seen}");
+    assert!(figure(seen, "/throttled_ns") > 0.0, "{seen}");
+    assert!(word(held_back, "/verdict/text").contains("the CPU quota of its control group"), "{held_back:#}");
+    // Of this process, whose group has none, no quota is told.
+    let free = record_of(hungry());
+    if std::fs::read_to_string("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").is_ok_and(|text| text.trim() == "-1") {
+        assert!(cell(&free, id)["evidence"]["processor"]["quota"].is_null());
+        assert!(findings(&free, "processor-quota").is_empty());
+    }
+}
+
+/// The programs know a process by its number in the first PID namespace, and it knows itself by another one.
+#[test]
+fn in_a_pid_namespace_bpf_is_refused_and_sysfs_says_why() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("unshare")]) {
+        return;
+    }
+    let device = loop_device();
+    let inside = |with: &Command| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--mount-proc"]).arg(with.get_program()).args(with.get_args());
+        unshare
+    };
+    let reason = "in a PID namespace, as in containers";
+    let record = record_of(inside(&reads(&device, &[])));
+    assert_eq!(word(&record, "/observer/source"), "sysfs");
+    assert!(word(&record, "/observer/why_not_higher").contains(reason), "{}", record["observer"]);
+    assert!(count(cell(&record, ID), "/result/ops") > 0);
+
+    let run = cli::run(inside(&reads(&device, &["--evidence", "bpf"])), LONG);
+    assert_eq!(run.ended, Ended::Exited(3), "{}{}", run.stdout, run.stderr);
+    let record = cli::json(&run);
+    assert_eq!(word(&record, "/error/code"), "no-bpf");
+    assert!(word(&record, "/error/message").contains(reason), "{}", record["error"]);
+    assert!(word(&record, "/error/hint").contains("--pid=host"), "{}", record["error"]);
+}
+
 #[test]
 fn a_target_without_a_device_is_no_place_for_bpf() {
     if !requires(&[Need::Root, Need::Bpf, Need::Fuse]) {
@@ -189,7 +235,7 @@ fn a_partition_and_its_disk_are_counted_each() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let device = loop_device();
     let parts = device.partition_gpt().expect("the device takes partitions");
     let record = whole(|| record_of(reads_of(&parts[0].display().to_string(), &["--evidence", "bpf"])));

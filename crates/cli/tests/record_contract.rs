@@ -9,7 +9,8 @@ use std::fs;
 use checked_run::contract::{self, Shape, complaints, exit_complaints};
 use checked_run::{Answer, ask, directory, rdsk, word, written_file};
 use rdsk_model::{
-    BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState, ProcessorUse,
+    BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState,
+    ProcessorUse, QuotaUse,
 };
 use rdsk_testkit::cli;
 use serde_json::{Value, json};
@@ -103,6 +104,7 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         own_system_ns: 7,
         own_wait_ns: Some(8),
         pressure_ns: Some(9),
+        quota: Some(QuotaUse { periods: 10, throttled_periods: 11, throttled_ns: 12 }),
     };
     let check = CrossCheck { target: 0, device: "sda".into(), bpf: 1, sysfs: 2 };
     let counted = CountedDevice {
@@ -111,6 +113,7 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         kind: Some("raid5".into()),
         takes_bios: true,
         below: vec!["sda".into()],
+        lost: Some(3),
     };
     let bpf =
         BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3, devices: vec![counted] };

@@ -198,6 +198,31 @@ fn passes_that_a_budget_cut_short_are_all_continued() {
     assert_eq!(cell.verdict.as_ref().map(|verdict| verdict.code), Some(rdsk_model::VerdictCode::Device));
 }
 
+/// In ascending order, a Record of a version whose passes all began at the first position is refused for that reason.
+#[test]
+fn a_record_whose_passes_began_elsewhere_is_refused_for_that() {
+    let kept = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    let line =
+        ["zones", "sim:wd2500", "--bs", "5M", "--points", "12", "--runs", "2", "--seed", "7", "--order"];
+    let words: Vec<&dyn AsRef<std::ffi::OsStr>> = line.iter().map(|word| word as _).collect();
+    let ascending: [&dyn AsRef<std::ffi::OsStr>; 1] = [&"ascending"];
+    let mut record = record_of(rdsk(&[&words[..], &ascending].concat()));
+    for cell in record["cells"].as_array_mut().unwrap() {
+        assert_eq!(
+            cell["workload"]["points"].as_object_mut().unwrap().remove("moves_start"),
+            Some(true.into())
+        );
+    }
+    std::fs::write(kept.path(), record.to_string()).unwrap();
+    let resumed = |order: &dyn AsRef<std::ffi::OsStr>| {
+        cli::run(rdsk(&[&words[..], &[order, &"--resume", &kept.path()]].concat()), LONG)
+    };
+    let refused = resumed(&"ascending");
+    assert_eq!(refused.ended, Ended::Exited(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("all begin at the first position"), "{}", refused.stderr);
+    assert!(resumed(&"shuffled").stderr.contains("no pass over the same positions"));
+}
+
 /// Interrupted with its points kept, and continued: every place once per pass, as without the interruption.
 #[test]
 fn an_interrupted_run_keeps_its_points_and_is_continued() {

@@ -51,6 +51,7 @@ impl CellTotals {
                 low: rate.low.map(|low| low / block_bytes),
                 high: rate.high.map(|high| high / block_bytes),
             }),
+            samples: None,
             latency_ns: ran.then(|| Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
             to_return_ns: ran.then(|| self.sum_of(|visit| visit.to_return_ns)).flatten(),
             to_close_ns: ran.then(|| self.sum_of(|visit| visit.to_close_ns)).flatten(),

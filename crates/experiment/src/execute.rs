@@ -55,6 +55,7 @@ pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Recor
         label,
         command,
         rdsk_version: env!("CARGO_PKG_VERSION").into(),
+        source: None,
         started_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: 0,
         simulated_ns: None,

@@ -9,7 +9,6 @@ mod cell_totals;
 mod claims;
 mod context;
 mod copy;
-mod dd;
 mod execute;
 mod headline;
 mod merge_evidence;
@@ -29,6 +28,7 @@ mod schedule;
 mod stopping;
 mod stream;
 mod stripe;
+mod unplanned;
 mod warm_up;
 mod zones;
 

@@ -22,12 +22,14 @@ const MAX_ROUNDS: u32 = 24;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The target holds less than one block.
-    #[error("{target} has {size_bytes} bytes, less than one block of {block_bytes} bytes")]
+    #[error("{target} has {}, less than one block of {block_bytes} bytes", left_words(*.size_bytes, *.offset_bytes))]
     TooSmall {
         /// Name of the target.
         target: String,
         /// Its size.
         size_bytes: u64,
+        /// The requested offset, at most the size.
+        offset_bytes: u64,
         /// The smallest requested block.
         block_bytes: u64,
     },
@@ -185,7 +187,12 @@ impl PlanError {
     /// The error as a Record and the screen say it.
     pub(crate) fn problem(&self) -> Problem {
         let (kind, hint) = match self {
-            Self::TooSmall { .. } => (ProblemKind::Refused, "name a larger target, or a smaller --bs"),
+            Self::TooSmall { offset_bytes: 0, .. } => {
+                (ProblemKind::Refused, "name a larger target, or a smaller --bs")
+            }
+            Self::TooSmall { .. } => {
+                (ProblemKind::Refused, "name a larger target, or a smaller --offset or --bs")
+            }
             Self::OffsetBeyondEnd { .. } => (ProblemKind::Usage, "name a smaller --offset"),
             Self::PassTooLarge { .. } => {
                 (ProblemKind::Usage, "write fewer --bytes, or name a larger target or a smaller --offset")
@@ -206,6 +213,18 @@ fn room_words(target: &str, size_bytes: u64, offset_bytes: u64) -> String {
     match offset_bytes {
         0 => format!("is more than {target} holds: {size}"),
         _ => format!("from --offset {} is more than {target} holds: {size}", Bytes(offset_bytes)),
+    }
+}
+
+/// How many bytes there are from the offset on, in words.
+fn left_words(size_bytes: u64, offset_bytes: u64) -> String {
+    match offset_bytes {
+        0 => format!("{size_bytes} bytes"),
+        _ => format!(
+            "{} bytes behind --offset {}",
+            size_bytes.saturating_sub(offset_bytes),
+            Bytes(offset_bytes)
+        ),
     }
 }
 
@@ -234,10 +253,12 @@ pub(crate) fn check_room(
         });
     }
     let block_bytes = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().min().copied()).unwrap_or(1);
-    if target.size_bytes - options.offset_bytes.min(target.size_bytes) < block_bytes {
+    let offset_bytes = options.offset_bytes.min(target.size_bytes);
+    if target.size_bytes - offset_bytes < block_bytes {
         return Err(PlanError::TooSmall {
             target: target.name.clone(),
             size_bytes: target.size_bytes,
+            offset_bytes,
             block_bytes,
         });
     }

@@ -23,6 +23,6 @@ pub(crate) fn question(experiment: Experiment) -> &'static dyn Question {
         Experiment::Zones => &crate::zones::Zones,
         Experiment::Scale => &crate::scale::Scale,
         Experiment::Stripe => &crate::stripe::Stripe,
-        Experiment::Dd => &crate::dd::Dd,
+        Experiment::Dd | Experiment::Fio => &crate::unplanned::Unplanned,
     }
 }

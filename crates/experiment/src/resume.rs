@@ -39,6 +39,17 @@ pub(crate) fn cells_of(
         .filter(|then| plan.cells.iter().any(|cell| is_continued(cell, then)))
         .cloned()
         .collect();
+    if cells.is_empty()
+        && earlier.cells.iter().any(|then| plan.cells.iter().any(|cell| began_elsewhere(cell, then)))
+    {
+        return Err(refusal(
+            format!(
+                "record {} is of a version whose passes in ascending order all begin at the first position",
+                rdsk_units::printable(&earlier.id)
+            ),
+            "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
+        ));
+    }
     if cells.is_empty() {
         return Err(refusal(
             format!("record {} has no pass over the same positions", rdsk_units::printable(&earlier.id)),
@@ -99,6 +110,20 @@ pub(crate) fn continued<'a>(cell: &Cell, earlier: &'a [CellRecord]) -> Option<&'
 
 fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
     cell.id == then.id && cell.workload == then.workload
+}
+
+/// Whether an earlier cell is this one but for where its passes begin.
+fn began_elsewhere(cell: &Cell, then: &CellRecord) -> bool {
+    let moves = |points: &Option<rdsk_model::Points>| points.as_ref().map(|points| points.moves_start);
+    let (now, before) = (moves(&cell.workload.points), moves(&then.workload.points));
+    if cell.id != then.id || (now, before) != (Some(true), Some(false)) {
+        return false;
+    }
+    let mut moved = then.workload.clone();
+    if let Some(points) = &mut moved.points {
+        points.moves_start = true;
+    }
+    cell.workload == moved
 }
 
 impl CellTotals {

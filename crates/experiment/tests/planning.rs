@@ -225,6 +225,12 @@ fn too_small_and_beyond_the_end_are_said() {
     let options = PlanOptions { block_bytes: Some(vec![1 << 20]), ..PlanOptions::default() };
     let small = plan(&[Experiment::Paths], &[target(4096)], &[true], None, &options, 1);
     assert_eq!(small.unwrap_err().to_string(), "t has 4096 bytes, less than one block of 1048576 bytes");
+    let behind = PlanOptions { offset_bytes: (1 << 30) - 4096, ..options };
+    let small = plan(&[Experiment::Paths], &[target(1 << 30)], &[true], None, &behind, 1);
+    assert_eq!(
+        small.unwrap_err().to_string(),
+        "t has 4096 bytes behind --offset 1073737728 B, less than one block of 1048576 bytes"
+    );
     let beyond = PlanOptions { offset_bytes: 8192, ..PlanOptions::default() };
     let error = plan(&[Experiment::Stream], &[target(4096)], &[true], None, &beyond, 1).unwrap_err();
     assert!(matches!(error, PlanError::OffsetBeyondEnd { offset_bytes: 8192, .. }));

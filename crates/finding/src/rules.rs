@@ -24,6 +24,7 @@ mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
 mod processor_contended;
+mod processor_quota;
 mod queue_depth_not_reached;
 mod rate_trends;
 mod read_ahead_helped;
@@ -143,6 +144,7 @@ pub const RULES: &[Rule] = &[
     restated_verdicts::THROTTLED,
     cold_not_reached::RULE,
     processor_contended::RULE,
+    processor_quota::RULE,
     evidence_differs::RULE,
     few_samples::RULE,
     write_cache_full::RULE,

@@ -3,6 +3,15 @@
 use crate::workload::Op;
 use serde::{Deserialize, Serialize};
 
+/// System calls whose whole work is to write the data that they are given.
+const WRITE_CALLS: [&str; 5] = ["write", "writev", "pwrite64", "pwritev", "pwritev2"];
+
+/// Whether a system call does nothing but write, so that what is read inside it had to be known for the write. Calls that submit
+/// reads and writes alike, as `io_uring_enter` and `io_submit` do, are none.
+pub fn is_write_call(name: &str) -> bool {
+    WRITE_CALLS.contains(&name)
+}
+
 /// Requests of one exact size that a device saw (BPF).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -90,7 +99,7 @@ pub struct BpfEvidence {
     pub visits_ns: u64,
     /// Each device, counted twice.
     pub checks: Vec<CrossCheck>,
-    /// Requests of which the programs missed the beginning or the end, and events that found a map full.
+    /// Requests of which the programs missed the beginning or the end, and events that found a map full, of all devices.
     pub lost: u64,
     /// The devices that were counted, and which of them carry the data of which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +120,9 @@ pub struct CountedDevice {
     pub takes_bios: bool,
     /// Kernel names of the counted devices directly below it that carry its data.
     pub below: Vec<String>,
+    /// Of [`BpfEvidence::lost`], those of this device; `None` in older Records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
 }
 
 /// Requests of one device by two sources over the same time.
@@ -141,9 +153,13 @@ impl BpfEvidence {
         self.lost = self.lost.saturating_add(later.lost);
         for device in later.devices {
             let is_it =
-                |known: &CountedDevice| (known.target, &known.device) == (device.target, &device.device);
-            if !self.devices.iter().any(is_it) {
-                self.devices.push(device);
+                |known: &&mut CountedDevice| (known.target, &known.device) == (device.target, &device.device);
+            match self.devices.iter_mut().find(is_it) {
+                Some(known) => {
+                    let both = known.lost.zip(device.lost);
+                    known.lost = both.map(|(one, other)| one.saturating_add(other));
+                }
+                None => self.devices.push(device),
             }
         }
         for check in later.checks {
@@ -156,8 +172,54 @@ impl BpfEvidence {
         }
     }
 
+    /// What was lost of one device of a target; of all devices where an older Record does not tell them apart.
+    pub fn lost_of(&self, target: u32, device: &str) -> u64 {
+        let is_it = |known: &&CountedDevice| (known.target, known.device.as_str()) == (target, device);
+        self.devices.iter().find(is_it).and_then(|known| known.lost).unwrap_or(self.lost)
+    }
+
     /// Whether the programs were attached all the time.
     pub fn is_whole(&self) -> bool {
         self.observed_ns >= self.visits_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_is_kept_for_each_device() {
+        let visit = |lost: [Option<u64>; 2]| BpfEvidence {
+            lost: lost.into_iter().flatten().sum(),
+            devices: ["sda", "sdb"]
+                .into_iter()
+                .zip(lost)
+                .map(|(device, lost)| CountedDevice {
+                    device: device.into(),
+                    lost,
+                    ..CountedDevice::default()
+                })
+                .collect(),
+            ..BpfEvidence::default()
+        };
+        let mut sum = visit([Some(3), Some(0)]);
+        sum.add(visit([Some(4), Some(0)]));
+        assert_eq!((sum.lost, sum.lost_of(0, "sda"), sum.lost_of(0, "sdb")), (7, 7, 0));
+        sum.add(BpfEvidence { lost: 5, ..visit([None, None]) });
+        assert_eq!(
+            (sum.lost_of(0, "sda"), sum.lost_of(0, "sdb")),
+            (12, 12),
+            "an older one told one number only"
+        );
+        assert_eq!(sum.lost_of(1, "sda"), 12);
+    }
+
+    #[test]
+    fn calls_that_may_read_are_no_write_calls() {
+        assert!(["write", "pwrite64", "pwritev2"].into_iter().all(is_write_call));
+        for name in ["io_uring_enter", "io_submit", "read", "pread64", "fsync", "close", "write2", ""] {
+            assert!(!is_write_call(name), "{name}");
+        }
     }
 }

@@ -17,10 +17,11 @@ pub mod processor;
 pub mod record;
 pub mod result;
 pub mod target;
+mod unknown;
 pub mod watch;
 pub mod workload;
 
-pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request};
+pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request, is_write_call};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
@@ -35,11 +36,11 @@ pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLat
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use processor::ProcessorUse;
-pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
+pub use processor::{ProcessorUse, QuotaUse};
+pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
-    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, Stall, StallBasis, Stalls,
-    StopReason, StreamResult, Trial, Visit, Windows,
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, RateSamples, Samples, Stall,
+    StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};

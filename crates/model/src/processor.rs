@@ -26,6 +26,32 @@ pub struct ProcessorUse {
     pub own_wait_ns: Option<u64>,
     /// Time in which any task of the machine waited for a processor (`some` of `/proc/pressure/cpu`).
     pub pressure_ns: Option<u64>,
+    /// What a CPU quota did to the control groups of this process; `None` where none has one, or where the kernel does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaUse>,
+}
+
+/// What the kernel did to keep a control group within its CPU quota (`cpu.stat`); of several groups above each other, the one that
+/// was held back longest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaUse {
+    /// Periods of the quota that ended meanwhile and in which the group had work.
+    pub periods: u64,
+    /// Of these, periods in which it had used up its quota and had to wait for the next one.
+    pub throttled_periods: u64,
+    /// Time for which it was held back, summed over the processors on which it was.
+    pub throttled_ns: u64,
+}
+
+impl QuotaUse {
+    /// Both together.
+    fn plus(self, later: Self) -> Self {
+        Self {
+            periods: self.periods.saturating_add(later.periods),
+            throttled_periods: self.throttled_periods.saturating_add(later.throttled_periods),
+            throttled_ns: self.throttled_ns.saturating_add(later.throttled_ns),
+        }
+    }
 }
 
 impl ProcessorUse {
@@ -41,6 +67,11 @@ impl ProcessorUse {
         self.own_system_ns = self.own_system_ns.saturating_add(later.own_system_ns);
         self.own_wait_ns = both(self.own_wait_ns, later.own_wait_ns);
         self.pressure_ns = both(self.pressure_ns, later.pressure_ns);
+        // In a visit in which no period of it ended, a quota cannot be seen.
+        self.quota = match (self.quota, later.quota) {
+            (Some(quota), Some(later)) => Some(quota.plus(later)),
+            (one, other) => one.or(other),
+        };
     }
 }
 
@@ -63,5 +94,15 @@ mod tests {
         assert_eq!((sum.interval_ns, sum.processors, sum.user_ns, sum.own_wait_ns), (200, 2, 14, Some(10)));
         sum.add(&ProcessorUse { own_wait_ns: None, ..known });
         assert_eq!((sum.own_wait_ns, sum.pressure_ns), (None, Some(27)));
+    }
+
+    #[test]
+    fn a_visit_too_short_for_a_period_leaves_the_quota_known() {
+        let quota = QuotaUse { periods: 5, throttled_periods: 4, throttled_ns: 300 };
+        let mut sum = ProcessorUse::default();
+        sum.add(&ProcessorUse { quota: Some(quota), ..ProcessorUse::default() });
+        sum.add(&ProcessorUse { quota: Some(quota), ..ProcessorUse::default() });
+        sum.add(&ProcessorUse::default());
+        assert_eq!(sum.quota, Some(QuotaUse { periods: 10, throttled_periods: 8, throttled_ns: 600 }));
     }
 }

@@ -67,6 +67,15 @@ pub struct ObserverFacts {
     pub cost_ns_per_io: Option<f64>,
 }
 
+/// The program that measured, where that was not rdsk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its name: `fio`.
+    pub tool: String,
+    /// Its version as it spells it: `fio-3.33`; untrusted text.
+    pub version: Option<String>,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -78,8 +87,11 @@ pub struct Record {
     pub label: Option<String>,
     /// The command line.
     pub command: Vec<String>,
-    /// Version of rdsk.
+    /// Version of rdsk; of the one that read the document, where another program measured.
     pub rdsk_version: String,
+    /// The program that measured; `None` for rdsk itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// RFC 3339.
     pub started_at: String,
     /// Wall time of the whole run.

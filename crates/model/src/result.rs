@@ -204,6 +204,31 @@ pub struct Stalls {
     pub basis: StallBasis,
 }
 
+/// What another program says of the rates of successive parts of a run: each of `count` samples is the rate over one part. Their
+/// order is not known, so no interval follows that allows for neighbours being alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSamples {
+    /// How many.
+    pub count: u64,
+    /// Their mean, which need not be the rate over the whole time.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub stddev: f64,
+    /// The least.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// The samples of a cell, where another program measured it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// Of the bandwidth, in bytes per second.
+    pub bytes_per_s: Option<RateSamples>,
+    /// Of the rate of I/Os, per second.
+    pub ops_per_s: Option<RateSamples>,
+}
+
 /// What one cell measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
@@ -232,6 +257,9 @@ pub struct CellResult {
     pub bytes_per_s: Option<Estimate>,
     /// Rate of I/Os.
     pub ops_per_s: Option<Estimate>,
+    /// What another program that measured says of its samples; `None` where rdsk did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
     /// Latency from just before submission to completion seen.
     pub latency_ns: Option<Latency>,
     /// From the first I/O to the return of the last; summed over visits, as `bytes` is.

@@ -135,7 +135,8 @@ pub struct Target {
     pub kind: TargetKind,
     /// The path that was opened, symlinks resolved; `None` for a simulation.
     pub path: Option<String>,
-    /// Bytes that can be read or written.
+    /// Bytes that can be read or written; 0, which is null in the document, where another program that measured does not tell.
+    #[serde(with = "crate::unknown")]
     pub size_bytes: u64,
     /// Filesystem of a file.
     pub filesystem: Option<Filesystem>,

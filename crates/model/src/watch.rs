@@ -72,6 +72,8 @@ pub struct BlockGrowth {
     pub flushes: u64,
     /// Discards.
     pub discards: u64,
+    /// Requests that make the device write zeroes by itself; they carry no data, and the kernel's counters call them writes.
+    pub write_zeroes: u64,
     /// Of the writes, those that had to be durable at once (FUA).
     pub fua: u64,
     /// From issuing to completion of every request.
@@ -99,7 +101,7 @@ pub struct CommandRun {
     pub end: String,
     /// From its start to its end.
     pub elapsed_ns: u64,
-    /// Its own read and write calls; `None` where the kernel does not say.
+    /// Its read and write calls, with those of the children that it waited for; `None` where the kernel does not say.
     pub calls: Option<ProcessCalls>,
     /// From its start until its I/O was done, or until watching ended.
     pub whole: WatchInterval,
@@ -114,7 +116,7 @@ pub struct CommandRun {
     pub why_no_bpf: Option<String>,
 }
 
-/// Read and write calls of one process (`/proc/PID/io`), those of its children not included.
+/// Read and write calls of one process and of the children that it waited for (`/proc/PID/io` of a process that has ended).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessCalls {
     /// Calls that read.

@@ -207,7 +207,9 @@ pub struct Workload {
     pub targets: Vec<u32>,
     /// First byte of the span on each target.
     pub offset_bytes: u64,
-    /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`.
+    /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. 0, which is null in
+    /// the document, where another program that measured does not tell.
+    #[serde(with = "crate::unknown")]
     pub span_bytes: u64,
     /// How sequential streams share the span.
     #[serde(default = "disjoint")]

@@ -19,31 +19,46 @@
 volatile const u32 OWN_PROCESS = 0;
 /* Whether those of its children, and of theirs, are "child". */
 volatile const u32 FOLLOWS_CHILDREN = 0;
-/* How many devices are observed. */
+/* How many devices are observed, and the numbers of the first of them. */
 volatile const u32 DEVICE_COUNT = 1;
+volatile const u32 DEVICE_NUMBERS[NEAR_DEVICES] = {};
 /* Rows of each device in TOTALS and LATENCIES; one for each processor, unless that takes too much memory. */
 volatile const u32 LANES = 1;
 /* Whether processors share such rows. */
 volatile const u32 LANES_ARE_SHARED = 0;
 
+/* The row in DEVICES by device number, where there are more than NEAR_DEVICES. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_DEVICES);
 	__type(key, u32);
-	__type(value, struct device);
-} DEVICES SEC(".maps");
+	__type(value, u32);
+} INDEXES SEC(".maps");
 
-/* The reader maps the arrays into its memory, so that looking at them takes no system call. An array for each processor could not be
+/* The reader maps most arrays into its memory, so that looking at them takes no system call. An array for each processor could not be
  * mapped; its rows are in lanes instead. */
+#define MAPPED_ARRAY(name, row)                                                                                        \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                                     \
+		__uint(max_entries, 1);                                                                                \
+		__type(key, u32);                                                                                      \
+		__type(value, row);                                                                                    \
+	} name SEC(".maps")
 
 /* A row for each device. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64[LIVE_WORDS]);
-} LIVE SEC(".maps");
+MAPPED_ARRAY(DEVICES, struct device);
+/* COUNTERS for each lane and device. */
+MAPPED_ARRAY(TOTALS, u64[COUNTERS]);
+/* ROWS for each lane and device, each the buckets of one power of two. */
+MAPPED_ARRAY(LATENCIES, u64[ROW]);
+/* KIND_ROWS and ORIGIN_ROWS for each processor: hash tables that only grow. What finds no place in them is in the maps below, which
+ * cost more for each event. */
+MAPPED_ARRAY(KINDS, struct kind_row);
+MAPPED_ARRAY(ORIGINS, struct origin_row);
+/* The bios under way, by the hash of their address; one row where no device takes bios. */
+MAPPED_ARRAY(STARTS, struct start_row);
+MAPPED_ARRAY(STATE, u64[STATE_WORDS]);
 
 /* The moment of issuing of the request in each tag of each hardware queue; 0 if there is none. */
 struct {
@@ -53,46 +68,12 @@ struct {
 	__type(value, u64);
 } SLOTS SEC(".maps");
 
-/* The moment when a bio arrived at a bio-based device. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct bio_place);
-	__type(value, u64);
-} STARTS SEC(".maps");
-
-/* COUNTERS for each lane and device. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64[COUNTERS]);
-} TOTALS SEC(".maps");
-
-/* ROWS for each lane and device, each the buckets of one power of two. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64[ROW]);
-} LATENCIES SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64[STATE_WORDS]);
-} STATE SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct request_kind);
 	__type(value, u64);
-} REQUESTS SEC(".maps");
+} MORE_KINDS SEC(".maps");
 
 /* Count and bytes. */
 struct {
@@ -100,7 +81,7 @@ struct {
 	__uint(max_entries, MAX_ORIGINS);
 	__type(key, struct bio_origin);
 	__type(value, u64[2]);
-} BIOS SEC(".maps");
+} MORE_ORIGINS SEC(".maps");
 
 /* The living children of our process, and theirs, by tgid. */
 struct {
@@ -130,27 +111,43 @@ static __always_inline u32 flags_of(u32 raw)
 /* Where an event is counted: a device that is observed and counted now. */
 struct place {
 	struct device *device;
-	u64 *live;
 	u64 *totals;
 	u64 since;
-	u32 row;       /* of this lane */
+	u32 index;     /* of the device */
+	u32 row;       /* of this lane and device */
+	u32 processor;
 };
+
+/* The index of a device by its number; an index that no device has, if it is not observed. */
+static __always_inline u32 index_of(u32 number)
+{
+	u32 *index;
+
+	if (DEVICE_COUNT > NEAR_DEVICES) {
+		index = bpf_map_lookup_elem(&INDEXES, &number);
+		return index ? *index : ~0U;
+	}
+#define COMPARE(which)                                                                                                 \
+	if (DEVICE_COUNT > which && number == DEVICE_NUMBERS[which])                                                   \
+		return which;
+	COMPARE(0) COMPARE(1) COMPARE(2) COMPARE(3)
+#undef COMPARE
+	return ~0U;
+}
 
 static __always_inline int find(struct place *place, u32 number)
 {
-	u32 index, lane = bpf_get_smp_processor_id();
+	u32 index = index_of(number), lane;
 
-	place->device = bpf_map_lookup_elem(&DEVICES, &number);
+	place->device = bpf_map_lookup_elem(&DEVICES, &index);
 	if (!place->device)
 		return 0;
-	index = place->device->index;
-	place->live = bpf_map_lookup_elem(&LIVE, &index);
-	if (!place->live)
-		return 0;
 	/* The reader may write 0 at any time; one look decides. */
-	place->since = *(volatile u64 *)&place->live[SINCE];
+	place->since = *(volatile u64 *)&place->device->since;
 	if (!place->since)
 		return 0;
+	place->index = index;
+	place->processor = lane = bpf_get_smp_processor_id();
 	if (lane >= LANES)
 		lane %= LANES;
 	place->row = lane * DEVICE_COUNT + index;
@@ -190,56 +187,43 @@ static __always_inline void add_latency(const struct place *place, u64 ns)
 }
 
 /* Counts an event and its moment, so that the reader sees both or knows that it does not. */
-static __always_inline void add_moment(const struct place *place, u32 count, u32 moments, u64 now)
+static __always_inline void add_moment(const struct place *place, u32 begun, u32 moments, u32 count, u64 now)
 {
-	ADD(&place->totals[BEGUN], 1);
+	ADD(&place->totals[begun], 1);
 	barrier();
-	ADD(&place->totals[count], 1);
 	ADD(&place->totals[moments], now);
 	barrier();
-	ADD(&place->totals[DONE], 1);
+	ADD(&place->totals[count], 1);
 }
 
 static __always_inline void enter(const struct place *place, u64 now)
 {
 	u64 depth;
 
-	add_moment(place, ISSUED, ISSUED_AT, now);
-	depth = __sync_fetch_and_add(&place->live[IN_FLIGHT], 1) + 1;
+	add_moment(place, ISSUED_BEGUN, ISSUED_AT, ISSUED, now);
+	depth = __sync_fetch_and_add(&place->device->in_flight, 1) + 1;
 	/* Processors may store theirs in the wrong order; then a smaller one stays, by less than there are processors. */
-	if (depth > place->live[DEEPEST])
-		place->live[DEEPEST] = depth;
+	if (depth > place->device->deepest)
+		place->device->deepest = depth;
 }
 
-/* One is in flight no more; `why` is COMPLETED, REQUEUED or HEALED. */
-static __always_inline void leave(const struct place *place, u32 why, u64 now)
+/* One takes the place of another, whose completion was not seen. */
+static __always_inline void heal(const struct place *place)
 {
-	add_moment(place, why, COMPLETED_AT, now);
-	__sync_fetch_and_add(&place->live[IN_FLIGHT], -1);
+	ADD(&place->totals[ISSUED_BEGUN], 1);
+	barrier();
+	ADD(&place->totals[HEALED], 1);
+	barrier();
+	ADD(&place->totals[ISSUED], 1);
 }
 
 static __always_inline void complete_one(const struct place *place, u64 start)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	leave(place, COMPLETED, now);
+	add_moment(place, COMPLETED_BEGUN, COMPLETED_AT, COMPLETED, now);
+	__sync_fetch_and_add(&place->device->in_flight, -1);
 	add_latency(place, now - start);
-}
-
-static __always_inline void add_request(const struct place *place, const struct request_kind *kind, u64 by)
-{
-	u64 *count = bpf_map_lookup_elem(&REQUESTS, kind);
-
-	if (!count) {
-		if (bpf_map_update_elem(&REQUESTS, kind, &by, BPF_NOEXIST) == 0)
-			return;
-		/* Another processor may have been quicker. */
-		count = bpf_map_lookup_elem(&REQUESTS, kind);
-	}
-	if (count)
-		*count += by;
-	else
-		ADD(&place->totals[OVERFLOW], 1);
 }
 
 static __always_inline u64 *state(void)
@@ -249,30 +233,10 @@ static __always_inline u64 *state(void)
 	return bpf_map_lookup_elem(&STATE, &first);
 }
 
-static __always_inline void add_bio(const struct place *place, struct bio_origin *origin, u32 bytes)
+/* The upper bits of what is mixed well. */
+static __always_inline u32 hash(u64 value, u32 bits)
 {
-	u64 *sum = bpf_map_lookup_elem(&BIOS, origin), *numbers = state(), first[2] = { 1, bytes };
-
-	if (!sum && numbers && numbers[ORIGINS] >= NAMED_ORIGINS) {
-		__builtin_memset(origin->comm, 0, sizeof(origin->comm));
-		__builtin_memcpy(origin->comm, OTHER_THREADS, sizeof(OTHER_THREADS));
-		sum = bpf_map_lookup_elem(&BIOS, origin);
-	}
-	if (!sum) {
-		if (bpf_map_update_elem(&BIOS, origin, first, BPF_NOEXIST) == 0) {
-			if (numbers)
-				__sync_fetch_and_add(&numbers[ORIGINS], 1);
-			return;
-		}
-		/* Another processor may have been quicker. */
-		sum = bpf_map_lookup_elem(&BIOS, origin);
-	}
-	if (!sum) {
-		ADD(&place->totals[OVERFLOW], 1);
-		return;
-	}
-	sum[0] += 1;
-	sum[1] += bytes;
+	return value * 0x9e3779b97f4a7c15ULL >> (64 - bits);
 }
 
 /* Whose bios those of a process are. */
@@ -283,17 +247,32 @@ static __always_inline u32 task_of(u32 process)
 	return FOLLOWS_CHILDREN && bpf_map_lookup_elem(&CHILDREN, &process) ? TASK_CHILD : TASK_OTHER;
 }
 
+#include "tables.h"
+#include "starts.h"
+
 #define WAY(name) name##_btf
 #define ATTACH(event) "tp_btf/" event
 #define READ(from, field) ((from)->field)
+/* The address of something of the kernel as a number, but for a constant: a pointer may not be shifted, the difference of two may. */
+#define ADDRESS(pointer) ((u64)(pointer) - (u64)&DEVICE_COUNT)
+/* The two words of a name. */
+#define READ_COMM(task, words)                                                                                         \
+	do {                                                                                                           \
+		(words)[0] = *(u64 *)&(task)->comm[0];                                                                 \
+		(words)[1] = *(u64 *)&(task)->comm[8];                                                                 \
+	} while (0)
 #include "programs.h"
 #undef WAY
 #undef ATTACH
 #undef READ
+#undef ADDRESS
+#undef READ_COMM
 
 #define WAY(name) name##_raw
 #define ATTACH(event) "raw_tp/" event
 #define READ(from, field) BPF_CORE_READ(from, field)
+#define ADDRESS(pointer) ((u64)(pointer))
+#define READ_COMM(task, words) bpf_get_current_comm(words, 16)
 #include "programs.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

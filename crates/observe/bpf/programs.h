@@ -57,13 +57,11 @@ static __always_inline u64 *WAY(slot_of)(const struct device *device, struct req
 	return bpf_map_lookup_elem(&SLOTS, &slot);
 }
 
-static __always_inline struct request_kind WAY(kind_of)(const struct device *device, struct request *rq)
+static __always_inline struct request_kind WAY(kind_of)(const struct place *place, struct request *rq)
 {
 	u32 raw = READ(rq, cmd_flags);
 	struct request_kind kind = {
-		.device = device->index,
-		.op = raw & OP_MASK,
-		.flags = flags_of(raw),
+		.what = WHAT(place->index, 0, flags_of(raw), raw & OP_MASK),
 		.bytes = READ(rq, __data_len),
 	};
 
@@ -79,17 +77,18 @@ static __always_inline void WAY(issue_at)(struct request *rq, u32 number)
 	if (!find(&place, number))
 		return;
 	now = bpf_ktime_get_ns();
-	kind = WAY(kind_of)(place.device, rq);
-	add_request(&place, &kind, 1);
+	kind = WAY(kind_of)(&place, rq);
+	add_request(&place, &kind);
 	slot = WAY(slot_of)(place.device, rq);
 	if (!slot) {
 		ADD(&place.totals[OVERFLOW], 1);
 		return;
 	}
 	if (*slot >= place.since)
-		leave(&place, HEALED, now);
+		heal(&place);
+	else
+		enter(&place, now);
 	*slot = now;
-	enter(&place, now);
 }
 
 SEC(ATTACH("block_rq_issue"))
@@ -116,10 +115,11 @@ static __always_inline void WAY(requeue_at)(struct request *rq, u32 number)
 	if (!slot || *slot < place.since)
 		return;
 	*slot = 0;
-	leave(&place, REQUEUED, bpf_ktime_get_ns());
+	add_moment(&place, REQUEUED_BEGUN, REQUEUED_AT, REQUEUED, bpf_ktime_get_ns());
+	__sync_fetch_and_add(&place.device->in_flight, -1);
 	/* It will be issued, and counted, again. */
-	kind = WAY(kind_of)(place.device, rq);
-	add_request(&place, &kind, -1);
+	kind = WAY(kind_of)(&place, rq);
+	add_request_elsewhere(&place, &kind, -1);
 }
 
 SEC(ATTACH("block_rq_requeue"))
@@ -208,68 +208,65 @@ int WAY(split)(u64 *context)
 	return WAY(add_to)(WAY(numbers_of_bio)((struct bio *)context[0]), SPLITS);
 }
 
-static __always_inline s32 WAY(system_call)(struct task_struct *task)
+/* All ones if the architecture is not known. */
+static __always_inline u64 WAY(system_call)(struct task_struct *task)
 {
-	long regs = bpf_task_pt_regs(task);
+	void *regs = (void *)bpf_task_pt_regs(task);
 
 	if (bpf_core_field_exists(struct pt_regs___x86, orig_ax))
-		return (s32)BPF_CORE_READ((struct pt_regs___x86 *)regs, orig_ax);
+		return (s32)READ((struct pt_regs___x86 *)regs, orig_ax);
 	if (bpf_core_field_exists(struct pt_regs___arm64, syscallno))
-		return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno);
+		return READ((struct pt_regs___arm64 *)regs, syscallno);
 	return -1;
 }
 
-static __always_inline void WAY(add_origin)(const struct place *place, struct bio *bio)
+static __always_inline void WAY(add_origin)(const struct place *place, struct bio *bio, u32 flags, u32 op)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 raw = READ(bio, bi_opf);
-	struct bio_origin origin;
+	u32 of_task = READ(task, flags), whose = TASK_KERNEL;
+	struct bio_origin origin = { .syscall = -1 };
 
-	/* Padding belongs to the key, too. */
-	__builtin_memset(&origin, 0, sizeof(origin));
-	origin.device = place->device->index;
-	origin.op = raw & OP_MASK;
-	origin.flags = flags_of(raw);
-	origin.syscall = -1;
-	if (READ(task, flags) & PF_KTHREAD) {
-		origin.task = TASK_KERNEL;
-	} else {
-		origin.task = task_of(READ(task, tgid));
-		if (!(READ(task, flags) & PF_IO_WORKER))
+	if (!(of_task & PF_KTHREAD)) {
+		whose = task_of(READ(task, tgid));
+		if (!(of_task & PF_IO_WORKER))
 			origin.syscall = WAY(system_call)(task);
 	}
-	bpf_get_current_comm(origin.comm, sizeof(origin.comm));
+	origin.what = WHAT(place->index, whose, flags, op);
+	READ_COMM(task, origin.comm);
 	add_bio(place, &origin, READ(bio, bi_iter.bi_size));
 }
 
 static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 {
-	struct bio_place key = { .bio = (u64)bio };
+	struct bio_start *start;
 	struct place place;
-	u64 *start, now;
+	u32 raw, flags, op;
+	u64 now;
 
 	if (!find(&place, number))
 		return;
-	WAY(add_origin)(&place, bio);
+	raw = READ(bio, bi_opf);
+	flags = flags_of(raw);
+	op = raw & OP_MASK;
+	WAY(add_origin)(&place, bio, flags, op);
 	if (place.device->queues)
 		return;
 	now = bpf_ktime_get_ns();
-	key.device = place.device->index;
-	start = bpf_map_lookup_elem(&STARTS, &key);
-	if (start && *start >= place.since)
-		leave(&place, HEALED, now);
-	if (bpf_map_update_elem(&STARTS, &key, &now, BPF_ANY) != 0) {
+	start = place_of_arriving(owner_of(ADDRESS(bio), place.index));
+	if (!start) {
 		ADD(&place.totals[OVERFLOW], 1);
 		return;
 	}
-	enter(&place, now);
+	if (start->at >= place.since)
+		heal(&place);
+	else
+		enter(&place, now);
+	start->at = now;
 	struct request_kind kind = {
-		.device = place.device->index,
-		.op = READ(bio, bi_opf) & OP_MASK,
-		.flags = flags_of(READ(bio, bi_opf)),
+		.what = WHAT(place.index, 0, flags, op),
 		.bytes = READ(bio, bi_iter.bi_size),
 	};
-	add_request(&place, &kind, 1);
+	add_request(&place, &kind);
 }
 
 SEC(ATTACH("block_bio_queue"))
@@ -286,20 +283,25 @@ int WAY(bio_queue)(u64 *context)
 
 static __always_inline void WAY(bio_complete_at)(struct bio *bio, u32 number)
 {
-	struct bio_place key = { .bio = (u64)bio };
+	struct bio_start *start;
 	struct place place;
-	u64 *start;
+	u64 at;
 
 	if (!find(&place, number) || place.device->queues)
 		return;
-	key.device = place.device->index;
-	start = bpf_map_lookup_elem(&STARTS, &key);
-	if (!start || *start < place.since) {
+	start = place_of_done(owner_of(ADDRESS(bio), place.index));
+	if (!start) {
 		ADD(&place.totals[UNSEEN], 1);
 		return;
 	}
-	complete_one(&place, *start);
-	bpf_map_delete_elem(&STARTS, &key);
+	at = start->at;
+	/* Free from here on; that it is read before depends on what follows it. */
+	barrier();
+	start->owner = 0;
+	if (at < place.since)
+		ADD(&place.totals[UNSEEN], 1);
+	else
+		complete_one(&place, at);
 }
 
 SEC(ATTACH("block_bio_complete"))

@@ -11,50 +11,52 @@
 
 /* The largest number of devices; the maps are made as large as the observed devices need. */
 #define MAX_DEVICES 256
+/* So many are found by comparing their numbers, which is quicker than a hash. */
+#define NEAR_DEVICES 4
 
-/* Counters of one device; a row of TOTALS, of two cache lines, so that processors share none. */
+/* Counters of one device; a row of TOTALS, in cache lines of which processors share none; the first line has what every I/O changes. A
+ * count that has moments is changed between its BEGUN and itself: while they differ, the reader must not believe the moments. Each
+ * number has one program that changes it, so that an interrupt on the same processor, which runs another program, takes nothing away. */
 enum counter {
+	ISSUED_BEGUN,
 	ISSUED,            /* requests given to the driver */
+	ISSUED_AT,         /* sum of the moments of issuing, in ns, modulo 2^64, but for those that took the place of a healed one */
+	COMPLETED_BEGUN,
 	COMPLETED,         /* requests whose last byte is done */
-	ISSUED_AT,         /* sum of the moments of issuing, in ns, modulo 2^64 */
-	COMPLETED_AT,      /* sum of the moments of completion, likewise */
+	COMPLETED_AT,      /* sum of the moments of completion */
 	LATENCY_SUM,       /* sum of the timed latencies, in ns */
-	REQUEUED,          /* requests that the driver gave back */
-	HEALED,            /* requests whose completion was never seen */
+	HEALED,            /* requests whose completion was never seen; their time in flight goes on in the one that took their place */
 	UNSEEN,            /* completions of what began before `since` */
 	EMPTY,             /* requests without data that asked for a flush; sysfs counts them as writes */
+	OVERFLOW,          /* events that found a map full */
 	BACK_MERGES,       /* bios added to the end of a waiting request */
 	FRONT_MERGES,      /* bios added to its start */
 	REQUEST_MERGES,    /* waiting requests that became one */
 	SPLITS,            /* bios that were cut */
-	OVERFLOW,          /* events that found a map full */
-	BEGUN,             /* changes of a count and its moments that began, and those that are done: while they differ, */
-	DONE,              /* the reader must not believe their difference */
-	COUNTERS
+	REQUEUED_BEGUN,
+	REQUEUED,          /* requests that the driver gave back */
+	REQUEUED_AT,       /* sum of the moments when it did */
+	COUNTERS = 24
 };
 
-/* Words of a row of LIVE, a cache line: what changes at one device while it is counted. */
-enum live {
-	SINCE,             /* what began earlier is not followed to its end; 0 while the device is not counted */
-	IN_FLIGHT,         /* now */
-	DEEPEST,           /* the most that was in flight since the reader wrote 0 here */
-	LIVE_WORDS = 8
+/* What is known of an observed device: a row of DEVICES, a cache line. */
+struct device {
+	u64 since;         /* what began earlier is not followed to its end; 0 while the device is not counted */
+	u64 base;          /* of its slots */
+	u64 tags;          /* slots of each hardware queue: the driver's tags, then the scheduler's */
+	u64 driver_tags;
+	u64 queues;        /* hardware queues; 0 for a bio-based device */
+	u64 in_flight;     /* now */
+	u64 deepest;       /* the most that was in flight since the reader wrote 0 here */
+	u64 unused;
 };
 
 /* Words of STATE, which belong to no device. */
 enum state {
-	ORIGINS,           /* keys of BIOS */
+	MORE_NAMES,        /* keys of MORE_ORIGINS */
 	UNFOLLOWED,        /* processes that were not followed because CHILDREN was full */
+	MORE,              /* not 0 when there is anything in MORE_KINDS or MORE_ORIGINS */
 	STATE_WORDS
-};
-
-/* What is known of an observed device; the value of the map DEVICES. A device without an entry is not counted. */
-struct device {
-	u32 index;     /* in the other maps */
-	u32 base;      /* of its slots */
-	u32 tags;      /* slots of each hardware queue: the driver's tags, then the scheduler's */
-	u32 driver_tags;
-	u32 queues;    /* hardware queues; 0 for a bio-based device */
 };
 
 /* Flags of a request or bio. */
@@ -63,39 +65,70 @@ struct device {
 #define FLAG_READ_AHEAD 4
 #define FLAG_NOWAIT 8
 
-/* Requests of one kind; the key of the map REQUESTS. */
+/* What a request or bio is, in one word that is never 0. */
+#define WHAT(device, task, flags, op) ((u64)(device) << 32 | 1U << 31 | (task) << 16 | (flags) << 8 | (op))
+
+/* Requests of one kind; a key of MORE_KINDS. */
 struct request_kind {
-	u32 device;
-	u32 op;
-	u32 flags;
-	u32 bytes;
+	u64 what;      /* without a task */
+	u64 bytes;
 };
 
-/* Where a bio comes from; the key of the map BIOS. */
+/* Where a bio comes from; a key of MORE_ORIGINS. */
 struct bio_origin {
-	u32 device;
-	u32 op;
-	u32 flags;
-	s32 syscall;   /* -1 if it was no system call */
-	u32 task;      /* one of TASK_… */
-	char comm[16];
+	u64 what;
+	u64 syscall;   /* all ones if it was no system call */
+	u64 comm[2];
 };
+
+/* A row of KINDS. It belongs to the kind whose `what` came first, for good; the reader believes no row that has counted nothing. */
+struct kind_row {
+	struct request_kind kind;
+	u64 count;
+	u64 returned;  /* to be taken from the count */
+};
+
+/* A row of ORIGINS, likewise; a cache line. */
+struct origin_row {
+	struct bio_origin origin;
+	u64 count;
+	u64 bytes;
+	u64 unused[2];
+};
+
+/* Rows of each processor, and how many of them are looked at for one key. */
+#define KIND_BITS 7
+#define KIND_ROWS (1 << KIND_BITS)
+#define ORIGIN_BITS 6
+#define ORIGIN_ROWS (1 << ORIGIN_BITS)
+#define ROWS_TRIED 4
+
+/* A bio under way at a bio-based device. */
+struct bio_start {
+	u64 owner;     /* its number; 0 for a free place */
+	u64 at;        /* when it arrived */
+};
+
+/* A row of STARTS, a cache line. */
+struct start_row {
+	struct bio_start place[4];
+};
+
+/* Rows of STARTS, and how many of them are looked at for one bio: there is room for many more bios than are under way, and who finds
+ * none is counted in OVERFLOW. */
+#define START_BITS 14
+#define START_ROWS (1 << START_BITS)
+#define STARTS_TRIED 8
 
 #define TASK_THIS 0
 #define TASK_OTHER 1
 #define TASK_KERNEL 2
 #define TASK_CHILD 3
 
-/* Keys of BIOS, and how many of them may name their thread: those that come later share the name below, so that a machine with
- * many threads fills no map and loses no count. */
+/* Keys of MORE_ORIGINS, and how many of them may name their thread: those that come later share the name below, so that a machine
+ * with many threads fills no map and loses no count. */
 #define MAX_ORIGINS 4096
 #define NAMED_ORIGINS 3072
 #define OTHER_THREADS "(others)"
-
-/* A bio on its way through one observed device; the key of the map STARTS. */
-struct bio_place {
-	u64 bio;
-	u64 device;
-};
 
 #endif

@@ -20,7 +20,9 @@ use crate::diskstat::StatFile;
 use crate::stack::Stack;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
-use rdsk_model::{Bio, BpfEvidence, CountedDevice, CrossCheck, DiskStat, EvidenceSource, Op, Request};
+use rdsk_model::{
+    Bio, BpfEvidence, CountedDevice, CrossCheck, DiskStat, EvidenceSource, Op, Request, is_write_call,
+};
 use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,8 +31,6 @@ use visit::{Ended, Shared, Stats, Visit};
 
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
-/// Calls that write.
-const WRITES: &[&str] = &["write", "writev", "pwrite64", "pwritev", "pwritev2"];
 
 /// Why BPF cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +178,12 @@ impl BlockLayer {
                 counts.reads_caused_by_writes = Some(reads_in_writes(counted, carrier.index));
             }
         }
-        let lost = (0..self.names.len()).map(|index| lost_of(ended, index)).sum();
+        let lost_each: Vec<u64> = (0..self.names.len()).map(|index| lost_of(ended, index)).collect();
+        let lost = lost_each.iter().sum();
+        let told = |(counted, carrier): (&CountedDevice, &Carrier)| CountedDevice {
+            lost: Some(lost_each[carrier.index]),
+            ..counted.clone()
+        };
         self.lost = self.lost.saturating_add(lost);
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
@@ -186,7 +191,7 @@ impl BlockLayer {
             visits_ns: nanoseconds(ended.whole),
             checks,
             lost,
-            devices: self.counted.clone(),
+            devices: self.counted.iter().zip(&self.carriers).map(told).collect(),
         });
         evidence.source = EvidenceSource::Bpf;
     }
@@ -237,6 +242,7 @@ fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks:
         kind: below.and_then(|below| below.kind.clone()),
         takes_bios,
         below: counted.cloned().collect(),
+        lost: None,
         device,
     }
 }
@@ -306,7 +312,7 @@ pub(crate) fn bios_of(counted: &Counted, index: usize, target: u32, name: &str) 
 fn reads_in_writes(counted: &Counted, device: usize) -> u64 {
     let is_one = |origin: &BioOrigin| {
         let call = origin.system_call.map(system_call_name);
-        let is_write = call.is_some_and(|call| WRITES.contains(&call.as_str()));
+        let is_write = call.is_some_and(|call| is_write_call(&call));
         origin.device == device && origin.op == BlockOp::Read && origin.task == Task::This && is_write
     };
     counted.bios.iter().filter(|(origin, _)| is_one(origin)).map(|(_, [count, _])| count).sum()
@@ -316,7 +322,7 @@ fn direction(op: BlockOp) -> Option<Op> {
     match op {
         BlockOp::Read => Some(Op::Read),
         BlockOp::Write => Some(Op::Write),
-        BlockOp::Flush | BlockOp::Discard | BlockOp::Other(_) => None,
+        BlockOp::Flush | BlockOp::Discard | BlockOp::WriteZeroes | BlockOp::Other(_) => None,
     }
 }
 

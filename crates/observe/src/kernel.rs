@@ -8,7 +8,7 @@ use crate::delta::delta;
 use crate::limits::limits;
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
-use crate::processor::ProcessorSample;
+use crate::processor::{ProcessorSample, Processors};
 use crate::sampler::{AllSeries, DeviceSeries, Sampled, Sampler};
 use crate::series::Series;
 use crate::stack::Stack;
@@ -37,7 +37,7 @@ pub struct KernelObserver {
     /// The loop devices in these stacks.
     loops: Vec<LoopWatch>,
     sys: PathBuf,
-    proc: PathBuf,
+    processors: Processors,
     process: PathBuf,
     /// The thread that issues or starts the I/O. In version 1, a thread can be in another group than its
     /// process.
@@ -79,7 +79,8 @@ impl KernelObserver {
     /// Observes the devices of `targets` through `sys` and `proc` (`/sys` and `/proc`); times come from `clock`.
     pub fn new(targets: &[Target], sys: &Path, proc: &Path, clock: Arc<dyn Clock>) -> Self {
         let process = proc.join("self");
-        let thread = proc.join("thread-self");
+        let thread = Some(proc.join("thread-self")).filter(|thread| thread.exists());
+        let thread = thread.unwrap_or_else(|| process.clone());
         let stacks: Vec<Stack> = targets.iter().filter_map(|target| Stack::of(target, sys)).collect();
         let loops: Vec<LoopWatch> = stacks
             .iter()
@@ -92,8 +93,8 @@ impl KernelObserver {
             stacks,
             loops,
             sys: sys.to_owned(),
-            proc: proc.to_owned(),
-            thread: if thread.exists() { thread } else { process.clone() },
+            processors: Processors::of(proc, &thread),
+            thread,
             process,
             clock,
             sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
@@ -213,7 +214,8 @@ impl KernelObserver {
         };
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
         let stacks = self.stacks.clone();
-        let processor = processor.zip(io.processor).map(|(before, after)| before.until(&after, interval_ns));
+        let processor =
+            processor.zip(io.processor.as_ref()).map(|(before, after)| before.until(after, interval_ns));
         let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
         VisitEvidence {
             source: self.source,
@@ -312,7 +314,7 @@ impl Observer for KernelObserver {
         let start_ns = self.clock.now_ns();
         let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
         // Starting a thread takes time without any of our I/O, so the interval begins afterwards.
-        let processor = ProcessorSample::read(&self.proc);
+        let processor = self.processors.read();
         let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
         begun.err().into_iter().for_each(|problem| self.note(problem));
         let begin_ns = self.clock.now_ns();
@@ -322,7 +324,7 @@ impl Observer for KernelObserver {
     fn end_io(&mut self) {
         let end_ns = self.clock.now_ns();
         let process = read_process_io(&self.process).ok();
-        let processor = ProcessorSample::read(&self.proc);
+        let processor = self.processors.read();
         let Some(mut visit) = self.visit.take() else { return };
         visit.io = Some(IoEnd { end_ns, samples: self.settled_samples(), process, processor });
         self.visit = Some(visit);
@@ -339,7 +341,7 @@ impl Observer for KernelObserver {
             end_ns,
             samples: last.clone(),
             process,
-            processor: ProcessorSample::read(&self.proc),
+            processor: self.processors.read(),
         });
         let mut evidence = self.evidence(begun, &io, &last, end_ns);
         let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));

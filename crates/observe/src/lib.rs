@@ -17,6 +17,7 @@ mod mounts;
 pub mod place;
 pub mod process;
 mod processor;
+mod quota;
 mod sampler;
 pub mod series;
 pub mod sim;
@@ -58,6 +59,9 @@ pub enum ObserveError {
     /// A path leads to no block device: memory, a network, or what the kernel does not show here.
     #[error("no block device is known below {}", path.display())]
     NoDevice { path: PathBuf },
+    /// A saved tree whose `diskstats` has no line, as in a container that hides it.
+    #[error("{} lists no device", path.display())]
+    NoDiskstats { path: PathBuf },
     /// Two saved trees in the wrong order, or of two boots.
     #[error(
         "the second tree is not later than the first: uptime {}.{:02} s, then {}.{:02} s",

@@ -1,11 +1,11 @@
 //! Limits that control groups put on the I/O of a process to a device: `blkio.throttle` of version 1, `io.max` of
 //! version 2. It reads limits and never sets them.
 
-use crate::mounts::{CgroupMount, CgroupVersion, cgroup_mounts};
+use crate::mounts::{CgroupVersion, cgroups_of};
 use crate::stack::Stack;
 use crate::sysfs::block_path;
 use rdsk_model::{Limit, Op, Target};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The files of version 1 and their direction.
 const THROTTLE_FILES: [(&str, Op); 4] = [
@@ -22,15 +22,12 @@ const THROTTLE_FILES: [(&str, Op); 4] = [
 /// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). Limits that cannot
 /// be read are left out.
 pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) -> Vec<Limit> {
-    let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
-    let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));
     let devices: Vec<Limited> = targets.iter().flat_map(|target| devices_of(sys, target, stacks)).collect();
     let mut found = Vec::new();
-    for mount in cgroup_mounts(&mountinfo) {
-        let Some(group) = group_in(&groups, mount.version) else { continue };
-        match mount.version {
-            CgroupVersion::Blkio => throttle_limits(&mount, group, &devices, &mut found),
-            CgroupVersion::Unified => io_max_limits(&mount, group, &devices, &mut found),
+    for group in cgroups_of(process, "blkio") {
+        match group.version {
+            CgroupVersion::One => throttle_limits(&group.directories, &devices, &mut found),
+            CgroupVersion::Unified => io_max_limits(&group.directories, &devices, &mut found),
         }
     }
     found
@@ -64,21 +61,7 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
     found
 }
 
-/// A line of `/proc/PID/cgroup` is `id:controllers:group`; version 2 has id 0 and no controllers.
-fn group_in(groups: &str, version: CgroupVersion) -> Option<&str> {
-    groups.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (id, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
-        let ours = match version {
-            CgroupVersion::Blkio => controllers.split(',').any(|controller| controller == "blkio"),
-            CgroupVersion::Unified => id == "0" && controllers.is_empty(),
-        };
-        ours.then_some(group)
-    })
-}
-
-fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &mut Vec<Limit>) {
-    let directories = mount.directories(group);
+fn throttle_limits(directories: &[PathBuf], devices: &[Limited], found: &mut Vec<Limit>) {
     let Some(own) = directories.first() else { return };
     for (name, op) in THROTTLE_FILES {
         let path = own.join(name);
@@ -94,8 +77,8 @@ fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found:
 }
 
 /// A line of `io.max` is `major:minor rbps=N wbps=N riops=N wiops=N`, where N may be `max`.
-fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &mut Vec<Limit>) {
-    for directory in mount.directories(group) {
+fn io_max_limits(directories: &[PathBuf], devices: &[Limited], found: &mut Vec<Limit>) {
+    for directory in directories {
         let path = directory.join("io.max");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for line in text.lines() {

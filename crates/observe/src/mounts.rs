@@ -1,35 +1,68 @@
-//! Where the control-group filesystems are mounted, as `/proc/self/mountinfo` lists them. It mounts nothing.
+//! Where the control-group filesystems are mounted, as `/proc/self/mountinfo` lists them, and which groups a process is in. It
+//! mounts nothing.
 
 use std::path::{Component, Path, PathBuf};
 
-/// One mount of a control-group filesystem.
+/// A process's group in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CgroupMount {
-    /// The part of the hierarchy that this mount shows; `/` outside of containers.
-    pub(crate) root: String,
-    /// The mount point.
-    pub(crate) mount_point: PathBuf,
-    /// Which kind.
+pub(crate) struct CgroupOf {
+    /// Which kind of hierarchy.
     pub(crate) version: CgroupVersion,
+    /// The group's directory, and those of the groups above it that are visible, innermost first; never empty.
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CgroupVersion {
-    /// Version 1 with the `blkio` controller.
-    Blkio,
+    /// Version 1 with the controller that was asked for.
+    One,
     /// Version 2.
     Unified,
 }
 
-/// All mounts of cgroup2, and of cgroup version 1 with the blkio controller.
-pub(crate) fn cgroup_mounts(mountinfo: &str) -> Vec<CgroupMount> {
-    mountinfo.lines().filter_map(cgroup_mount).collect()
+/// The groups of a process (`/proc/self`, `/proc/PID`) that a controller such as `blkio` may limit; none that cannot be read.
+pub(crate) fn cgroups_of(process: &Path, controller: &str) -> Vec<CgroupOf> {
+    let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+    let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));
+    let mounts = cgroup_mounts(&mountinfo, controller).into_iter();
+    let own = mounts.filter_map(|mount| {
+        let group = group_in(&groups, mount.version, controller)?;
+        Some(CgroupOf { version: mount.version, directories: mount.directories(group) })
+    });
+    own.collect()
+}
+
+/// A line of `/proc/PID/cgroup` is `id:controllers:group`; version 2 has id 0 and no controllers.
+fn group_in<'t>(groups: &'t str, version: CgroupVersion, controller: &str) -> Option<&'t str> {
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
+        let ours = match version {
+            CgroupVersion::One => controllers.split(',').any(|one| one == controller),
+            CgroupVersion::Unified => id == "0" && controllers.is_empty(),
+        };
+        ours.then_some(group)
+    })
+}
+
+/// One mount of a control-group filesystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CgroupMount {
+    /// The part of the hierarchy that this mount shows; `/` outside of containers.
+    root: String,
+    mount_point: PathBuf,
+    version: CgroupVersion,
+}
+
+/// All mounts of cgroup2, and of cgroup version 1 with this controller.
+fn cgroup_mounts(mountinfo: &str, controller: &str) -> Vec<CgroupMount> {
+    mountinfo.lines().filter_map(|line| cgroup_mount(line, controller)).collect()
 }
 
 impl CgroupMount {
     /// The directory of a group, and of the groups above it that are visible, innermost first. For a group
     /// outside of this mount, only the mount point.
-    pub(crate) fn directories(&self, group: &str) -> Vec<PathBuf> {
+    fn directories(&self, group: &str) -> Vec<PathBuf> {
         let relative = Path::new(group).strip_prefix(&self.root).unwrap_or(Path::new(""));
         // A group above the root of our namespace appears as `/..`, which is not a path below the mount.
         let outside = relative.components().any(|part| part == Component::ParentDir);
@@ -39,7 +72,7 @@ impl CgroupMount {
 }
 
 /// A line is `id parent major:minor root mount-point options optional-fields - type source super-options`.
-fn cgroup_mount(line: &str) -> Option<CgroupMount> {
+fn cgroup_mount(line: &str, controller: &str) -> Option<CgroupMount> {
     let (mount, filesystem) = line.split_once(" - ")?;
     let mut words = mount.split(' ').skip(3);
     let (root, mount_point) = (words.next()?, words.next()?);
@@ -47,7 +80,7 @@ fn cgroup_mount(line: &str) -> Option<CgroupMount> {
     let (kind, _source, options) = (words.next()?, words.next()?, words.next()?);
     let version = match kind {
         "cgroup2" => CgroupVersion::Unified,
-        "cgroup" if options.split(',').any(|option| option == "blkio") => CgroupVersion::Blkio,
+        "cgroup" if options.split(',').any(|option| option == controller) => CgroupVersion::One,
         _ => return None,
     };
     Some(CgroupMount { root: unescape(root), mount_point: unescape(mount_point).into(), version })
@@ -86,17 +119,18 @@ mod tests {
 32 24 0:28 /box/7 /a\\040b/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
 
     #[test]
-    fn only_the_hierarchies_that_limit_disks() {
-        let mounts = cgroup_mounts(MOUNTINFO);
+    fn only_the_hierarchies_that_the_controller_may_limit() {
+        let mounts = cgroup_mounts(MOUNTINFO, "blkio");
         assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[0].version, CgroupVersion::Blkio);
+        assert_eq!(mounts[0].version, CgroupVersion::One);
         assert_eq!(mounts[1].mount_point, Path::new("/a b/unified"));
-        assert!(cgroup_mounts("nonsense\n1 2 3 - cgroup2\n").is_empty());
+        assert_eq!(cgroup_mounts(MOUNTINFO, "cpu")[0].mount_point, Path::new("/sys/fs/cgroup/cpu"));
+        assert!(cgroup_mounts("nonsense\n1 2 3 - cgroup2\n", "blkio").is_empty());
     }
 
     #[test]
     fn a_group_and_those_above_it() {
-        let mounts = cgroup_mounts(MOUNTINFO);
+        let mounts = cgroup_mounts(MOUNTINFO, "blkio");
         let paths = |mount: &CgroupMount, group: &str| {
             mount.directories(group).iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
         };

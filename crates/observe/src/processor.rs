@@ -1,19 +1,28 @@
-//! Who uses the processors of the machine: readings of `/proc/stat`, `/proc/pressure/cpu` and our own usage, and their
-//! differences. It judges nothing. What a container or a kernel does not show is left out.
+//! Who uses the processors of the machine: readings of `/proc/stat`, `/proc/pressure/cpu`, our own usage and the quotas of our
+//! control groups, and their differences. It judges nothing. What a container or a kernel does not show is left out.
 
+use crate::quota::{QuotaFiles, QuotaSample};
 use rdsk_model::ProcessorUse;
 use rdsk_sys::usage::{Usage, process_usage};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_US: u64 = 1_000;
 
+/// Where the totals are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Processors {
+    proc: PathBuf,
+    quotas: QuotaFiles,
+}
+
 /// Totals at one moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessorSample {
     machine: Machine,
     own: Usage,
     pressure_us: Option<u64>,
+    quotas: QuotaSample,
 }
 
 /// Totals of all processors, in clock ticks.
@@ -25,15 +34,22 @@ struct Machine {
     steal: u64,
 }
 
-impl ProcessorSample {
-    /// One reading; `None` without a readable `stat` in `proc`.
-    pub(crate) fn read(proc: &Path) -> Option<Self> {
-        let machine = machine_of(&std::fs::read_to_string(proc.join("stat")).ok()?)?;
-        let pressure = std::fs::read_to_string(proc.join("pressure/cpu")).ok();
-        let pressure_us = pressure.and_then(|text| pressure_of(&text));
-        Some(Self { machine, own: process_usage().ok()?, pressure_us })
+impl Processors {
+    /// Those of this machine, whose procfs is at `proc`; the quotas are those of the groups that `thread` is in now.
+    pub(crate) fn of(proc: &Path, thread: &Path) -> Self {
+        Self { proc: proc.to_owned(), quotas: QuotaFiles::of(thread) }
     }
 
+    /// One reading; `None` without a readable `stat`.
+    pub(crate) fn read(&self) -> Option<ProcessorSample> {
+        let machine = machine_of(&std::fs::read_to_string(self.proc.join("stat")).ok()?)?;
+        let pressure = std::fs::read_to_string(self.proc.join("pressure/cpu")).ok();
+        let pressure_us = pressure.and_then(|text| pressure_of(&text));
+        Some(ProcessorSample { machine, own: process_usage().ok()?, pressure_us, quotas: self.quotas.read() })
+    }
+}
+
+impl ProcessorSample {
     /// What happened from this reading to a later one, `interval_ns` apart. A total that fell, as where a processor was taken
     /// away, counts as no growth.
     pub(crate) fn until(&self, later: &Self, interval_ns: u64) -> ProcessorUse {
@@ -50,6 +66,7 @@ impl ProcessorSample {
             own_system_ns: later.own.system_ns.saturating_sub(self.own.system_ns),
             own_wait_ns: None,
             pressure_ns: pressure_us.map(|(before, after)| after.saturating_sub(before) * NS_PER_US),
+            quota: self.quotas.until(&later.quotas),
         }
     }
 }
@@ -102,21 +119,22 @@ mod tests {
     #[test]
     fn growth_is_in_nanoseconds_and_a_container_may_hide_a_part() {
         let proc = tempfile::tempdir().unwrap();
-        assert!(ProcessorSample::read(proc.path()).is_none());
+        let processors = Processors::of(proc.path(), &proc.path().join("self"));
+        assert!(processors.read().is_none());
         write(&proc.path().join("stat"), STAT);
-        let before = ProcessorSample::read(proc.path()).unwrap();
+        let before = processors.read().unwrap();
         write(
             &proc.path().join("stat"),
             &STAT.replace("cpu  100 20 30", "cpu  150 20 31").replace(" 8 9 0\n", " 10 9 0\n"),
         );
-        let after = ProcessorSample::read(proc.path()).unwrap();
+        let after = processors.read().unwrap();
         let tick_ns = NS_PER_S / rustix::param::clock_ticks_per_second();
         let grown = before.until(&after, 700);
         assert_eq!((grown.interval_ns, grown.processors), (700, 2));
         assert_eq!((grown.user_ns, grown.system_ns, grown.steal_ns), (50 * tick_ns, tick_ns, 2 * tick_ns));
         assert_eq!((grown.pressure_ns, grown.own_wait_ns), (None, None));
         write(&proc.path().join("pressure/cpu"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=5000\n");
-        let with_pressure = ProcessorSample::read(proc.path()).unwrap();
+        let with_pressure = processors.read().unwrap();
         assert_eq!(with_pressure.until(&with_pressure, 1).pressure_ns, Some(0));
         assert_eq!(before.until(&with_pressure, 1).pressure_ns, None, "unknown at one end");
         assert_eq!(after.until(&before, 1).user_ns, 0, "a total that fell");

@@ -6,7 +6,7 @@ use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Op};
-use rdsk_units::{Bytes, grouped, percent};
+use rdsk_units::{Bytes, grouped, percent, printable};
 
 /// Submitters that are named.
 const NAMED: usize = 2;
@@ -74,8 +74,9 @@ fn sentence(cell: &CellRecord) -> Option<String> {
     }
     parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
     parts.extend(first_reads(&seen));
-    if !seen.is_exact {
-        parts.push("up to 1 % were missed".into());
+    let missed: Vec<String> = seen.missed().into_iter().map(printable).collect();
+    if !missed.is_empty() {
+        parts.push(format!("up to 1 % of those of {} were missed", words::list(&missed)));
     }
     Some(parts.join("; "))
 }
@@ -183,6 +184,16 @@ mod tests {
             "10 reads of 4 KiB became 10 bios of 4 KiB by pread64(2); requests: 17 of 4 KiB; 7 bios of other processes among them; at \
              most 1 in flight"
         );
+        let reads = vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)];
+        let some_missed = with(
+            counted(
+                cell("m", Op::Read, IoPath::Direct, 4096, 1000, 1_000_000),
+                reads,
+                vec![request(Op::Read, 4096, 999)],
+            ),
+            |cell| cell.evidence.bpf.as_mut().unwrap().lost = 1,
+        );
+        assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
     }

@@ -57,30 +57,34 @@ pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> 
 pub(crate) fn verdict_word(cell: &CellRecord) -> String {
     let word = code_word(cell);
     // The figure is the device's, and slower than it would be alone.
-    if is_cpu_shared(cell) && word == VerdictCode::Device.as_str() { CPU_SHARED.into() } else { word }
+    match processor_word(cell) {
+        Some(why) if word == VerdictCode::Device.as_str() => why.into(),
+        _ => word,
+    }
 }
 
 /// What a row says beside its figure: nothing if that is simply the device's.
 pub(crate) fn remark(cell: &CellRecord) -> String {
-    match (is_device(cell), is_cpu_shared(cell)) {
-        (true, false) => String::new(),
-        (true, true) => CPU_SHARED.into(),
+    match (is_device(cell), processor_word(cell)) {
+        (true, word) => word.unwrap_or_default().into(),
         (false, _) => verdict_word(cell),
     }
 }
 
 /// Whether a row needs no word beside its figure.
 pub(crate) fn is_plain(cell: &CellRecord) -> bool {
-    is_device(cell) && !is_cpu_shared(cell)
+    is_device(cell) && processor_word(cell).is_none()
 }
 
-/// The word for a cell whose threads waited for processors that others used.
-const CPU_SHARED: &str = "cpu shared";
-
-/// A figure that is not the device's needs no such word.
-fn is_cpu_shared(cell: &CellRecord) -> bool {
-    is_device(cell)
-        && rdsk_analysis::contention::contention(cell).is_some_and(|contention| contention.is_much())
+/// The word for a cell whose threads waited for their CPU quota, or for processors that others used. A figure that is not the
+/// device's needs none.
+fn processor_word(cell: &CellRecord) -> Option<&'static str> {
+    let seen = rdsk_analysis::contention::contention(cell).filter(|_| is_device(cell))?;
+    match seen {
+        seen if seen.is_quota() => Some("cpu quota"),
+        seen if seen.is_much() => Some("cpu shared"),
+        _ => None,
+    }
 }
 
 fn code_word(cell: &CellRecord) -> String {

@@ -12,10 +12,16 @@ use unicode_width::UnicodeWidthStr as _;
 /// Title, target, filesystem, device, host.
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let label = record.label.as_ref().map_or(String::new(), |label| format!("  \"{label}\""));
-    page.heading(format!("rdsk {}  {}{label}", record.rdsk_version, whole_seconds(&record.started_at)));
+    page.heading(format!("{}  {}{label}", measured_by(record), whole_seconds(&record.started_at)));
     let mut above: Option<&Target> = None;
     for target in &record.targets {
-        draw_target(page, target, above);
+        match &record.source {
+            None => draw_target(page, target, above),
+            Some(source) => {
+                let what = format!("{}: {} tells no more of it", target.name, source.tool);
+                page.sentence(Tone::Plain, "  target      ", what);
+            }
+        }
         above = Some(target);
     }
     if let Some(host) = &record.host {
@@ -23,6 +29,15 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     }
     if let Some(engines) = engine::text(record) {
         page.sentence(Tone::Plain, "  engine      ", engines);
+    }
+}
+
+/// `rdsk 0.1.0`, or `fio-3.33, read by rdsk 0.1.0`.
+pub(crate) fn measured_by(record: &Record) -> String {
+    let rdsk = format!("rdsk {}", record.rdsk_version);
+    match &record.source {
+        None => rdsk,
+        Some(source) => format!("{}, read by {rdsk}", source.version.as_ref().unwrap_or(&source.tool)),
     }
 }
 
@@ -143,7 +158,7 @@ pub(crate) fn write_cache(device: &Device) -> Option<String> {
     Some(format!("{cache} cache{fua}"))
 }
 
-fn host_text(host: &Host) -> String {
+pub(crate) fn host_text(host: &Host) -> String {
     let memory = host.memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes).approx()));
     let clock = &host.clock;
     let simulated = clock.source == "virtual";

@@ -12,8 +12,10 @@ mod document;
 mod engine;
 mod figures;
 mod findings;
+mod fio;
 mod header;
 mod headline;
+mod markdown;
 mod page;
 mod paths;
 mod plan;
@@ -30,6 +32,7 @@ mod zones;
 
 pub use dd::copies;
 pub use document::{Compactness, json};
+pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};
@@ -54,6 +57,9 @@ pub fn text(record: &Record, style: Style) -> String {
     // A copy without storage has no cells.
     if !record.copies.is_empty() {
         dd::draw(&mut page, analysis);
+    }
+    if cells::of(analysis, Experiment::Fio).next().is_some() {
+        draw(&mut page, analysis, Experiment::Fio);
     }
     findings::draw(&mut page, analysis);
     header::draw_end(&mut page, analysis);
@@ -87,6 +93,7 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
         Experiment::Dd => dd::draw(page, analysis),
+        Experiment::Fio => fio::draw(page, analysis),
     }
     // The headline draws them below each of its tables.
     if experiment != Experiment::Headline {

@@ -2,11 +2,11 @@
 //! figures that are not the device's. At most 45 lines at 80 columns; the screens with everything are those of [`crate::text`].
 
 mod answers;
-mod matters;
-mod not_device;
-mod ranking;
+pub(crate) mod matters;
+pub(crate) mod not_device;
+pub(crate) mod ranking;
 mod table;
-mod title;
+pub(crate) mod title;
 
 use crate::page::{Page, Tone};
 use crate::style::Style;

@@ -3,8 +3,8 @@
 use super::*;
 use rdsk_finding::fixtures::{self, cell, disk, file, kept_in_memory, record, with};
 use rdsk_model::{
-    Cell, CellRecord, Extent, IoError, IoPath, Op, Plan, Problem, ProblemKind, ProcessorUse, Status,
-    StopReason, Workload,
+    Cell, CellRecord, Extent, IoError, IoPath, Op, Plan, Problem, ProblemKind, ProcessorUse, QuotaUse,
+    Status, StopReason, Workload,
 };
 use unicode_width::UnicodeWidthStr as _;
 
@@ -53,6 +53,13 @@ fn processors_that_others_used_cut_no_column_off() {
         assert!(!text.contains('…'), "{text}");
     }
     assert!(alone(&run, Experiment::Paths).contains("cpu shared"));
+    for cell in &mut run.cells {
+        let seen = cell.evidence.processor.as_mut().unwrap();
+        let throttled_ns = seen.own_wait_ns.unwrap();
+        seen.quota = Some(QuotaUse { periods: 10, throttled_periods: 6, throttled_ns });
+    }
+    let text = alone(&run, Experiment::Paths);
+    assert!(text.contains("cpu quota") && !text.contains("cpu shared"), "{text}");
 }
 
 #[test]

@@ -152,6 +152,7 @@ fn flushes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_finding::fixtures::bios;
     use rdsk_model::{BpfEvidence, Op};
 
     fn counted(device: &str, kind: Option<&str>, below: &[&str]) -> CountedDevice {
@@ -161,26 +162,16 @@ mod tests {
             kind: kind.map(str::to_owned),
             takes_bios: !below.is_empty(),
             below: below.iter().map(|name| (*name).to_owned()).collect(),
+            lost: Some(0),
         }
     }
 
     fn request(device: &str, op: Op, bytes: u64, fua: bool, count: u64) -> Request {
-        Request { target: 0, device: device.into(), op, bytes, fua, count }
+        Request { device: device.into(), fua, ..bios::request(op, bytes, count) }
     }
 
-    fn bio(device: &str, op: Op, syscall: Option<&str>, task: &str, count: u64, bytes: u64) -> Bio {
-        Bio {
-            target: 0,
-            device: device.into(),
-            op,
-            syscall: syscall.map(str::to_owned),
-            task: task.into(),
-            nowait: false,
-            read_ahead: false,
-            flush: false,
-            count,
-            bytes,
-        }
+    fn bio(device: &str, op: Op, syscall: Option<&str>, task: &str, count: u64, bytes_each: u64) -> Bio {
+        Bio { device: device.into(), ..bios::bio(op, task, syscall, count, bytes_each) }
     }
 
     /// A write of 64 KiB to a RAID 5 of three disks.
@@ -198,8 +189,8 @@ mod tests {
             bios: vec![
                 bio("md0", Op::Write, Some("pwrite64"), "this", 1, 65_536),
                 Bio { flush: true, ..bio("md0", Op::Write, Some("fsync"), "this", 1, 0) },
-                bio("sda", Op::Read, None, "kernel", 16, 65_536),
-                bio("sda", Op::Write, None, "kernel", 16, 65_536),
+                bio("sda", Op::Read, None, "kernel", 16, 4096),
+                bio("sda", Op::Write, None, "kernel", 16, 4096),
             ],
             requests: vec![
                 request("md0", Op::Write, 65_536, false, 1),

@@ -57,6 +57,20 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// Counts the same latency so many times, as [`Histogram::record`] does once.
+    pub fn record_n(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let ns = ns.clamp(MIN_NS, MAX_NS);
+        let bucket = &mut self.counts[index_of(ns)];
+        *bucket = bucket.saturating_add(times);
+        self.count = self.count.saturating_add(times);
+        self.sum_ns = self.sum_ns.saturating_add(u128::from(ns) * u128::from(times));
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
     /// Adds all of `other`'s values, as if they had been recorded here.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
@@ -101,7 +115,7 @@ impl Histogram {
     }
 
     /// Whether so many values have a quantile at `p`: ten lie above it.
-    pub(crate) fn has_enough(count: u64, p: f64) -> bool {
+    pub fn has_enough(count: u64, p: f64) -> bool {
         // 1 − 0.99 is a little more than 0.01 in binary; exactly 1000 values must still be enough.
         (0.0..1.0).contains(&p) && count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9)
     }
@@ -225,6 +239,18 @@ mod tests {
         for (ns, count) in [(0, 0), (1, 1), (99, 1), (100, 3), (4_000, 3), (6_000, 4), (u64::MAX, 5)] {
             assert_eq!(histogram.count_up_to(ns), count, "{ns}");
         }
+    }
+
+    #[test]
+    fn many_times_at_once_are_as_many_one_by_one() {
+        let (mut at_once, mut singly) = (Histogram::new(), Histogram::new());
+        for (ns, times) in [(0, 2), (1_000, 7), (u64::MAX, 3), (5, 0)] {
+            at_once.record_n(ns, times);
+            (0..times).for_each(|_| singly.record(ns));
+        }
+        assert_eq!(at_once, singly);
+        at_once.record_n(1, u64::MAX);
+        assert_eq!(at_once.count(), u64::MAX, "it stops at the end and does not go round");
     }
 
     fn histogram_of(values: &[u64]) -> Histogram {

@@ -42,9 +42,14 @@ impl RankSums {
     /// The rank sum of the samples from `from` up to before `to`, in its standard deviations: positive if they rank above
     /// the others. Some samples must be in this part, and some outside.
     pub(crate) fn score(&self, from: usize, to: usize) -> f64 {
+        let (sum, variance) = self.sum(from, to);
+        sum / variance.sqrt()
+    }
+
+    /// The rank sum of these samples less its mean, and its variance.
+    pub(crate) fn sum(&self, from: usize, to: usize) -> (f64, f64) {
         let (inside, total) = ((to - from) as f64, (self.sums.len() - 1) as f64);
-        let variance = self.variance * inside * (total - inside) / total;
-        (self.sums[to] - self.sums[from]) / variance.sqrt()
+        (self.sums[to] - self.sums[from], self.variance * inside * (total - inside) / total)
     }
 }
 

@@ -11,12 +11,12 @@ const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 const MAP_LOOKUP_BATCH: libc::c_int = 24;
 const PERCPU_HASH: u32 = 5;
 
-/// A key in words of 32 bits and its value in words of 64.
-pub type Entry<const K: usize, const V: usize> = ([u32; K], [u64; V]);
+/// A key and its value in words of 64 bits.
+pub type Entry<const K: usize, const V: usize> = ([u64; K], [u64; V]);
 
 /// All entries: each key, and its values summed over the processors, modulo 2⁶⁴.
 ///
-/// `K` are the 32-bit words of a key, `V` the 64-bit words of a value on one processor.
+/// `K` are the 64-bit words of a key, `V` those of a value on one processor.
 ///
 /// # Errors
 /// `InvalidInput` for a map of another type or other sizes; those of bpf(2), and of the list of processors in `/sys`.
@@ -24,13 +24,13 @@ pub fn per_cpu_entries<const K: usize, const V: usize>(map: impl AsFd) -> io::Re
     let map = map.as_fd();
     let info = info_of(map)?;
     let is_as_asked =
-        (info.kind, info.key_bytes as usize, info.value_bytes as usize) == (PERCPU_HASH, K * 4, V * 8);
+        (info.kind, info.key_bytes as usize, info.value_bytes as usize) == (PERCPU_HASH, K * 8, V * 8);
     if !is_as_asked || K == 0 || V == 0 {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
     let (most, processors) = (info.max_entries as usize, possible_processors()?);
     // Zeroed memory costs nothing before the kernel writes to it.
-    let mut keys = vec![[0_u32; K]; most];
+    let mut keys = vec![[0_u64; K]; most];
     let mut values = vec![[0_u64; V]; most * processors];
     let (mut filled, mut token) = (0, None);
     while filled < most {

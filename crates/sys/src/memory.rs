@@ -1,5 +1,4 @@
-//! What the C library does with freed memory, numbers in memory that the kernel shares, and a mapping that tests can detect. It
-//! measures nothing.
+//! What the C library does with freed memory, a mapping of a file, and numbers in memory that the kernel shares. It measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
@@ -57,8 +56,8 @@ impl Deref for SharedWords {
     }
 }
 
-/// A shared, writable mapping of an open file, held until it is dropped. It gives no access to what it maps: it is for tests
-/// of code that must detect a mapped file, and so it is safe.
+/// A shared, writable mapping of an open file, held until it is dropped. It gives no access to what it maps, and so it is safe:
+/// [`SharedWords`] reads through one, and tests of code that must detect a mapped file hold one.
 #[derive(Debug)]
 pub struct SharedMapping {
     start: NonNull<c_void>,

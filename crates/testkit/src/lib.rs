@@ -1,4 +1,4 @@
-//! The room `testkit`: tools for the tests of the other rooms. It has real loop devices, throttles, fake sysfs trees, disks
+//! The room `testkit`: tools for the tests of the other rooms. It has real loop devices, throttles, quotas, fake sysfs trees, disks
 //! of known behaviour, a guest with further devices, a harness for the command line, and `requires()`, which skips a test
 //! visibly. Only tests import it, so it may print and panic.
 #![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
@@ -10,6 +10,7 @@ mod gpt;
 pub mod guest;
 pub mod holder;
 pub mod loopdev;
+pub mod quota;
 pub mod requires;
 pub mod sandbox;
 pub mod throttle;
@@ -21,6 +22,7 @@ pub use fusedisk::{Behaviour, Extra, FuseDisk};
 pub use guest::Guest;
 pub use holder::{Hold, Holder};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
+pub use quota::CpuQuota;
 pub use requires::{Need, requires};
 pub use sandbox::{Call, without};
 pub use throttle::{BlkioThrottle, Limits};

@@ -31,12 +31,16 @@ pub enum Need {
     DontCache,
     /// `blkio_throttle`: cgroup v1 blkio groups with throttles can be created.
     BlkioThrottle,
+    /// `cpu_quota`: control groups with a CPU quota can be created, of version 1 or 2.
+    CpuQuota,
     /// `ext4`: the kernel mounts it, and `mkfs.ext4` is installed.
     Ext4,
     /// `xfs`: the kernel mounts it, and `mkfs.xfs` is installed.
     Xfs,
     /// `tool:NAME`: a program of that name is installed.
     Tool(&'static str),
+    /// `device:PATH`: the kernel has this device node.
+    Device(&'static str),
     /// `zram`: there is a zram device, and `zramctl`.
     Zram,
     /// `bpf`: programs can be attached to the tracepoints of a kernel with BTF.
@@ -58,9 +62,11 @@ impl Need {
             Self::Cachestat => "cachestat".into(),
             Self::DontCache => "dontcache".into(),
             Self::BlkioThrottle => "blkio_throttle".into(),
+            Self::CpuQuota => "cpu_quota".into(),
             Self::Ext4 => "ext4".into(),
             Self::Xfs => "xfs".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
+            Self::Device(path) => format!("device:{path}"),
             Self::Zram => "zram".into(),
             Self::Bpf => "bpf".into(),
             Self::GnuDd => "gnu_dd".into(),
@@ -84,9 +90,12 @@ impl Need {
             Self::Cachestat => probe_cachestat(),
             Self::DontCache => probe_dontcache(),
             Self::BlkioThrottle => crate::throttle::probe().map_err(|error| error.to_string()),
+            Self::CpuQuota => crate::quota::probe().map_err(|error| error.to_string()),
             Self::Ext4 => probe_filesystem("ext4"),
             Self::Xfs => probe_filesystem("xfs"),
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
+            Self::Device(path) if Path::new(path).exists() => Ok(()),
+            Self::Device(path) => Err(format!("there is no {path}")),
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
             Self::Zram => Err("there is no zram0".into()),
             Self::Bpf => probe_bpf(),
@@ -106,9 +115,11 @@ impl fmt::Display for Need {
             Self::Cachestat => "cachestat(2)",
             Self::DontCache => "RWF_DONTCACHE",
             Self::BlkioThrottle => "cgroup v1 blkio throttling",
+            Self::CpuQuota => "cgroup CPU quotas",
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
             Self::Tool(tool) => tool,
+            Self::Device(path) => path,
             Self::Zram => "zram",
             Self::Bpf => "BPF",
             Self::GnuDd => "GNU dd 9.1",
@@ -184,7 +195,7 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "root",
         "loop",
         "fuse",
@@ -192,6 +203,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         "cachestat",
         "dontcache",
         "blkio_throttle",
+        "cpu_quota",
         "ext4",
         "xfs",
         "zram",
@@ -202,11 +214,11 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
     let names: BTreeSet<String> =
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
-        let known =
-            NAMES.contains(&name.as_str()) || name.strip_prefix("tool:").is_some_and(|tool| !tool.is_empty());
+        let of_kind = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| !rest.is_empty());
+        let known = NAMES.contains(&name.as_str()) || of_kind("tool:") || of_kind("device:");
         assert!(
             known,
-            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {} or tool:NAME",
+            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {}, tool:NAME or device:PATH",
             NAMES.join(", ")
         );
     }
@@ -307,9 +319,11 @@ mod tests {
             Need::IoUring,
             Need::Cachestat,
             Need::BlkioThrottle,
+            Need::CpuQuota,
             Need::Ext4,
             Need::Xfs,
             Need::Tool("fio"),
+            Need::Device("/dev/null"),
             Need::Zram,
             Need::Bpf,
             Need::GnuDd,

@@ -97,22 +97,7 @@ impl BlkioThrottle {
         reason = "the command is used up: what counts is the one returned"
     )]
     pub fn command(&self, inner: Command) -> Command {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", r#"echo $$ > "$1" || exit 126; shift; exec "$@""#, "sh"])
-            .arg(self.group.join("cgroup.procs"))
-            .arg(inner.get_program())
-            .args(inner.get_args());
-        for (key, value) in inner.get_envs() {
-            match value {
-                Some(value) => command.env(key, value),
-                None => command.env_remove(key),
-            };
-        }
-        if let Some(directory) = inner.get_current_dir() {
-            command.current_dir(directory);
-        }
-        command
+        command_in(&self.group, &inner)
     }
 
     /// Puts the calling thread into the group until the returned value is dropped. Threads that it starts meanwhile
@@ -136,10 +121,34 @@ impl BlkioThrottle {
 
 impl Drop for BlkioThrottle {
     fn drop(&mut self) {
-        // A group is busy until its last process is reaped, which may be a moment after the test has seen its end.
-        if !wait_until(Duration::from_secs(5), || fs::remove_dir(&self.group).is_ok()) {
-            eprintln!("cannot remove {}: is something still running in it?", self.group.display());
-        }
+        remove(&self.group);
+    }
+}
+
+/// A command that runs `inner` inside a control group from its first instruction on.
+pub(crate) fn command_in(group: &Path, inner: &Command) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", r#"echo $$ > "$1" || exit 126; shift; exec "$@""#, "sh"])
+        .arg(group.join("cgroup.procs"))
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    for (key, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    if let Some(directory) = inner.get_current_dir() {
+        command.current_dir(directory);
+    }
+    command
+}
+
+/// Removes a group. It is busy until its last process is reaped, which may be a moment after the test has seen its end.
+pub(crate) fn remove(group: &Path) {
+    if !wait_until(Duration::from_secs(5), || fs::remove_dir(group).is_ok()) {
+        eprintln!("cannot remove {}: is something still running in it?", group.display());
     }
 }
 

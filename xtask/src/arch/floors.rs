@@ -24,6 +24,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-compare", 4),
     ("rdsk-engine", 4),
     ("rdsk-report", 5),
+    ("rdsk-exchange", 5),
     ("rdsk-experiment", 5),
     ("rdsk-testkit", 5),
     ("rdsk", 6),
@@ -31,7 +32,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Rooms that explain and draw; everything they show can be derived from a Record alone.
-const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-compare", "rdsk-report"];
+const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-compare", "rdsk-report", "rdsk-exchange"];
 /// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
 /// Rooms whose errors are only shown to users, so that an untyped error is enough.

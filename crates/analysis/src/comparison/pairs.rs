@@ -24,8 +24,8 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
         record.cells.iter().filter(|cell| cell.experiment == experiment && ran(cell)).collect();
     let page_bytes = page_bytes(record);
     match experiment {
-        // The runs of two copies are compared in `copy`.
-        Experiment::Dd => Vec::new(),
+        // The runs of two copies are compared in `copy`; jobs of fio have no rounds by which they could be.
+        Experiment::Dd | Experiment::Fio => Vec::new(),
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
         _ => [paths(&cells), dontcache(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)]
             .concat(),

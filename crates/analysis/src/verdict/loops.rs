@@ -140,7 +140,12 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
     let is_surely_hole = least_in_holes(facts, one) >= WHOLE_SHARE;
     // A filesystem on the loop device has written what it gives back.
     let may_be_hole = holes >= HOLE_SHARE && !facts.is_file();
-    if is_surely_hole || (may_be_hole && share.is_some() && missing >= 0.5 * holes) {
+    if is_surely_hole
+        || (may_be_hole
+            && share.is_some()
+            && missing >= 0.5 * holes
+            && !is_mostly_cached(facts, one, missing))
+    {
         let part = match one.partitions.as_slice() {
             [] => String::new(),
             parts => format!(" below {}", printable(&parts.join(", "))),
@@ -161,6 +166,25 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
         let why = format!("the disk below read less, although direct I/O is on for its backing file {file}");
         answer(missing, VerdictCode::Unverified, why)
     })
+}
+
+/// Whether more of the bytes that no disk read came from the page cache of the backing file than from holes of it: the cell's span may
+/// lie outside of these as a whole and is cached, or they explain less than half.
+fn is_mostly_cached(facts: &Facts<'_>, one: &LoopFile, missing: f64) -> bool {
+    let (Some(extents), Some(cached_bytes)) =
+        (one.extents, one.page_cache.and_then(|cache| cache.before.cached_bytes))
+    else {
+        return false;
+    };
+    let span_bytes = facts.cell.workload.span_bytes.min(one.size_bytes).max(1);
+    let of_span = |bytes: u64| metrics::ratio(bytes, span_bytes.saturating_mul(metrics::visits(facts.cell)));
+    let may_be_written = metrics::ratio(extents.mapped_bytes, span_bytes) >= WHOLE_SHARE;
+    let by_cache = (missing - never_written(&extents)).max(0.0);
+    one.direct_io != Some(true)
+        && match may_be_written {
+            true => of_span(cached_bytes) >= WHOLE_SHARE,
+            false => by_cache > never_written(&extents) && of_span(cached_bytes) >= WHOLE_SHARE * by_cache,
+        }
 }
 
 /// What the page cache of the backing file answered of reads without direct I/O of the loop device: the share, and why.
@@ -430,6 +454,30 @@ mod tests {
             VerdictCode::Unverified,
             "the disk below wrote less",
         );
+    }
+
+    /// Holes of the partition that are not in the span, or are the smaller part of what no disk read, do not hide the cache.
+    #[test]
+    fn what_was_cached_is_not_called_a_hole_for_one_elsewhere() {
+        let on_partition = |mapped_bytes: u64, size_bytes: u64, before: u64, direct_io: bool| {
+            let cell = on_loop(Op::Read, direct_io, 0, |file| {
+                file.size_bytes = size_bytes;
+                file.partitions = vec!["loop8p1".into()];
+                let hole_bytes = size_bytes - mapped_bytes;
+                file.extents =
+                    Some(ExtentEvidence { mapped_bytes, hole_bytes, unwritten_bytes: 0, extents: 1 });
+                file.page_cache = cached(before, before);
+            });
+            with(cell, |cell| cell.workload.span_bytes = SIZE)
+        };
+        let elsewhere = on_partition(SIZE, 4 * SIZE, SIZE, false);
+        check(&elsewhere, VerdictCode::PageCache, "it goes through the page cache of its backing file");
+        let less = on_partition(SIZE * 7 / 10, SIZE, SIZE * 7 / 10, false);
+        check(&less, VerdictCode::PageCache, "it goes through the page cache of its backing file");
+        // Without anything cached, holes are what is left.
+        check(&on_partition(SIZE, 4 * SIZE, 0, false), VerdictCode::Hole, "never written");
+        check(&on_partition(SIZE / 4, SIZE, SIZE / 4, false), VerdictCode::Hole, "never written");
+        check(&on_partition(SIZE, 4 * SIZE, SIZE, true), VerdictCode::Hole, "never written");
     }
 
     #[test]

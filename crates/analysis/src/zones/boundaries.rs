@@ -3,20 +3,39 @@
 use super::positions::{Places, Position, Zone};
 use super::{BOUNDARY_FALSE_ALARM, MIN_STEP};
 use rdsk_model::PointRun;
-use rdsk_stats::{ChangeOptions, change_points, mean, median, stddev, t_tail};
+use rdsk_stats::{ChangeOptions, change_points, mean, median, pass_steps, stddev, t_tail};
 
 /// Fewest positions of a zone.
 const MIN_POSITIONS: usize = 3;
+/// With fewer positions, their medians show a step only near the middle, if at all: the ranks of twelve are never sure enough.
+const FEW_POSITIONS: usize = 24;
 /// Most boundaries; a slope has as many steps as one wants to see.
 const MAX_BOUNDARIES: usize = 31;
 /// Probability, over the passes, of a step that has the direction of its boundary although there is none.
 const IN_PASSES: f64 = 0.05;
 
-/// Where the medians of the positions step; the smallest steps are taken back as long as they are too small to matter.
+/// Where the medians of the positions step.
 pub(super) fn cuts(medians: &[f64]) -> Vec<usize> {
     let options =
         ChangeOptions { false_alarm: BOUNDARY_FALSE_ALARM, min_samples: MIN_POSITIONS, most: MAX_BOUNDARIES };
-    let mut cuts: Vec<usize> = change_points(medians, &options).iter().map(|step| step.index).collect();
+    without_small(change_points(medians, &options).iter().map(|step| step.index).collect(), medians)
+}
+
+/// Where all passes that visited every one of a few positions step, each ranked by itself. The medians alone cannot show it.
+pub(super) fn cuts_of_passes(medians: &[f64], runs: &[PointRun], places: &Places) -> Vec<usize> {
+    if medians.len() >= FEW_POSITIONS {
+        return Vec::new();
+    }
+    let of_pass = |run: &PointRun| {
+        let latencies = by_position(std::slice::from_ref(run), places);
+        latencies.iter().map(|all| all.first().copied()).collect::<Option<Vec<f64>>>()
+    };
+    let passes: Vec<Vec<f64>> = runs.iter().filter_map(of_pass).collect();
+    without_small(pass_steps(&passes, BOUNDARY_FALSE_ALARM, MIN_POSITIONS), medians)
+}
+
+/// Takes the smallest steps back as long as they are too small to matter.
+fn without_small(mut cuts: Vec<usize>, medians: &[f64]) -> Vec<usize> {
     let level_of = |cuts: &[usize], zone: usize| {
         let from = if zone == 0 { 0 } else { cuts[zone - 1] };
         level(&medians[from..cuts.get(zone).copied().unwrap_or(medians.len())]).ln()

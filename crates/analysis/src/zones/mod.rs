@@ -14,7 +14,7 @@ pub use over_time::{DRIFT_FALSE_ALARM, Drift, MIN_DRIFT};
 pub use positions::{Position, Zone, rotates};
 pub use rdsk_stats::{MIN_PASSES, PassShape};
 
-use boundaries::{cuts, in_each_pass, zones_of};
+use boundaries::{cuts, cuts_of_passes, in_each_pass, zones_of};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Pattern, PointRun, Record};
 use rdsk_stats::median;
@@ -114,8 +114,8 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
     let medians: Vec<f64> = places.positions.iter().map(|position| position.median_ns).collect();
-    let seen = cuts(&medians);
-    let of_medians = zones_of(&places.positions, &medians, &seen, block_bytes);
+    let seen = Seen::of(cell, &places, &medians);
+    let of_medians = zones_of(&places.positions, &medians, &seen.cuts, block_bytes);
     let latency_bands = latency_bands::latency_bands(record, cell, &places, &of_medians);
     let (steps, shown) = shown(cell, &places, seen);
     let mut off: Vec<f64> = Vec::new();
@@ -142,14 +142,41 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     })
 }
 
-/// Whether the passes show the steps that the medians have, and the boundaries that they show.
-fn shown(cell: &CellRecord, places: &Places, cuts: Vec<usize>) -> (Steps, Vec<usize>) {
+/// Boundaries, before it is asked whether time made them.
+struct Seen {
+    cuts: Vec<usize>,
+    by: SeenBy,
+}
+
+/// What shows boundaries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SeenBy {
+    /// The medians of the positions.
+    Medians,
+    /// The ranks within each pass, where the positions are few.
+    Passes,
+}
+
+impl Seen {
+    fn of(cell: &CellRecord, places: &Places, medians: &[f64]) -> Self {
+        match cuts(medians) {
+            none if none.is_empty() => {
+                Self { cuts: cuts_of_passes(medians, &cell.result.points, places), by: SeenBy::Passes }
+            }
+            cuts => Self { cuts, by: SeenBy::Medians },
+        }
+    }
+}
+
+/// Whether the passes show these steps, and the boundaries that they show.
+fn shown(cell: &CellRecord, places: &Places, Seen { cuts, by }: Seen) -> (Steps, Vec<usize>) {
     let runs = &cell.result.points;
     let steps = match cell.workload.pattern {
         _ if cuts.is_empty() => Steps::None,
         _ if runs.len() < 2 => Steps::OfOnePass,
         Pattern::Sequential => moved_starts::steps(cell, places),
-        Pattern::Random if halves::reappears(runs, places) => Steps::Shown,
+        // Each pass has an order of its own, and all of them together have been asked.
+        Pattern::Random if by == SeenBy::Passes || halves::reappears(runs, places) => Steps::Shown,
         Pattern::Random => Steps::None,
     };
     match steps {

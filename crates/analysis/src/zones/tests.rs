@@ -70,6 +70,33 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
     assert!(exact >= 39 && alarms <= 1, "{exact} exact, {alarms} false alarms");
 }
 
+/// A dozen positions are too few for the medians, and the passes show the step all the same; noise that lasts shows none.
+#[test]
+fn a_step_among_a_dozen_positions_is_one_of_position() {
+    let lasting = |seed: u64, count: u32, step: f64| {
+        let mut noise = SplitMix64::new(seed);
+        let mut level = 0.0;
+        made(count, 6, |place, _, _| {
+            level = 0.9 * level + 0.03 * (noise.uniform() + noise.uniform() - 1.0);
+            let slower = if place >= count / 2 { 1.0 + step } else { 1.0 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+            let ns = (1e7 * slower * f64::exp(level)) as u64;
+            ns
+        })
+    };
+    for count in [10, 11, 12, 20] {
+        let (mut found, mut alarms) = (0, 0);
+        for seed in 0..200 {
+            let with = seen(&lasting(seed, count, 0.5));
+            let ends: Vec<usize> = with.zones.iter().map(|zone| zone.first).collect();
+            let is_found = with.steps == Steps::Shown && ends == [0, count as usize / 2];
+            found += usize::from(is_found && with.latency_bands.is_none());
+            alarms += usize::from(seen(&lasting(seed, count, 0.0)).zones.len() > 1);
+        }
+        assert!(found >= 190 && alarms <= 4, "{count} positions: {found} found, {alarms} false of 200");
+    }
+}
+
 /// One boundary that every pass has, and one that a slow stretch of one pass puts into the medians of two.
 #[test]
 fn a_boundary_that_not_all_passes_have_is_none() {

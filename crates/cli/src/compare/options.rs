@@ -33,7 +33,6 @@ const EXAMPLES: &str = "Examples:
   rdsk compare sim:tms-ramsan sim:tms-ramsan-2 --question scale
       two simulated systems";
 
-const HELP_HINT: &str = "rdsk compare --help lists the flags";
 /// A comparison of more pairs would be given up before it ends.
 const MOST_PAIRS: u32 = 1000;
 
@@ -93,11 +92,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Parsed::Text(error.to_string()));
         }
-        Err(error) => {
-            let problem = usage_problem(&error, words);
-            let hint = problem.hint.map(|hint| hint.replace("rdsk --help lists the commands", HELP_HINT));
-            return Err(Problem { hint, ..problem });
-        }
+        Err(error) => return Err(usage_problem(&error, "compare")),
     };
     let options = options(&matches)?;
     check(&options)?;

@@ -2,7 +2,7 @@
 
 use super::value::{self, BadValue};
 use super::{Flag, One, SWITCH, Switch, on};
-use crate::cli_args::{ColorWhen, Detail, JsonPlace, RunMode, Verbosity};
+use crate::cli_args::{ColorWhen, Detail, Form, JsonPlace, RunMode, Verbosity};
 use crate::subcommand::{ALL, DRAWING, MEASURING, SHOWING, SUMMING_UP};
 use rdsk_report::{Charset, Compactness};
 
@@ -26,6 +26,31 @@ pub(super) static FLAGS: &[Flag] = &[
         value: Switch(|args| args.compactness = Compactness::Compact),
         uses: &[on(SHOWING, "Leave windows, series and histograms out of the JSON", "")],
         example: "--json result.json --json-compact",
+        ..SWITCH
+    },
+    Flag {
+        name: "markdown",
+        value: One("FILE", |args, text| {
+            json_place(text).map(|place| args.forms.push((Form::Markdown, place)))
+        }),
+        uses: &[on(SHOWING, "Write a summary for a ticket or a pull request to FILE, as Markdown", "")],
+        example: "--markdown summary.md",
+        ..SWITCH
+    },
+    Flag {
+        name: "csv",
+        value: One("FILE", |args, text| json_place(text).map(|place| args.forms.push((Form::Csv, place)))),
+        uses: &[on(SHOWING, "Write a row for each cell to FILE, as CSV", "")],
+        example: "--csv cells.csv",
+        ..SWITCH
+    },
+    Flag {
+        name: "openmetrics",
+        value: One("FILE", |args, text| {
+            json_place(text).map(|place| args.forms.push((Form::OpenMetrics, place)))
+        }),
+        uses: &[on(SHOWING, "Write the figures to FILE for node_exporter, as OpenMetrics", "")],
+        example: "--openmetrics disk.prom",
         ..SWITCH
     },
     Flag {
@@ -83,7 +108,8 @@ pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })
 }
 
-fn label(text: &str) -> Result<String, BadValue> {
+/// A name for a run.
+pub(crate) fn label(text: &str) -> Result<String, BadValue> {
     let label = value::text(text)?;
     if label.chars().count() > MAX_LABEL {
         return Err(BadValue::new(
@@ -111,6 +137,31 @@ mod tests {
         let compact = parsed(&["run", "--json", "-", "--json-compact"]).unwrap();
         assert_eq!(compact.compactness, Compactness::Compact);
         assert!(parsed(&["run", "--json-compact"]).unwrap_err().message.contains("--json"));
+    }
+
+    #[test]
+    fn markdown() {
+        let forms = parsed(&["run", "--markdown", "a.md", "--csv", "-"]).unwrap().forms;
+        let file = JsonPlace::File("a.md".into());
+        assert!(forms.contains(&(Form::Markdown, file)) && forms.contains(&(Form::Csv, JsonPlace::Stdout)));
+        refuses("run", "--markdown", &["", "--label"]);
+        assert!(parsed(&["run", "--markdown", "a", "--dry-run"]).unwrap_err().message.contains("--dry-run"));
+    }
+
+    #[test]
+    fn csv() {
+        let forms = parsed(&["show", "r.json", "--csv", "a.csv"]).unwrap().forms;
+        assert_eq!(forms, [(Form::Csv, JsonPlace::File("a.csv".into()))]);
+        assert!(parsed(&["run", "--csv", "a", "--json", "a"]).unwrap_err().message.contains("the same file"));
+        assert!(parsed(&["info", "--csv", "a"]).is_err());
+    }
+
+    #[test]
+    fn openmetrics() {
+        let forms = parsed(&["zones", "--openmetrics", "a.prom"]).unwrap().forms;
+        assert_eq!(forms, [(Form::OpenMetrics, JsonPlace::File("a.prom".into()))]);
+        let both = parsed(&["run", "--openmetrics", "-", "--json", "-"]).unwrap_err();
+        assert!(both.message.contains("standard output"), "{both}");
     }
 
     #[test]

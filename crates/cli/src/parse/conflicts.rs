@@ -2,7 +2,7 @@
 //! this process may use.
 
 use super::usage;
-use crate::cli_args::CliArgs;
+use crate::cli_args::{CliArgs, JsonPlace, RunMode};
 use crate::subcommand::{SCALE, STREAM};
 use rdsk_experiment::max_streams;
 use rdsk_model::{EngineKind, Op, Problem};
@@ -30,7 +30,26 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         args.has("json-compact") && args.json.is_none(),
         "--json-compact needs --json",
         "add --json FILE, or leave --json-compact out",
-    )
+    )?;
+    refuse(
+        !args.forms.is_empty() && args.run_mode == RunMode::PlanOnly,
+        "--markdown, --csv and --openmetrics conflict with --dry-run",
+        "leave them out: nothing is measured that they could show",
+    )?;
+    let places: Vec<&JsonPlace> = args.json.iter().chain(args.forms.iter().map(|(_, place)| place)).collect();
+    for (index, place) in places.iter().enumerate() {
+        let (message, hint) = match place {
+            JsonPlace::Stdout => {
+                ("two documents go to standard output".to_owned(), "give one of them a file")
+            }
+            JsonPlace::File(path) => (
+                format!("two documents go to the same file, {}", path.display()),
+                "give each a file of its own",
+            ),
+        };
+        refuse(places[..index].contains(place), message, hint)?;
+    }
+    Ok(())
 }
 
 fn time(args: &CliArgs) -> Result<(), Problem> {

@@ -1,21 +1,18 @@
 //! Usage errors that clap found, as one line with a hint. It never shows clap's own text, which takes several lines.
 
-use super::{subcommand_of, usage};
-use crate::subcommand::Subcommand;
+use super::{named, usage};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rdsk_model::Problem;
 use rdsk_units::printable;
-use std::ffi::OsString;
 
-/// The problem that one of clap's errors is.
-pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
-    let subcommand = subcommand_of(words);
+/// The problem that one of clap's errors is, on a line of this command; `None` where the line names none that there is.
+pub(super) fn problem(error: &clap::Error, command: Option<&str>) -> Problem {
     let flag = flag_name(error);
     match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             usage(format!("{flag} has no value"), format!("write a value after {flag}"))
         }
-        ErrorKind::UnknownArgument => unknown_argument(error, &flag, subcommand),
+        ErrorKind::UnknownArgument => unknown_argument(error, &flag, command),
         ErrorKind::InvalidSubcommand => unknown_command(error),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => usage(
             "no command is given",
@@ -26,24 +23,25 @@ pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
         ErrorKind::InvalidUtf8 => {
             usage("a word of the command line is not UTF-8", "name the target by a symlink with a plain name")
         }
-        _ => usage(first_line(&error.to_string()), help_hint(subcommand)),
+        _ => usage(first_line(&error.to_string()), help_hint(command)),
     }
 }
 
-fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<&Subcommand>) -> Problem {
+fn unknown_argument(error: &clap::Error, flag: &str, command: Option<&str>) -> Problem {
     let shown = printable(flag);
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = crate::flags::all().find(|known| known.name == bare);
-    if let (Some(known), Some(subcommand)) = (elsewhere, subcommand) {
+    if let (Some(known), Some(command)) = (elsewhere, command) {
         let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name)).collect();
         return usage(
-            format!("{shown} does not apply to rdsk {}", subcommand.name),
+            format!("{shown} does not apply to rdsk {command}"),
             format!("{shown} applies to {}", takers.join(", ")),
         );
     }
-    let hint = help_hint(subcommand);
-    let hint = match (text(error, ContextKind::SuggestedArg), subcommand) {
+    let hint = help_hint(command);
+    let hint = match (text(error, ContextKind::SuggestedArg), command.and_then(named)) {
         (Some(suggested), _) => format!("did you mean {}? {hint}", first_word(&suggested)),
+        // The commands with parsers of their own take no targets there.
         (None, Some(_)) => format!("{hint}; a target that begins with - comes after --"),
         (None, None) => hint,
     };
@@ -61,9 +59,9 @@ fn unknown_command(error: &clap::Error) -> Problem {
     usage(format!("unknown command \"{shown}\""), hint)
 }
 
-fn help_hint(subcommand: Option<&Subcommand>) -> String {
-    match subcommand {
-        Some(subcommand) => format!("rdsk {} --help lists the flags", subcommand.name),
+fn help_hint(command: Option<&str>) -> String {
+    match command {
+        Some(command) => format!("rdsk {command} --help lists the flags"),
         None => "rdsk --help lists the commands".to_owned(),
     }
 }

@@ -2,13 +2,13 @@
 //! saved trees. It opens no device and writes nothing but its output.
 
 mod child;
+mod help;
 mod lines;
 mod options;
 mod screen;
-mod summary;
 mod wake;
 
-pub(crate) use summary::SUMMARY;
+pub(crate) use help::SUMMARY;
 
 use crate::{exit, out, panic_hook};
 use options::{Form, Options, Parsed};
@@ -73,10 +73,17 @@ fn watch(options: &Options) -> Result<u8, Problem> {
 /// One report from two saved trees.
 fn saved(options: &Options, from: &Path, to: &Path) -> Result<u8, Problem> {
     let names: Vec<String> = options.devices.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-    let interval = saved_interval(from, to, &names).map_err(|error| problem_of(&error))?;
+    let interval = saved_interval(from, to, &names).map_err(|error| match error {
+        ObserveError::Read { .. } => Problem { hint: Some(COPY_HINT.into()), ..problem_of(&error) },
+        error => problem_of(&error),
+    })?;
     out::data(&lines::text(&interval, "", options))?;
     Ok(exit::DONE)
 }
+
+/// How a saved tree is made.
+const COPY_HINT: &str =
+    "copy /proc/diskstats and /proc/uptime into a directory each time, outside of containers";
 
 /// Each device once, in the order given.
 fn unique(names: Vec<String>) -> Vec<String> {
@@ -97,9 +104,9 @@ fn problem_of(error: &ObserveError) -> Problem {
         }
         ObserveError::NotLater { .. } => "give --from and --to two copies of one boot, the earlier one first",
         ObserveError::NotInTree { .. } => "name a device of diskstats, or none for all of them",
-        ObserveError::TooFewFields { .. } | ObserveError::NotANumber(_) => {
-            "copy /proc/diskstats and /proc/uptime into a directory each time"
-        }
+        ObserveError::TooFewFields { .. }
+        | ObserveError::NotANumber(_)
+        | ObserveError::NoDiskstats { .. } => COPY_HINT,
     };
     Problem::new(ProblemKind::Refused, "watch", printable(&format!("{error}{cause}")), hint)
 }

@@ -1,6 +1,6 @@
 //! The options of `rdsk watch`. They parse words and open nothing.
 
-use super::summary::SUMMARY;
+use super::help::{DETAILS, EXAMPLES, SUMMARY};
 use crate::flags::value;
 use crate::parse::{HELP_WIDTH, usage, usage_problem};
 use clap::error::ErrorKind;
@@ -14,23 +14,6 @@ use rdsk_units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-const DETAILS: &str = "On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, \
-                       and with --plain or --json, it is lines. The first report is of the first interval, not of the time since \
-                       boot. With a COMMAND it runs that, ends with its exit code, and prints to standard error which requests \
-                       its calls became.";
-
-const EXAMPLES: &str = "Examples:
-  rdsk watch
-      every disk, and every loop device that does something
-  rdsk watch sda /srv/data --plain --interval 5s --count 12
-      two devices as lines, for a minute
-  rdsk watch --json | jq .columns
-      each device and interval as JSON
-  rdsk watch -- dd if=/dev/zero of=file bs=16k count=1000
-      what the command's writes became
-  rdsk watch --from before --to after
-      one report from two copies of /proc/diskstats and /proc/uptime";
 
 /// Two samples closer together say nothing of rates: the kernel's times count whole milliseconds.
 const MIN_INTERVAL: Nanos = Nanos(10_000_000);
@@ -86,18 +69,12 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Parsed::Text(error.to_string()));
         }
-        Err(error) => {
-            let problem = usage_problem(&error, words);
-            let hint = problem.hint.map(|hint| hint.replace("rdsk --help lists the commands", HELP_HINT));
-            return Err(Problem { hint, ..problem });
-        }
+        Err(error) => return Err(usage_problem(&error, "watch")),
     };
     let options = options(&matches)?;
     check(&options, &matches)?;
     Ok(Parsed::Options(Box::new(options)))
 }
-
-const HELP_HINT: &str = "rdsk watch --help lists the flags";
 
 fn options(matches: &ArgMatches) -> Result<Options, Problem> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
@@ -241,6 +218,19 @@ mod tests {
         let saved = parsed("watch --from a --to b sda").unwrap();
         assert_eq!(saved.saved, Some(("a".into(), "b".into())));
         assert!(parsed("watch").unwrap().command.is_empty());
+    }
+
+    #[test]
+    fn the_hint_is_of_watch_whatever_a_device_is_called() {
+        for (line, message, hint) in [
+            ("watch --intervall 2", "unknown flag --intervall", "did you mean --interval? rdsk watch --help"),
+            ("watch run --bs 4k", "--bs does not apply to rdsk watch", "--bs applies to rdsk paths"),
+            ("watch -x", "unknown flag -x", "rdsk watch --help lists the flags"),
+        ] {
+            let problem = parsed(line).expect_err(line);
+            assert_eq!(problem.message, message, "{line}");
+            assert!(problem.hint.as_ref().is_some_and(|said| said.starts_with(hint)), "{line}: {problem:?}");
+        }
     }
 
     #[test]

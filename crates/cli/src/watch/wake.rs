@@ -3,23 +3,40 @@
 use crate::interrupt::is_ignored;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::pipe;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Readable from the first SIGINT, SIGQUIT, SIGTERM or SIGHUP on.
+/// Signals that ask a program to end.
+const TO_END: [i32; 4] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
+/// Signals that end a program which does not expect them.
+const UNEXPECTED: [i32; 3] = [SIGUSR1, SIGUSR2, SIGALRM];
+
+/// Readable from the first signal on.
 pub(super) struct Ending(OwnedFd);
 
 impl Ending {
-    /// Handles the signals until the process ends. Those that were ignored at the start stay so, as under nohup.
+    /// SIGINT, SIGQUIT, SIGTERM and SIGHUP, until the process ends. Those that were ignored at the start stay so, as under nohup.
     ///
     /// # Errors
     /// When the kernel gives no pipe or takes no handler.
     pub(super) fn new() -> io::Result<Self> {
+        Self::by(TO_END)
+    }
+
+    /// And SIGUSR1, SIGUSR2 and SIGALRM, which would leave the terminal in the mode of a screen.
+    ///
+    /// # Errors
+    /// As [`Ending::new`].
+    pub(super) fn of_screen() -> io::Result<Self> {
+        Self::by(TO_END.into_iter().chain(UNEXPECTED))
+    }
+
+    fn by(signals: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+        for signal in signals.into_iter().filter(|&signal| !is_ignored(signal)) {
             pipe::register(signal, write.try_clone()?)?;
         }
         Ok(Self(read))

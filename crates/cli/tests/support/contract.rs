@@ -253,6 +253,7 @@ const COUNTED_DEVICE: Shape = Object(&[
     ("kind", LeftOut(&Text)),
     ("takes_bios", Flag),
     ("below", List(&Text)),
+    ("lost", LeftOut(&Whole)),
 ]);
 
 const EXTENTS: Shape =
@@ -281,7 +282,10 @@ const PROCESSOR: Shape = Object(&[
     ("own_system_ns", Whole),
     ("own_wait_ns", WHOLE_OR_NULL),
     ("pressure_ns", WHOLE_OR_NULL),
+    ("quota", LeftOut(&QUOTA)),
 ]);
+
+const QUOTA: Shape = Object(&[("periods", Whole), ("throttled_periods", Whole), ("throttled_ns", Whole)]);
 
 const PAGE_CACHE: Shape =
     Object(&[("before", CACHE_STATE), ("after", CACHE_STATE), ("stable", LeftOut(&CACHE_STATE))]);

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 pub(crate) mod array;
+pub(crate) mod bpf;
 pub(crate) mod passes;
 pub(crate) mod plain;
 pub(crate) mod ways;

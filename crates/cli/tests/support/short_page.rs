@@ -496,7 +496,7 @@ fn others(text: &str, record: &Record) {
                     let cell = record.cell(item).unwrap_or_else(|| panic!("no cell {item}: {text}"));
                     let code = cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str());
                     let is_its = word.contains(code)
-                        || ["n/a", "cpu shared", "cut short"].contains(&word)
+                        || ["n/a", "cpu shared", "cpu quota", "cut short"].contains(&word)
                         || word.starts_with("depth");
                     assert!(is_its && !is_plain(cell), "{item} is not {word}");
                     1

@@ -81,3 +81,27 @@ fn what_is_no_pair_of_trees_is_refused() {
         assert!(error_and_hint(&run).0.contains(said), "{}", run.stderr);
     }
 }
+
+#[test]
+fn a_tree_without_counters_is_refused_with_how_to_make_one() {
+    let before = fixture("before");
+    let uptime = std::fs::read_to_string(fixture("after").join("uptime")).unwrap();
+    let tree = tempfile::tempdir().unwrap();
+    let refused = |said: &str| {
+        let run = rdsk(["watch", "--from", before.to_str().unwrap(), "--to", tree.path().to_str().unwrap()]);
+        assert_eq!((run.status_code, run.stdout.as_str()), (Some(3), ""), "{}", run.stderr);
+        let (error, hint) = error_and_hint(&run);
+        assert!(
+            error.contains(said) && hint.contains("copy /proc/diskstats and /proc/uptime"),
+            "{}",
+            run.stderr
+        );
+    };
+    refused("uptime");
+    std::fs::write(tree.path().join("uptime"), "").unwrap();
+    refused("\"\" is not a counter");
+    std::fs::write(tree.path().join("uptime"), uptime).unwrap();
+    refused("diskstats");
+    std::fs::write(tree.path().join("diskstats"), "").unwrap();
+    refused("diskstats lists no device");
+}

@@ -86,7 +86,10 @@ fn a_key_ends_it_and_the_terminal_is_as_before() {
 
 #[test]
 fn a_signal_ends_it_and_the_terminal_is_as_before() {
-    for signal in [cli::Signal::TERM, cli::Signal::INT, cli::Signal::HUP] {
+    use cli::Signal;
+    for signal in
+        [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM]
+    {
         let terminal = Terminal::new(40, 10);
         let before = terminal.mode();
         let mut child = terminal.start();

@@ -130,6 +130,7 @@ impl CellSum {
             ops: Some(ops),
             bytes_per_s: self.rate(|visit| visit.bytes),
             ops_per_s: self.rate(|visit| visit.ops),
+            samples: None,
             latency_ns: Some(Latency::from(&self.latency).with_rounds(&self.rounds)),
             to_return_ns: sum(|visit| visit.to_return_ns),
             to_close_ns: sum(|visit| visit.to_close_ns),

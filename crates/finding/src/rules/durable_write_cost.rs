@@ -2,10 +2,11 @@
 
 use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio, TooFew};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Record, Severity, Stake};
-use rdsk_units::printable;
+use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
+use rdsk_units::{grouped, printable};
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
 
@@ -48,6 +49,7 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             format_args!("{}, without dsync = {}", flushes(durable), flushes(plain)),
         ),
     ];
+    evidence.extend(by_bpf(durable).map(|seen| cite(durable, "write requests with FUA", seen)));
     let source = if is_simulated(record, durable) { "" } else { "queue/" };
     if let Some(device) = device {
         evidence.push(format!("{}: {}", printable(&device.name), cache_state(device, source)));
@@ -118,6 +120,14 @@ fn cache_state(device: &Device, source: &str) -> String {
     format!("{source}write_cache = {cache}, {source}fua = {fua}")
 }
 
+/// What BPF saw of the writes' durability, where it counted all of the time.
+fn by_bpf(cell: &CellRecord) -> Option<String> {
+    let seen = block_io(cell)?;
+    let (fua, flushes) = seen.durable();
+    let requests = grouped(seen.requests(Op::Write).count);
+    Some(format!("{} of {requests}, bios that only ask for a flush = {}", grouped(fua), grouped(flushes)))
+}
+
 fn rate(cell: &CellRecord) -> String {
     cell.result.ops_per_s.map_or_else(|| "unknown".into(), |rate| rdsk_units::count(rate.mean))
 }
@@ -130,8 +140,9 @@ fn flushes(cell: &CellRecord) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, in_rounds, make_durable, record, with};
-    use rdsk_model::{IoPath, Op};
+    use rdsk_model::{Bio, IoPath, Request};
 
     fn plain() -> CellRecord {
         in_rounds(fixtures::cell("plain", Op::Write, IoPath::Direct, 4096, 5000, 500_000_000))
@@ -160,6 +171,30 @@ mod tests {
         assert_eq!(equal.title, "durable writes are no more expensive than others");
         assert_eq!(equal.advice, None);
         assert!(finding.text.starts_with("The 95 % interval is 78.8 to 81.2"), "{}", finding.text);
+    }
+
+    #[test]
+    fn bpf_says_how_the_writes_became_durable() {
+        let cited = |fua: u64, flushes: u64| {
+            let bios = vec![
+                bio(Op::Write, "this", Some("pwrite64"), 5000, 4096),
+                Bio { flush: true, ..bio(Op::Write, "this", Some("pwrite64"), flushes, 0) },
+            ];
+            let requests = vec![
+                Request { fua: true, ..request(Op::Write, 4096, fua) },
+                request(Op::Write, 4096, 5000 - fua),
+            ];
+            let cell = counted(durable(40_000_000_000), bios, requests);
+            fires(RULE, &record(vec![disk()], vec![plain(), cell])).evidence.remove(2)
+        };
+        assert_eq!(
+            cited(5000, 0),
+            "durable: write requests with FUA = 5,000 of 5,000, bios that only ask for a flush = 0"
+        );
+        assert_eq!(
+            cited(0, 5000),
+            "durable: write requests with FUA = 0 of 5,000, bios that only ask for a flush = 5,000"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
-        match inside_writes(cell) {
+        match inside_writes(cell, page.0) {
             Some(told) => {
                 cite(cell, "read per write", format_args!("{per_write} B, {ops} of {block}; {told}"))
             }
@@ -34,7 +34,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     );
     let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
     let most = cells.iter().filter_map(|cell| read_per_write(cell)).fold(0.0, f64::max);
-    let each = if cells.iter().any(|cell| is_sequential(cell)) { "on average" } else { "each" };
+    let is_each =
+        cells.iter().all(|cell| !is_sequential(cell) && read_per_write(cell) == Some(page.0 as f64));
+    let each = if is_each { "each" } else { "on average" };
     let effect = format!(
         "writes of part of a page make the {system} read up to {} B first, {each}",
         words::figure(most)
@@ -52,23 +54,21 @@ fn read_per_write(cell: &CellRecord) -> Option<f64> {
 }
 
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
-fn inside_writes(cell: &CellRecord) -> Option<String> {
+fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     let seen = block_io(cell)?;
     let (inside, all) = seen.reads_in_writes();
     let grouped = rdsk_units::grouped;
     let calls: Vec<String> = seen
         .origins(Op::Read)
         .iter()
+        .filter(|(origin, _)| origin.is_write_call())
         .map(|(origin, _)| origin.to_string())
-        .filter(|name| is_write(name))
         .collect();
     let mean = words::bytes(metrics::whole(inside.mean_bytes()?));
+    // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
+    let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
     let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
-    Some(format!("{inside} of {all} reads came from {calls}, {mean} each"))
-}
-
-fn is_write(call: &str) -> bool {
-    call.contains("write")
+    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}"))
 }
 
 fn is_sequential(cell: &CellRecord) -> bool {
@@ -136,9 +136,18 @@ mod tests {
                 "s: read per write = 512 B, 2,048 writes of 512 B; 256 of 260 reads came from pwrite64(2), 4 KiB each"
             ]
         );
+        let mut mixed = one_after_the_other("write", 128);
+        mixed.cells[0].evidence.bios.push(bio(Op::Read, "this", Some("pwrite64"), 64, 8192));
+        let finding = fires(RULE, &mixed);
+        assert!(
+            finding.evidence[0]
+                .ends_with("192 of 196 reads came from write(2) and pwrite64(2), 5.33 KiB on average"),
+            "{:?}",
+            finding.evidence
+        );
         fires(RULE, &one_after_the_other("write", 128));
         silent(RULE, &one_after_the_other("write", 127));
-        silent(RULE, &one_after_the_other("pread64", 256));
+        ["pread64", "io_uring_enter"].iter().for_each(|by| silent(RULE, &one_after_the_other(by, 256)));
         let mut unsure = one_after_the_other("write", 256);
         unsure.cells[0].evidence.process.read_bytes = Some(256 * 4096);
         unsure.cells[0].evidence.bpf = None;

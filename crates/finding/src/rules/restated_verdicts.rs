@@ -238,18 +238,23 @@ mod tests {
         silent(DISTURBED, &record(vec![disk()], vec![own]));
     }
 
+    /// Of reads, by a cgroup.
+    fn limit(ops_per_s: u64) -> Limit {
+        Limit {
+            target: 0,
+            device: "sda".into(),
+            source: "/sys/fs/cgroup/x/io.max".into(),
+            op: Op::Read,
+            bytes_per_s: None,
+            ops_per_s: Some(ops_per_s),
+        }
+    }
+
     #[test]
     fn fires_at_the_limit_and_is_silent_below_it() {
         let limited = |ops_per_s| {
             with(cell("t", Op::Read, IoPath::Direct, 4096, 512, 2_000_000_000), |cell| {
-                cell.evidence.limits = vec![Limit {
-                    target: 0,
-                    device: "sda".into(),
-                    source: "/sys/fs/cgroup/x/io.max".into(),
-                    op: Op::Read,
-                    bytes_per_s: None,
-                    ops_per_s: Some(ops_per_s),
-                }];
+                cell.evidence.limits = vec![limit(ops_per_s)];
             })
         };
         let finding = fires(THROTTLED, &record(vec![disk()], vec![limited(256)]));
@@ -289,14 +294,7 @@ mod tests {
         );
         let limited = with(cell("t", Op::Read, IoPath::Direct, 4096, 512, 2_000_000_000), |cell| {
             cell.evidence.device_latency_ns = Some(crate::fixtures::latency(512, 60_000));
-            cell.evidence.limits = vec![Limit {
-                target: 0,
-                device: "sda".into(),
-                source: "/sys/fs/cgroup/x/io.max".into(),
-                op: Op::Read,
-                bytes_per_s: None,
-                ops_per_s: Some(256),
-            }];
+            cell.evidence.limits = vec![limit(256)];
         });
         let bios = vec![bio(Op::Read, "this", Some("pread64"), 512, 4096)];
         let limited = counted(limited, bios, vec![request(Op::Read, 4096, 512)]);

@@ -56,7 +56,7 @@ fn waits(cell: &CellRecord) -> Option<InDevice> {
     use VerdictCode::{CpuBound, Disturbed, SourceBound, Throttled};
     let is_explained =
         [CpuBound, Disturbed, SourceBound, Throttled].iter().any(|&code| has_verdict(cell, code))
-            || contention(cell).is_some_and(|contention| contention.is_much());
+            || contention(cell).is_some_and(|seen| seen.is_much() || seen.is_quota());
     let times = in_device(cell).filter(|_| !is_explained)?;
     let outside_ns = times.outside_ns();
     let cpu_ns = metrics::cpu_ns(cell)? as f64 / cell.result.ops.filter(|&ops| ops > 0)? as f64;

@@ -6,28 +6,35 @@ pub(super) const ROW: usize = 128;
 /// Powers of two of a latency histogram.
 pub(super) const ROWS: u32 = 34;
 
+/// So many devices are found by comparing their numbers.
+pub(super) const NEAR_DEVICES: usize = 4;
+
 /// The counters of one device, by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Counter {
+    /// Requests whose issuing is being counted, or was.
+    IssuedBegun,
     /// Requests given to the driver.
     Issued,
+    /// The moments of issuing, summed, in nanoseconds modulo 2⁶⁴, but for those that took the place of a healed one.
+    IssuedAt,
+    /// Requests whose completion is being counted, or was.
+    CompletedBegun,
     /// Requests whose last byte is done.
     Completed,
-    /// The moments of issuing, summed, in nanoseconds modulo 2⁶⁴.
-    IssuedAt,
-    /// The moments of completion, likewise.
+    /// The moments of completion, summed.
     CompletedAt,
     /// The timed latencies, summed, in nanoseconds.
     LatencySum,
-    /// Requests that the driver gave back.
-    Requeued,
-    /// Requests whose completion was never seen.
+    /// Requests whose completion was never seen; their time in flight goes on in the one that took their place.
     Healed,
     /// Completions of requests that were issued before counting began.
     Unseen,
     /// Requests without data that asked for a flush; sysfs counts them as writes.
     Empty,
+    /// Events that found a map full.
+    Overflow,
     /// Bios added to the end of a waiting request.
     BackMerges,
     /// Bios added to its start.
@@ -36,23 +43,38 @@ pub(super) enum Counter {
     RequestMerges,
     /// Bios that were cut.
     Splits,
-    /// Events that found a map full.
-    Overflow,
-    /// Changes of a count and its moments that began.
-    Begun,
-    /// Those of them that are done; while they differ, count and moments do not belong together.
-    Done,
+    /// Requests that are being counted as given back, or were.
+    RequeuedBegun,
+    /// Requests that the driver gave back.
+    Requeued,
+    /// The moments when it did, summed.
+    RequeuedAt,
 }
 
-/// How many there are.
-pub(super) const COUNTERS: usize = Counter::Done as usize + 1;
+/// Words of a row of them.
+pub(super) const COUNTERS: usize = 24;
 
-/// What changes at one device while it is counted, by its index in a row of LIVE.
+/// Counts with moments: while the first of a pair and the second differ, counts and moments do not belong together.
+pub(super) const BRACKETS: [(Counter, Counter); 3] = [
+    (Counter::IssuedBegun, Counter::Issued),
+    (Counter::CompletedBegun, Counter::Completed),
+    (Counter::RequeuedBegun, Counter::Requeued),
+];
+
+/// What is known of one device, by its index in a row of DEVICES (`struct device`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Live {
+pub(super) enum DeviceWord {
     /// What began earlier is not followed to its end; 0 while the device is not counted.
     Since,
+    /// Where its slots begin.
+    Base,
+    /// Slots of each hardware queue.
+    Tags,
+    /// Those of them that are the driver's.
+    DriverTags,
+    /// Hardware queues; 0 for a device that takes bios.
+    Queues,
     /// Requests in flight now.
     InFlight,
     /// The most that was in flight.
@@ -60,7 +82,7 @@ pub(super) enum Live {
 }
 
 /// Words of such a row.
-pub(super) const LIVE_WORDS: usize = 8;
+pub(super) const DEVICE_WORDS: usize = 8;
 
 /// The words of STATE, by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +90,22 @@ pub(super) const LIVE_WORDS: usize = 8;
 pub(super) enum State {
     /// Processes that were not followed because there were too many.
     Unfollowed = 1,
+    /// Not 0 when the hash maps hold anything.
+    More,
 }
 
 /// How many words STATE has.
-pub(super) const STATE_WORDS: usize = 2;
+pub(super) const STATE_WORDS: usize = 3;
 
-/// The words of `struct device`.
-pub(super) type DeviceValue = [u32; 5];
+/// Rows of KINDS for each processor, and words of a row.
+pub(super) const KIND_ROWS: u32 = 128;
+pub(super) const KIND_WORDS: usize = 4;
+/// Rows of ORIGINS for each processor, and words of a row.
+pub(super) const ORIGIN_ROWS: u32 = 64;
+pub(super) const ORIGIN_WORDS: usize = 8;
+/// Rows of STARTS, and words of a row.
+pub(super) const START_ROWS: u32 = 1 << 14;
+pub(super) const START_WORDS: usize = 8;
 
 /// Flags of a request or bio, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +149,9 @@ pub enum BlockOp {
     Flush,
     /// Gives space back.
     Discard,
-    /// Anything else, by its number: zeroing, zones, the driver's own.
+    /// Makes the device write zeroes by itself; the kernel's counters call it a write.
+    WriteZeroes,
+    /// Anything else, by its number: zones, the driver's own.
     Other(u32),
 }
 
@@ -129,12 +162,13 @@ impl BlockOp {
             1 => Self::Write,
             2 => Self::Flush,
             3 => Self::Discard,
+            9 => Self::WriteZeroes,
             other => Self::Other(other),
         }
     }
 }
 
-/// Requests of one kind: a key of the map REQUESTS.
+/// Requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKind {
     /// The device's index among those that are observed.
@@ -147,12 +181,35 @@ pub struct RequestKind {
     pub bytes: u32,
 }
 
-/// Its words in the map.
-pub(super) type RequestKey = [u32; 4];
+/// The words of `struct request_kind`.
+pub(super) type RequestKey = [u64; 2];
 
 impl From<RequestKey> for RequestKind {
-    fn from([device, op, flags, bytes]: RequestKey) -> Self {
-        Self { device: device as usize, op: BlockOp::from_number(op), flags: Flags(flags), bytes }
+    fn from([what, bytes]: RequestKey) -> Self {
+        let what = What::from(what);
+        // The kernel has it in 32 bits.
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self { device: what.device, op: what.op, flags: what.flags, bytes }
+    }
+}
+
+/// What a request or bio is, in one word that is never 0 (`WHAT`).
+struct What {
+    device: usize,
+    task: u8,
+    flags: Flags,
+    op: BlockOp,
+}
+
+impl From<u64> for What {
+    fn from(word: u64) -> Self {
+        let [op, flags, task, _, device @ ..] = word.to_le_bytes();
+        Self {
+            device: u32::from_le_bytes(device) as usize,
+            task,
+            flags: Flags(flags.into()),
+            op: BlockOp::from_number(op.into()),
+        }
     }
 }
 
@@ -181,7 +238,7 @@ impl Task {
     }
 }
 
-/// Where bios come from: a key of the map BIOS.
+/// Where bios come from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BioOrigin {
     /// The device's index among those that are observed.
@@ -194,23 +251,26 @@ pub struct BioOrigin {
     pub system_call: Option<u32>,
     /// Whose they are.
     pub task: Task,
-    /// Name of the thread (`comm`), at most 15 bytes; untrusted text. `(others)` for all that came when 3072 origins were known.
+    /// Name of the thread (`comm`), at most 15 bytes; untrusted text. `(others)` for all that came when the maps held as many as they
+    /// have room for, at least 3072.
     pub thread: String,
 }
 
-/// Its words in the map.
-pub(super) type BioKey = [u32; 9];
+/// The words of `struct bio_origin`.
+pub(super) type BioKey = [u64; 4];
 
 impl From<BioKey> for BioOrigin {
-    fn from([device, op, flags, call, task, name @ ..]: BioKey) -> Self {
+    fn from([what, call, name @ ..]: BioKey) -> Self {
+        let what = What::from(what);
         let bytes: Vec<u8> =
-            name.into_iter().flat_map(u32::to_ne_bytes).take_while(|byte| *byte != 0).collect();
+            name.into_iter().flat_map(u64::to_ne_bytes).take_while(|byte| *byte != 0).collect();
         Self {
-            device: device as usize,
-            op: BlockOp::from_number(op),
-            flags: Flags(flags),
-            system_call: (call.cast_signed() >= 0).then_some(call),
-            task: match task {
+            device: what.device,
+            op: what.op,
+            flags: what.flags,
+            // All ones if it was none.
+            system_call: u32::try_from(call).ok(),
+            task: match what.task {
                 0 => Task::This,
                 2 => Task::Kernel,
                 3 => Task::Child,
@@ -225,55 +285,89 @@ impl From<BioKey> for BioOrigin {
 mod tests {
     use super::*;
 
+    const HEADER: &str = include_str!("../../bpf/shared.h");
+
     /// The names of an enum in the header, in their order.
     fn names_of_the_header(name: &str) -> Vec<String> {
-        let text = include_str!("../../bpf/shared.h");
         let list =
-            text.split(&format!("enum {name} {{")).nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+            HEADER.split(&format!("enum {name} {{")).nth(1).and_then(|rest| rest.split('}').next()).unwrap();
         let lines = list.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| line.split([',', ' ']).next().unwrap().to_owned()).collect()
     }
 
     fn defined(name: &str) -> String {
-        let text = include_str!("../../bpf/shared.h");
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("#define {name} "))).unwrap();
+        let line = HEADER.lines().find_map(|line| line.strip_prefix(&format!("#define {name} "))).unwrap();
         line.to_owned()
     }
 
     #[test]
     fn the_header_has_the_same_counters() {
         let header = names_of_the_header("counter");
-        assert_eq!(header.len(), COUNTERS + 1, "{header:?}");
-        for (index, name) in [
-            (Counter::Issued as usize, "ISSUED"),
-            (Counter::CompletedAt as usize, "COMPLETED_AT"),
-            (Counter::LatencySum as usize, "LATENCY_SUM"),
-            (Counter::Healed as usize, "HEALED"),
-            (Counter::Empty as usize, "EMPTY"),
-            (Counter::Splits as usize, "SPLITS"),
-            (Counter::Overflow as usize, "OVERFLOW"),
-            (Counter::Begun as usize, "BEGUN"),
-            (Counter::Done as usize, "DONE"),
-            (COUNTERS, "COUNTERS"),
+        assert_eq!(header.len(), Counter::RequeuedAt as usize + 2, "{header:?}");
+        for (counter, name) in [
+            (Counter::IssuedBegun, "ISSUED_BEGUN"),
+            (Counter::Issued, "ISSUED"),
+            (Counter::IssuedAt, "ISSUED_AT"),
+            (Counter::Healed, "HEALED"),
+            (Counter::Overflow, "OVERFLOW"),
+            (Counter::Splits, "SPLITS"),
+            (Counter::CompletedBegun, "COMPLETED_BEGUN"),
+            (Counter::Completed, "COMPLETED"),
+            (Counter::CompletedAt, "COMPLETED_AT"),
+            (Counter::LatencySum, "LATENCY_SUM"),
+            (Counter::Empty, "EMPTY"),
+            (Counter::RequestMerges, "REQUEST_MERGES"),
+            (Counter::RequeuedBegun, "REQUEUED_BEGUN"),
+            (Counter::Requeued, "REQUEUED"),
+            (Counter::RequeuedAt, "REQUEUED_AT"),
         ] {
-            assert_eq!(header[index], name);
+            assert_eq!(header[counter as usize], name);
         }
+        assert!(HEADER.contains(&format!("\tCOUNTERS = {COUNTERS}\n")));
+    }
+
+    /// The fields of a struct of words in the header, each as often as it has words.
+    fn words_of_the_header(name: &str) -> Vec<String> {
+        let body = HEADER.split(&format!("struct {name} {{")).nth(1).unwrap();
+        let lines =
+            body.split('}').next().unwrap().lines().filter_map(|line| line.trim().strip_prefix("u64 "));
+        let fields = lines.map(|line| line.split(';').next().unwrap());
+        fields
+            .flat_map(|field| match field.trim_end_matches(']').split_once('[') {
+                Some((name, count)) => vec![name.to_owned(); count.parse().unwrap()],
+                None => vec![field.to_owned()],
+            })
+            .collect()
     }
 
     #[test]
     fn the_header_has_the_same_words() {
-        let live = names_of_the_header("live");
-        assert_eq!([Live::Since, Live::InFlight, Live::Deepest].map(|word| word as usize), [0, 1, 2]);
-        assert_eq!(live, ["SINCE", "IN_FLIGHT", "DEEPEST", "LIVE_WORDS"]);
-        assert!(include_str!("../../bpf/shared.h").contains(&format!("LIVE_WORDS = {LIVE_WORDS}\n")));
+        let device = words_of_the_header("device");
+        for (word, name) in [
+            (DeviceWord::Since, "since"),
+            (DeviceWord::Base, "base"),
+            (DeviceWord::Tags, "tags"),
+            (DeviceWord::DriverTags, "driver_tags"),
+            (DeviceWord::Queues, "queues"),
+            (DeviceWord::InFlight, "in_flight"),
+            (DeviceWord::Deepest, "deepest"),
+        ] {
+            assert_eq!(device[word as usize], name);
+        }
+        assert_eq!(device.len(), DEVICE_WORDS);
         let state = names_of_the_header("state");
         assert_eq!(
-            (state[State::Unfollowed as usize].as_str(), state[STATE_WORDS].as_str()),
-            ("UNFOLLOWED", "STATE_WORDS")
+            [State::Unfollowed as usize, State::More as usize, STATE_WORDS].map(|word| state[word].as_str()),
+            ["UNFOLLOWED", "MORE", "STATE_WORDS"]
         );
-        let device = include_str!("../../bpf/shared.h").split("struct device {").nth(1).unwrap();
-        let fields = device.split('}').next().unwrap().matches("u32 ").count();
-        assert_eq!(fields * 4, size_of::<DeviceValue>());
+        assert_eq!(words_of_the_header("request_kind"), ["what", "bytes"]);
+        assert_eq!(words_of_the_header("bio_origin"), ["what", "syscall", "comm", "comm"]);
+        assert_eq!(words_of_the_header("kind_row"), ["count", "returned"]);
+        assert_eq!(words_of_the_header("origin_row"), ["count", "bytes", "unused", "unused"]);
+        assert_eq!((KIND_WORDS, ORIGIN_WORDS), (2 + 2, 4 + 4));
+        assert_eq!(words_of_the_header("bio_start"), ["owner", "at"]);
+        assert!(HEADER.contains("struct bio_start place[4];"));
+        assert_eq!(START_WORDS, 2 * 4);
     }
 
     #[test]
@@ -289,29 +383,40 @@ mod tests {
             ("TASK_OTHER", "1"),
             ("TASK_KERNEL", "2"),
             ("TASK_CHILD", "3"),
+            ("NEAR_DEVICES", "4"),
+            ("KIND_BITS", "7"),
+            ("ORIGIN_BITS", "6"),
+            ("START_BITS", "14"),
+            (
+                "WHAT(device, task, flags, op)",
+                "((u64)(device) << 32 | 1U << 31 | (task) << 16 | (flags) << 8 | (op))",
+            ),
         ] {
             assert_eq!(defined(name), value, "{name}");
         }
-        assert_eq!((ROW, ROWS), (1 << 7, 40 - 7 + 1));
+        assert_eq!((ROW, ROWS, NEAR_DEVICES), (1 << 7, 40 - 7 + 1, 4));
+        assert_eq!((KIND_ROWS, ORIGIN_ROWS, START_ROWS), (1 << 7, 1 << 6, 1 << 14));
     }
 
     #[test]
     fn a_key_is_read_whatever_its_words() {
-        let words = |text: &[u8; 16]| -> [u32; 4] {
-            let mut words = [0; 4];
-            for (word, bytes) in words.iter_mut().zip(text.chunks(4)) {
-                *word = u32::from_ne_bytes(bytes.try_into().unwrap());
-            }
-            words
+        let words = |text: &[u8; 16]| {
+            [&text[..8], &text[8..]].map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
         };
-        let [a, b, c, d] = words(b"kworker/u8:2\0x\0\0");
-        let origin = BioOrigin::from([3, 1, 5, u32::MAX, 2, a, b, c, d]);
+        let what = |device: u64, task: u64, flags: u64, op: u64| {
+            device << 32 | 1 << 31 | task << 16 | flags << 8 | op
+        };
+        let [a, b] = words(b"kworker/u8:2\0x\0\0");
+        let origin = BioOrigin::from([what(3, 2, 5, 1), u64::MAX, a, b]);
         assert_eq!((origin.device, origin.op, origin.task), (3, BlockOp::Write, Task::Kernel));
         assert_eq!((origin.system_call, origin.thread.as_str()), (None, "kworker/u8:2"));
         assert_eq!((origin.flags, origin.flags.is_nowait()), (Flags(5), false));
-        let [a, b, c, d] = words(b"\xff\x1b[31m0123456789");
-        let origin = BioOrigin::from([0, 99, 8, 1, 1, a, b, c, d]);
+        let [a, b] = words(b"\xff\x1b[31m0123456789");
+        let origin = BioOrigin::from([what(0, 1, 8, 99), 1, a, b]);
         assert_eq!((origin.op, origin.system_call, origin.task), (BlockOp::Other(99), Some(1), Task::Other));
         assert!(origin.thread.ends_with("6789") && origin.flags.is_nowait(), "{origin:?}");
+        let kind = RequestKind::from([what(4095, 0, 1, 0), u64::from(u32::MAX)]);
+        assert_eq!((kind.device, kind.op, kind.flags.is_fua()), (4095, BlockOp::Read, true));
+        assert_eq!(kind.bytes, u32::MAX);
     }
 }

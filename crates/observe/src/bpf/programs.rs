@@ -3,8 +3,8 @@
 
 use crate::bpf::device::BlockDevice;
 use crate::bpf::error::{BpfError, Surroundings};
-use crate::bpf::layout::{BioOrigin, DeviceValue, ROWS, RequestKind};
-use crate::bpf::maps::{Maps, lanes};
+use crate::bpf::layout::{BioOrigin, NEAR_DEVICES, RequestKind};
+use crate::bpf::maps::{Maps, Sizes, lanes};
 use crate::bpf::snapshot::Snapshot;
 use aya::maps::{HashMap, Map, MapData};
 use aya::programs::raw_trace_point::RawTracePointLinkId;
@@ -14,27 +14,51 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use rdsk_sys::bpf::{Entry, per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, io};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/observer.bpf.o");
 
-/// A program and its tracepoint.
-type Event = (&'static str, &'static str);
+/// A program, its tracepoint, and what it is there for.
+#[derive(Debug)]
+struct Event {
+    program: &'static str,
+    tracepoint: &'static str,
+    serves: Serves,
+}
 
-/// Those that follow children; they come first, so that no I/O is seen of a child that is not.
-const FAMILY_EVENTS: &[Event] = &[("fork", "sched_process_fork"), ("forget", "sched_process_free")];
-/// Those of the block layer.
+/// What a program is needed for. One that is not needed is not attached, since each event costs and so does attaching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Serves {
+    /// To follow children.
+    Family,
+    /// Every device.
+    All,
+    /// Devices that take bios.
+    Bios,
+    /// Devices that take requests.
+    Requests,
+}
+
+const fn event(program: &'static str, tracepoint: &'static str, serves: Serves) -> Event {
+    Event { program, tracepoint, serves }
+}
+
+/// All programs, in the order in which they are attached. Those that follow children come first, so that no I/O is seen of a child
+/// that is not followed.
 const EVENTS: &[Event] = &[
-    ("bio_queue", "block_bio_queue"),
-    ("bio_complete", "block_bio_complete"),
-    ("back_merge", "block_bio_backmerge"),
-    ("front_merge", "block_bio_frontmerge"),
-    ("split", "block_split"),
-    ("request_merge", "block_rq_merge"),
-    ("requeue", "block_rq_requeue"),
-    ("complete", "block_rq_complete"),
+    event("fork", "sched_process_fork", Serves::Family),
+    event("forget", "sched_process_free", Serves::Family),
+    event("bio_queue", "block_bio_queue", Serves::All),
+    event("bio_complete", "block_bio_complete", Serves::Bios),
+    event("back_merge", "block_bio_backmerge", Serves::Requests),
+    event("front_merge", "block_bio_frontmerge", Serves::Requests),
+    event("split", "block_split", Serves::All),
+    event("request_merge", "block_rq_merge", Serves::Requests),
+    event("requeue", "block_rq_requeue", Serves::Requests),
+    event("complete", "block_rq_complete", Serves::Requests),
     // The last one: what is issued from now on is seen to its end.
-    ("issue", "block_rq_issue"),
+    event("issue", "block_rq_issue", Serves::Requests),
 ];
 /// The most children that live at once.
 const MAX_CHILDREN: u32 = 16_384;
@@ -66,9 +90,13 @@ enum Family {
     WithChildren,
 }
 
-/// Whether this link of `/proc/self/ns/pid` is the namespace whose numbers the programs see. Its inode is fixed (`PROC_PID_INIT_INO`).
-fn in_first_pid_namespace(link: &std::path::Path) -> bool {
-    link.as_os_str() == "pid:[4026531836]"
+/// Whether the link `/proc/self/ns/pid` says that this process is in the namespace whose numbers the programs see. That one's inode
+/// is fixed (`PROC_PID_INIT_INO`), and a kernel without such namespaces (CONFIG_PID_NS) has no link.
+fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
+    match link {
+        Ok(link) => link.as_os_str() == "pid:[4026531836]",
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 /// The programs in the kernel. They are detached when this goes away.
@@ -76,7 +104,8 @@ pub struct Programs {
     ebpf: Ebpf,
     maps: Maps,
     way: Way,
-    family: Family,
+    /// Those of the programs that are needed, in the order of attaching.
+    events: Vec<&'static Event>,
     devices: Vec<BlockDevice>,
     links: Vec<Link>,
 }
@@ -105,7 +134,7 @@ impl Programs {
     }
 
     fn load_for(devices: &[BlockDevice], family: Family) -> Result<Self, BpfError> {
-        if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid").unwrap_or_default()) {
+        if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid")) {
             return Err(BpfError::PidNamespace);
         }
         let explained = |error: BpfError| error.explained(&Surroundings::here());
@@ -124,47 +153,58 @@ impl Programs {
     fn load_by(way: Way, devices: &[BlockDevice], family: Family, btf: &Btf) -> Result<Self, BpfError> {
         let slots = devices.iter().try_fold(0_u32, |sum, device| sum.checked_add(device.slots()?));
         let processors = possible_processors().map_err(BpfError::Processors)?;
-        let lanes = lanes(devices.len(), processors);
         let narrow = |number: usize| u32::try_from(number).map_err(|_| BpfError::TooMany);
-        let (count, lane_count) = (narrow(devices.len())?.max(1), narrow(lanes)?);
-        let rows = count.checked_mul(lane_count).ok_or(BpfError::TooMany)?;
-        let buckets = rows.checked_mul(ROWS).ok_or(BpfError::TooMany)?;
+        let sizes = Sizes {
+            devices: narrow(devices.len())?,
+            takes_bios: devices.iter().any(|device| device.queues == 0),
+            processors: narrow(processors)?,
+            lanes: narrow(lanes(devices.len(), processors))?,
+        };
+        let count = sizes.devices.max(1);
+        let mut numbers = [0; NEAR_DEVICES];
+        numbers.iter_mut().zip(devices).for_each(|(number, device)| *number = device.key());
         let with_children = family == Family::WithChildren;
-        let mut ebpf = EbpfLoader::new()
+        let (process, follows, are_shared) =
+            (std::process::id(), u32::from(with_children), u32::from(sizes.lanes < sizes.processors));
+        let mut loader = EbpfLoader::new();
+        loader
             .btf(Some(btf))
-            .override_global("OWN_PROCESS", &std::process::id(), true)
-            .override_global("FOLLOWS_CHILDREN", &u32::from(with_children), true)
+            .override_global("OWN_PROCESS", &process, true)
+            .override_global("FOLLOWS_CHILDREN", &follows, true)
             .override_global("DEVICE_COUNT", &count, true)
-            .override_global("LANES", &lane_count, true)
-            .override_global("LANES_ARE_SHARED", &u32::from(lanes < processors), true)
-            .map_max_entries("DEVICES", count)
-            .map_max_entries("LIVE", count)
+            .override_global("DEVICE_NUMBERS", &numbers[..], true)
+            .override_global("LANES", &sizes.lanes, true)
+            .override_global("LANES_ARE_SHARED", &are_shared, true)
+            .map_max_entries("INDEXES", count)
             .map_max_entries("SLOTS", slots.ok_or(BpfError::TooMany)?.max(1))
-            .map_max_entries("TOTALS", rows)
-            .map_max_entries("LATENCIES", buckets)
-            .map_max_entries("CHILDREN", if with_children { MAX_CHILDREN } else { 1 })
-            .load(OBJECT)?;
-        for &(name, event) in events(family) {
-            let program = program_mut(&mut ebpf, name, way);
-            load_one(program, way, event, btf).map_err(|source| BpfError::Program { event, source })?;
+            .map_max_entries("CHILDREN", if with_children { MAX_CHILDREN } else { 1 });
+        for (map, rows) in sizes.rows().ok_or(BpfError::TooMany)? {
+            loader.map_max_entries(map, rows);
         }
-        let maps = Maps::of(&ebpf, lanes, devices.len())?;
-        let mut programs = Self { ebpf, maps, way, family, devices: devices.to_vec(), links: Vec::new() };
+        let mut ebpf = loader.load(OBJECT)?;
+        let events = events(family, devices);
+        for event in &events {
+            let program = program_mut(&mut ebpf, event.program, way);
+            load_one(program, way, event.tracepoint, btf)
+                .map_err(|source| BpfError::Program { event: event.tracepoint, source })?;
+        }
+        let maps = Maps::of(&ebpf, &sizes)?;
+        let mut programs = Self { ebpf, maps, way, events, devices: devices.to_vec(), links: Vec::new() };
         programs.name_devices()?;
         Ok(programs)
     }
 
     /// Tells the programs which devices there are.
     fn name_devices(&mut self) -> Result<(), BpfError> {
-        let wrong = |source| BpfError::Map { map: "DEVICES", source };
-        let map = self.ebpf.map_mut("DEVICES").expect("a test loads every map of the object");
-        let mut entries: HashMap<&mut MapData, u32, DeviceValue> = HashMap::try_from(map).map_err(wrong)?;
+        let wrong = |source| BpfError::Map { map: "INDEXES", source };
+        let map = self.ebpf.map_mut("INDEXES").expect("a test loads every map of the object");
+        let mut indexes: HashMap<&mut MapData, u32, u32> = HashMap::try_from(map).map_err(wrong)?;
         let mut base = 0_u32;
         for (index, device) in self.devices.iter().enumerate() {
-            let index = u32::try_from(index).map_err(|_| BpfError::TooMany)?;
+            let number = u32::try_from(index).map_err(|_| BpfError::TooMany)?;
+            indexes.insert(device.key(), number, 0).map_err(wrong)?;
             let tags = device.slots_of_queue().ok_or(BpfError::TooMany)?;
-            let value = [index, base, tags, device.tags, device.queues];
-            entries.insert(device.key(), value, 0).map_err(wrong)?;
+            self.maps.describe(index, [base, tags, device.tags, device.queues]);
             base = base.checked_add(device.slots().ok_or(BpfError::TooMany)?).ok_or(BpfError::TooMany)?;
         }
         Ok(())
@@ -178,13 +218,14 @@ impl Programs {
         if !self.links.is_empty() {
             return Ok(());
         }
-        for &(name, event) in events(self.family) {
-            let program = program_mut(&mut self.ebpf, name, self.way);
-            match attach_one(program, self.way, event) {
+        for index in 0..self.events.len() {
+            let event = self.events[index];
+            let program = program_mut(&mut self.ebpf, event.program, self.way);
+            match attach_one(program, self.way, event.tracepoint) {
                 Ok(link) => self.links.push(link),
                 Err(source) => {
                     self.detach();
-                    return Err(BpfError::Program { event, source });
+                    return Err(BpfError::Program { event: event.tracepoint, source });
                 }
             }
         }
@@ -193,8 +234,8 @@ impl Programs {
 
     /// Detaches them; then they cost nothing.
     pub fn detach(&mut self) {
-        for (link, (name, _)) in self.links.drain(..).zip(events(self.family)) {
-            let program = program_mut(&mut self.ebpf, name, self.way);
+        for (link, event) in self.links.drain(..).zip(&self.events) {
+            let program = program_mut(&mut self.ebpf, event.program, self.way);
             // A link that is gone already is what we want.
             match link {
                 Link::Btf(id) => drop(<&mut BtfTracePoint>::try_from(program).map(|one| one.detach(id))),
@@ -210,6 +251,7 @@ impl Programs {
 
     /// Counts from now on; `at` is called for each device as soon as it is counted.
     pub fn start(&self, mut at: impl FnMut(usize)) {
+        self.maps.forget_bios();
         for index in 0..self.devices.len() {
             self.maps.begin(index, now_ns());
             at(index);
@@ -246,13 +288,17 @@ impl Programs {
     }
 
     fn requests(&self) -> Result<BTreeMap<RequestKind, u64>, BpfError> {
-        let entries = self.entries("REQUESTS")?.into_iter();
-        Ok(entries.map(|(key, [count])| (RequestKind::from(key), count)).collect())
+        let mut requests = BTreeMap::new();
+        for (key, [count]) in self.maps.kinds().chain(self.entries("MORE_KINDS")?) {
+            let sum = requests.entry(RequestKind::from(key)).or_insert(0_u64);
+            *sum = sum.wrapping_add(count);
+        }
+        Ok(requests)
     }
 
     fn bios(&self) -> Result<BTreeMap<BioOrigin, [u64; 2]>, BpfError> {
         let mut bios = BTreeMap::new();
-        for (key, [count, bytes]) in self.entries("BIOS")? {
+        for (key, [count, bytes]) in self.maps.origins().chain(self.entries("MORE_ORIGINS")?) {
             // Names of threads that are no text may read alike.
             let sum = bios.entry(BioOrigin::from(key)).or_insert([0_u64; 2]);
             *sum = [sum[0].wrapping_add(count), sum[1].wrapping_add(bytes)];
@@ -260,10 +306,14 @@ impl Programs {
         Ok(bios)
     }
 
+    /// What is in a hash map; looking takes a system call, and most often there is nothing.
     fn entries<const K: usize, const V: usize>(
         &self,
         map: &'static str,
     ) -> Result<Vec<Entry<K, V>>, BpfError> {
+        if !self.maps.has_more() {
+            return Ok(Vec::new());
+        }
         let Some(Map::PerCpuHashMap(data)) = self.ebpf.map(map) else {
             unreachable!("a test reads every map of the object")
         };
@@ -271,10 +321,16 @@ impl Programs {
     }
 }
 
-/// The programs of a family, in the order in which they are attached.
-fn events(family: Family) -> impl Iterator<Item = &'static Event> {
-    let more = if family == Family::WithChildren { FAMILY_EVENTS } else { &[] };
-    more.iter().chain(EVENTS)
+/// The programs that are needed for these devices; all of them for none, which is how it is tried whether they can be had.
+fn events(family: Family, devices: &[BlockDevice]) -> Vec<&'static Event> {
+    let takes_bios = |device: &BlockDevice| device.queues == 0;
+    let is_needed = |event: &&Event| match event.serves {
+        Serves::Family => family == Family::WithChildren,
+        Serves::All => true,
+        Serves::Bios => devices.is_empty() || devices.iter().any(takes_bios),
+        Serves::Requests => devices.is_empty() || !devices.iter().all(takes_bios),
+    };
+    EVENTS.iter().filter(is_needed).collect()
 }
 
 fn program_mut<'e>(ebpf: &'e mut Ebpf, name: &str, way: Way) -> &'e mut Program {
@@ -323,9 +379,30 @@ mod tests {
     }
 
     #[test]
+    fn only_what_devices_need_is_attached() {
+        let device = |queues| BlockDevice { number: (1, 1), queues, tags: 1 };
+        let names = |family, devices: &[BlockDevice]| -> Vec<&str> {
+            events(family, devices).into_iter().map(|event| event.program).collect()
+        };
+        assert_eq!(names(Family::Alone, &[device(0)]), ["bio_queue", "bio_complete", "split"]);
+        let requests = names(Family::Alone, &[device(2)]);
+        assert!(requests.len() == 8 && !requests.contains(&"bio_complete"), "{requests:?}");
+        assert_eq!((requests[0], requests[7]), ("bio_queue", "issue"));
+        assert_eq!(names(Family::Alone, &[device(0), device(1)]).len(), 9);
+        assert_eq!(names(Family::WithChildren, &[device(0)])[..2], ["fork", "forget"]);
+        assert_eq!(names(Family::WithChildren, &[]).len(), EVENTS.len());
+    }
+
+    #[test]
     fn the_first_pid_namespace_has_a_fixed_number() {
-        assert!(in_first_pid_namespace("pid:[4026531836]".as_ref()));
-        assert!(!in_first_pid_namespace("pid:[4026532201]".as_ref()));
-        assert!(!in_first_pid_namespace("".as_ref()));
+        assert!(in_first_pid_namespace(&Ok("pid:[4026531836]".into())));
+        assert!(!in_first_pid_namespace(&Ok("pid:[4026532201]".into())));
+        assert!(!in_first_pid_namespace(&Ok(PathBuf::new())));
+    }
+
+    #[test]
+    fn a_kernel_without_pid_namespaces_has_only_one() {
+        assert!(in_first_pid_namespace(&Err(io::ErrorKind::NotFound.into())));
+        assert!(!in_first_pid_namespace(&Err(io::ErrorKind::PermissionDenied.into())));
     }
 }

@@ -74,7 +74,8 @@ impl DeviceTotals {
         let left = grown(Counter::Completed)
             .wrapping_add(grown(Counter::Requeued))
             .wrapping_add(grown(Counter::Healed));
-        let gone = left.wrapping_mul(to_ns).wrapping_sub(grown(Counter::CompletedAt));
+        let left_at = grown(Counter::CompletedAt).wrapping_add(grown(Counter::RequeuedAt));
+        let gone = left.wrapping_mul(to_ns).wrapping_sub(left_at);
         DeviceCounted {
             issued: grown(Counter::Issued),
             completed: grown(Counter::Completed),

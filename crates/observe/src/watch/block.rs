@@ -105,6 +105,7 @@ fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64) -> Bloc
         requests: requests_of(counted, index, 0, name),
         flushes: counted.issued(index, BlockOp::Flush),
         discards: counted.issued(index, BlockOp::Discard),
+        write_zeroes: counted.issued(index, BlockOp::WriteZeroes),
         fua: durable.map(|(_, count)| count).sum(),
         latency: its.latency.clone(),
         depth_ns: its.depth_ns,

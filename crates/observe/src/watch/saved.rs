@@ -16,7 +16,7 @@ const TICK_NS: u64 = 10_000_000;
 /// shows to have been used.
 ///
 /// # Errors
-/// If a file is missing or no file of the kernel, the second tree is not later than the first, or neither has a device of one
+/// If a file is missing, empty or no file of the kernel, the second tree is not later than the first, or neither has a device of one
 /// of the names.
 pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchInterval, ObserveError> {
     let (began, ended) = (uptime(from)?, uptime(to)?);
@@ -78,7 +78,8 @@ fn uptime(tree: &Path) -> Result<u64, ObserveError> {
 
 /// The counters by name. A line is `major minor name`, followed by the fields of a `stat` file.
 fn diskstats(tree: &Path) -> Result<BTreeMap<String, DiskStat>, ObserveError> {
-    let text = read(&tree.join("diskstats"))?;
+    let path = tree.join("diskstats");
+    let text = read(&path)?;
     let line = |line: &str| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, _, name, fields @ ..] = &words[..] else {
@@ -87,7 +88,9 @@ fn diskstats(tree: &Path) -> Result<BTreeMap<String, DiskStat>, ObserveError> {
         };
         Ok(((*name).to_owned(), parse_stat(&fields.join(" "))?))
     };
-    text.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
+    let found: BTreeMap<String, DiskStat> =
+        text.lines().filter(|text| !text.trim().is_empty()).map(line).collect::<Result<_, _>>()?;
+    if found.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(found) }
 }
 
 /// The text of a file; what is no UTF-8 in a name is replaced.
@@ -148,6 +151,11 @@ mod tests {
             let is_ours = matches!(error, ObserveError::NotANumber(_) | ObserveError::TooFewFields { .. });
             assert!(is_ours, "{uptime} {diskstats}: {error}");
         }
+        let empty = of(&good, &tree("6.00 0", "\n"));
+        assert!(
+            matches!(&empty, ObserveError::NoDiskstats { path } if path.ends_with("diskstats")),
+            "{empty}"
+        );
         for uptime in ["5.00 0", "4.99 0"] {
             let error = of(&good, &tree(uptime, &line("sda", 6)));
             assert!(matches!(error, ObserveError::NotLater { from_ticks: 500, .. }), "{error}");

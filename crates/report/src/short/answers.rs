@@ -51,8 +51,8 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
 /// The wordings of an answer, the longest first.
 fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
     match experiment {
-        // The headline has a table of its own, and a copy a page of its own.
-        Experiment::Headline | Experiment::Dd => Vec::new(),
+        // The headline has a table of its own, and a copy and jobs of fio pages of their own.
+        Experiment::Headline | Experiment::Dd | Experiment::Fio => Vec::new(),
         Experiment::Paths | Experiment::Stream => paths::answer(analysis, experiment),
         Experiment::Align => align::answer(analysis),
         Experiment::Zones => zones::answer(analysis),

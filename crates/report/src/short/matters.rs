@@ -38,7 +38,7 @@ fn wordings(record: &Record, finding: &Finding) -> Vec<String> {
 }
 
 /// `misaligned writes take up to 32.3 × as long (29.3–35.7)`.
-fn clause(finding: &Finding) -> String {
+pub(crate) fn clause(finding: &Finding) -> String {
     let inferred = if finding.confidence == Confidence::Inferred { " (inferred)" } else { "" };
     let Some(effect) = &finding.effect else { return format!("{}{inferred}", finding.title) };
     let interval = match (effect.low, effect.high) {

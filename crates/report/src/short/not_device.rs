@@ -40,13 +40,13 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
 }
 
 /// The cells under the word that says what their figures are, in the order of the Record.
-fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {
+pub(crate) fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {
     let worded = record.cells.iter().filter_map(|cell| Some((word(cell)?, cell)));
     by_key(worded)
 }
 
 /// The verdict that is not `device`, or the depth that was not reached; `None` for a cell that is simply the device's.
-pub(super) fn word(cell: &CellRecord) -> Option<String> {
+pub(crate) fn word(cell: &CellRecord) -> Option<String> {
     if !is_plain(cell) {
         return Some(verdict_word(cell));
     }
@@ -56,7 +56,7 @@ pub(super) fn word(cell: &CellRecord) -> Option<String> {
 }
 
 /// `paths/read/cached, stream/write/buffered, align (9 of 16)`.
-fn named(record: &Record, cells: &[&CellRecord], most: usize) -> String {
+pub(crate) fn named(record: &Record, cells: &[&CellRecord], most: usize) -> String {
     let groups = by_key(cells.iter().map(|cell| (cell.experiment, *cell)));
     let parts = groups.iter().map(|(experiment, cells)| {
         let all = record.cells.iter().filter(|cell| cell.experiment == *experiment).count();

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// The findings that a list of what matters may show, the weightiest first. The others are answers to a question of their
 /// own, or remarks without a figure.
-pub(super) fn ranked(record: &Record) -> Vec<&Finding> {
+pub(crate) fn ranked(record: &Record) -> Vec<&Finding> {
     let mut found: Vec<&Finding> =
         record.findings.iter().filter(|finding| !is_answer(finding) && !is_remark(finding)).collect();
     // A stable sort keeps the order of the Record among equals.

@@ -2,7 +2,7 @@
 //! no figure of a cell.
 
 use super::Limits;
-use crate::header::{stack_text, write_cache};
+use crate::header::{measured_by, stack_text, write_cache};
 use crate::page::{Page, Tone};
 use rdsk_model::{Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos};
@@ -13,7 +13,7 @@ const TARGET_LINES: usize = 3;
 const ERROR_LINES: usize = 2;
 
 pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
-    let lead = format!("rdsk {}  ", record.rdsk_version);
+    let lead = format!("{}  ", measured_by(record));
     let label = record.label.as_ref().map_or(String::new(), |label| format!("\"{label}\"; "));
     let took = match record.simulated_ns {
         Some(simulated_ns) => format!("simulated {}", Nanos(simulated_ns)),
@@ -40,19 +40,22 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
     page.blank();
 }
 
-/// `a test file of 1 GiB`.
+/// `test file of 1 GiB`; `file` where another program measured and does not tell the size.
 fn kind(target: &Target) -> String {
-    let size = Bytes(target.size_bytes).approx();
+    let size = |before: &str| match target.size_bytes {
+        0 => String::new(),
+        bytes => format!("{before}{}", Bytes(bytes).approx()),
+    };
     match (target.kind, target.made_by_rdsk) {
-        (TargetKind::File, true) => format!("test file of {size}"),
-        (TargetKind::File, false) => format!("file of {size}"),
-        (TargetKind::Block, _) => format!("block device of {size}"),
-        (TargetKind::Sim, _) => format!("simulated, {size}"),
+        (TargetKind::File, true) => format!("test file{}", size(" of ")),
+        (TargetKind::File, false) => format!("file{}", size(" of ")),
+        (TargetKind::Block, _) => format!("block device{}", size(" of ")),
+        (TargetKind::Sim, _) => format!("simulated{}", size(", ")),
     }
 }
 
 /// `.: test file of 1 GiB on ext4 on vda: 256 GiB, rotational, write back cache without FUA; docker on vm`.
-fn described(record: &Record, target: &Target) -> String {
+pub(crate) fn described(record: &Record, target: &Target) -> String {
     let filesystem = target.filesystem.as_ref().map(|filesystem| format!(" on {}", filesystem.kind));
     let has_layers =
         target.filesystem.is_some() || target.device.as_ref().is_some_and(|device| !device.below.is_empty());

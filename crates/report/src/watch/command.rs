@@ -136,6 +136,9 @@ fn draw_block(page: &mut Page, block: &BlockGrowth, run: &CommandRun) {
     if block.discards > 0 {
         text.push_str(&format!(", {}", plural(block.discards, "discard")));
     }
+    if block.write_zeroes > 0 {
+        text.push_str(&format!(", {}", plural(block.write_zeroes, "write-zeroes request")));
+    }
     if let Some(median) = block.latency.quantile_unchecked(0.5) {
         text.push_str(&format!("; {} in the device (median)", Nanos(median)));
     }
@@ -342,28 +345,9 @@ fn about(mean: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Bio, ProcessCalls, Request, Uncounted, WatchInterval};
+    use rdsk_finding::fixtures::bios::{bio, request};
+    use rdsk_model::{Bio, ProcessCalls, Uncounted, WatchInterval};
     use rdsk_stats::Histogram;
-
-    fn bio(op: Op, call: &str, task: &str, count: u64, bytes: u64) -> Bio {
-        let syscall = (!call.is_empty()).then(|| call.to_owned());
-        Bio {
-            target: 0,
-            device: "loop0".into(),
-            op,
-            syscall,
-            task: task.into(),
-            nowait: false,
-            flush: false,
-            read_ahead: false,
-            count,
-            bytes,
-        }
-    }
-
-    fn request(op: Op, bytes: u64, count: u64) -> Request {
-        Request { target: 0, device: "loop0".into(), op, bytes, fua: false, count }
-    }
 
     fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
         DiskStat {
@@ -382,8 +366,8 @@ mod tests {
         (0..258).for_each(|_| latency.record(20_000));
         let block = BlockGrowth {
             bios: vec![
-                bio(Op::Read, "write", "child", 256, 1 << 20),
-                bio(Op::Write, "close", "child", 256, 1 << 20),
+                bio(Op::Read, "child", Some("write"), 256, 4096),
+                bio(Op::Write, "child", Some("close"), 256, 4096),
             ],
             requests: vec![request(Op::Read, 4096, 256), request(Op::Write, 512 << 10, 2)],
             merges: 254,
@@ -440,18 +424,30 @@ mod tests {
         let mut run = small_writes();
         let block = run.whole.devices[0].block.as_mut().unwrap();
         block.bios = vec![
-            bio(Op::Write, "pwrite64", "child", 4, 4 << 20),
-            bio(Op::Write, "", "kernel", 2, 8192),
-            bio(Op::Read, "read", "other", 3, 12289),
+            bio(Op::Write, "child", Some("pwrite64"), 4, 1 << 20),
+            bio(Op::Write, "kernel", None, 2, 4096),
+            Bio { bytes: 12_289, ..bio(Op::Read, "other", Some("read"), 3, 4096) },
         ];
         (block.splits, block.merges, block.lost, block.flushes) = (4, 0, 1, 1);
-        let theirs =
-            BlockGrowth { bios: vec![bio(Op::Read, "read", "other", 1, 4096)], ..BlockGrowth::default() };
+        let theirs = BlockGrowth {
+            bios: vec![bio(Op::Read, "other", Some("read"), 1, 4096)],
+            ..BlockGrowth::default()
+        };
         for (name, block) in [("sdc", Some(theirs)), ("loop9", None)] {
             run.whole.devices.push(WatchedDevice { name: name.into(), growth: Ok(growth(4, 0)), block });
         }
         run.unfollowed = 1;
         insta::assert_snapshot!("command-others", command_io(&run, Style::default()));
+    }
+
+    #[test]
+    fn zeroes_that_the_device_writes_by_itself_are_named() {
+        let mut run = small_writes();
+        let told = |run: &CommandRun| command_io(run, Style { width: 120, ..Style::default() });
+        assert!(!told(&run).contains("write-zeroes"));
+        let block = run.whole.devices[0].block.as_mut().unwrap();
+        *block = BlockGrowth { discards: 1, write_zeroes: 2, ..BlockGrowth::default() };
+        assert!(told(&run).contains("0 flushes, 1 discard, 2 write-zeroes requests"), "{}", told(&run));
     }
 
     #[test]

@@ -99,6 +99,7 @@ fn block_layer(block: &BlockGrowth) -> Value {
         "merges": block.merges,
         "flushes": block.flushes,
         "discards": block.discards,
+        "write_zeroes": block.write_zeroes,
         "fua": block.fua,
         "lost": block.lost,
     })

@@ -70,6 +70,10 @@ fn block_lines(block: &BlockGrowth) -> [String; 3] {
     let [_, _, _, depth, ..] = block_figures(block);
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".into(), |ns| Nanos(ns).to_string());
     let deepest = block.deepest.map_or_else(|| "–".into(), |deepest| deepest.to_string());
+    let zeroes = match block.write_zeroes {
+        0 => String::new(),
+        count => format!(", write zeroes {count}"),
+    };
     let lost = if block.lost > 0 { format!("; missed {}", block.lost) } else { String::new() };
     [
         format!("{:LEAD$}{}", "sizes", sizes_text(block, MAX_SIZES)),
@@ -81,7 +85,7 @@ fn block_lines(block: &BlockGrowth) -> [String; 3] {
             time(block.latency.max())
         ),
         format!(
-            "{:LEAD$}mean {:.2}, max {deepest}; splits {}, merges {}, flushes {}{lost}",
+            "{:LEAD$}mean {:.2}, max {deepest}; splits {}, merges {}, flushes {}{zeroes}{lost}",
             "device",
             depth.unwrap_or(0.0),
             block.splits,

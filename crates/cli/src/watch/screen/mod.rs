@@ -1,4 +1,5 @@
-//! The live screen on a terminal. It puts the terminal back on every way out: a key, a signal, an error, a panic.
+//! The live screen on a terminal. It puts the terminal back on every way out that a program has: a key, a signal that it can handle
+//! and that others send, an error, a panic.
 
 mod device;
 mod draw;
@@ -47,7 +48,7 @@ pub(super) fn watch(
     mut watcher: Watcher,
     why_no_bpf: Option<String>,
 ) -> Result<u8, Problem> {
-    let ending = Ending::new().map_err(|error| super::child::no_signals(&error))?;
+    let ending = Ending::of_screen().map_err(|error| super::child::no_signals(&error))?;
     let mut state = State::new(options.columns, options.charset, why_no_bpf);
     let mut screen = Screen::open().map_err(|error| broken(&error))?;
     let ended = show(&mut screen, &mut state, &mut watcher, options, &ending);

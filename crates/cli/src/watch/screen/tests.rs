@@ -6,6 +6,13 @@ use ratatui::backend::TestBackend;
 use rdsk_analysis::columns::ColumnSet;
 use rdsk_model::{BlockGrowth, DiskStat, Op, Request, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_report::Charset;
+use rdsk_testkit::wait_until;
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use std::fs::File;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
 
 fn drawn(state: &State, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -131,4 +138,54 @@ fn keys_do_what_the_help_says() {
     assert_eq!(answer(&mut state, &interrupt), Asked::Quit);
     assert_eq!(answer(&mut state, &Event::Resize(40, 10)), Asked::Redraw);
     assert_eq!(answer(&mut state, &key(KeyCode::F(1))), Asked::Nothing);
+}
+
+/// Set for the copy of this program that is to panic.
+const PANICS: &str = "RDSK_TEST_SCREEN_PANICS";
+
+/// This very test, started anew on a terminal of its own, opens the screen there and panics.
+#[test]
+fn a_panic_puts_the_terminal_back() {
+    if std::env::var_os(PANICS).is_some() {
+        let caught = crate::panic_hook::catch(|| {
+            let mut screen = Screen::open().unwrap();
+            screen.draw(&State::new(ColumnSet::Iostat, Charset::Unicode, None)).unwrap();
+            let mode = tcgetattr(rustix::stdio::stdin()).unwrap();
+            assert!(!mode.local_modes.contains(LocalModes::ICANON), "the screen is open");
+            panic!("the test's own");
+        });
+        assert!(caught.is_err_and(|problem: Problem| problem.code == "internal"));
+        return;
+    }
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let end = File::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap());
+    let before = tcgetattr(&end).unwrap();
+    let drawn = std::thread::spawn(move || {
+        let (mut master, mut drawn) = (File::from(master), Vec::new());
+        // The read fails when the last other end is closed.
+        let _ = master.read_to_end(&mut drawn);
+        String::from_utf8_lossy(&drawn).into_owned()
+    });
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "watch::screen::tests::a_panic_puts_the_terminal_back"]).env(PANICS, "1");
+    let other_end = || Stdio::from(end.try_clone().unwrap());
+    let mut child = command.stdin(other_end()).stdout(other_end()).stderr(other_end()).spawn().unwrap();
+    // What is started keeps no terminal of ours.
+    drop(command);
+    let has_ended = wait_until(Duration::from_secs(200), || child.try_wait().unwrap().is_some());
+    if !has_ended {
+        child.kill().unwrap();
+    }
+    let status = child.wait().unwrap();
+    let after = tcgetattr(&end).unwrap();
+    drop(end);
+    let drawn = drawn.join().unwrap();
+    assert!(has_ended && status.success(), "{status}: {drawn:?}");
+    assert_eq!((after.local_modes, after.input_modes), (before.local_modes, before.input_modes));
+    let left = drawn.find("\u{1b}[?1049h").zip(drawn.rfind("\u{1b}[?1049l"));
+    assert!(left.is_some_and(|(entered, left)| entered < left) && drawn.contains("\u{1b}[?25h"), "{drawn:?}");
 }

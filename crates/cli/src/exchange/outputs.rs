@@ -1,0 +1,73 @@
+//! The forms of a Record other than its page, and where each goes. Every place is checked before anything is measured.
+
+use crate::cli_args::{Form, JsonPlace};
+use crate::json_file::{DocumentKind, JSON, Sink};
+use rdsk_model::{Problem, Record};
+use rdsk_report::Compactness;
+
+impl Form {
+    /// How problems call such a document, and which files it may replace.
+    pub(super) const fn kind(self) -> DocumentKind {
+        match self {
+            Self::Json => JSON,
+            Self::Csv => DocumentKind {
+                code: "csv",
+                name: "the CSV",
+                flag: "--csv",
+                start: "record_id,label,started_at,",
+            },
+            Self::OpenMetrics => DocumentKind {
+                code: "openmetrics",
+                name: "the OpenMetrics text",
+                flag: "--openmetrics",
+                start: "#HELPrdsk_run_info",
+            },
+            Self::Markdown => {
+                DocumentKind { code: "markdown", name: "the Markdown", flag: "--markdown", start: "###rdsk:" }
+            }
+        }
+    }
+
+    /// The Records as one document; JSON has room for one of them only.
+    pub(super) fn document(self, records: &[&Record]) -> String {
+        match (self, records) {
+            (Self::Json, _) => {
+                records.iter().map(|record| rdsk_report::json(record, Compactness::Full)).collect()
+            }
+            (Self::Csv, _) => rdsk_exchange::csv(records.iter().copied()),
+            (Self::OpenMetrics, _) => rdsk_exchange::openmetrics(records),
+            (Self::Markdown, [record]) => rdsk_report::markdown(record),
+            (Self::Markdown, _) => rdsk_report::markdown_table(records),
+        }
+    }
+}
+
+/// Places that were found writable, each with the form that goes there.
+#[derive(Debug)]
+pub(crate) struct Outputs(Vec<(Form, Sink)>);
+
+impl Outputs {
+    /// Checks the places, without changing what is there.
+    ///
+    /// # Errors
+    /// As [`Sink::prepare`].
+    pub(crate) fn prepare(forms: &[(Form, JsonPlace)], targets: &[String]) -> Result<Self, Problem> {
+        let checked =
+            |(form, place): &(Form, JsonPlace)| Ok((*form, Sink::prepare_for(form.kind(), place, targets)?));
+        forms.iter().map(checked).collect::<Result<_, Problem>>().map(Self)
+    }
+
+    /// Writes each form, all that can be written.
+    ///
+    /// # Errors
+    /// The first that cannot be written.
+    pub(crate) fn write(&self, record: &Record) -> Result<(), Problem> {
+        let written = self.0.iter().map(|(form, sink)| sink.write_as(form.kind(), &form.document(&[record])));
+        written.fold(Ok(()), Result::and)
+    }
+
+    /// Whether one of them takes the place of the page.
+    pub(crate) fn take_stdout(&self) -> bool {
+        self.0.iter().any(|(_, sink)| *sink == Sink::Stdout)
+    }
+}

@@ -1,0 +1,110 @@
+//! Records that were written once and must be read for good: one of every experiment, for every number of the schema. New ones
+//! are added and none is written again: `rdsk COMMAND sim:linux-disk --seed 1 --json FILE --json-compact`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::rdsk;
+use rdsk_model::{Experiment, Record};
+use rdsk_report::{Style, markdown, markdown_table, short, text};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The schemas that were ever written.
+const SCHEMAS: &[&str] = &["rdsk.record/1"];
+
+fn files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn documents() -> Vec<(PathBuf, Value)> {
+    let read = |path: PathBuf| {
+        let document = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        (path, document)
+    };
+    files().into_iter().map(read).collect()
+}
+
+fn record(path: &Path, document: &Value) -> Record {
+    serde_json::from_value(document.clone()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn there_is_one_of_every_experiment_and_schema() {
+    let documents = documents();
+    for schema in SCHEMAS {
+        let of_schema = documents.iter().filter(|(_, document)| document["schema"] == *schema);
+        let records: Vec<Record> = of_schema.map(|(path, document)| record(path, document)).collect();
+        for experiment in Experiment::ALL {
+            let has_it = |record: &Record| record.cells.iter().any(|cell| cell.experiment == *experiment);
+            assert!(records.iter().any(has_it), "{schema} {experiment}");
+        }
+    }
+}
+
+#[test]
+fn every_one_is_drawn_and_leaves_in_every_form() {
+    let mut records = Vec::new();
+    for (path, document) in documents() {
+        let name = path.display();
+        let record = record(&path, &document);
+        for page in [short(&record, Style::default()), text(&record, Style::default()), markdown(&record)] {
+            assert!(page.contains(&record.targets[0].name), "{name}: {page}");
+            assert!(page.lines().count() > 3 && !page.contains("NaN"), "{name}: {page}");
+        }
+        let json = rdsk_report::json(&record, rdsk_report::Compactness::Full);
+        assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record, "{name}");
+        assert_eq!(rdsk_exchange::import(&json).unwrap(), record, "{name}");
+        assert_eq!(rdsk_exchange::csv([&record]).lines().count(), 1 + record.cells.len(), "{name}");
+        let samples = rdsk_exchange::openmetrics(&[&record]);
+        let infos = samples.lines().filter(|line| line.starts_with("rdsk_cell_info{")).count();
+        assert_eq!(infos, record.cells.len(), "{name}");
+        records.push(record);
+    }
+    let all: Vec<&Record> = records.iter().collect();
+    let table = markdown_table(&all);
+    assert!(table.starts_with(&format!("### rdsk: {} runs", records.len())), "{table}");
+    assert_eq!(
+        rdsk_exchange::csv(all.iter().copied()).lines().count(),
+        1 + records.iter().map(|one| one.cells.len()).sum::<usize>()
+    );
+}
+
+/// A later version may add keys anywhere.
+#[test]
+fn keys_of_the_future_change_nothing() {
+    for (path, document) in documents() {
+        let mut later = document.clone();
+        add_keys(&mut later);
+        assert_ne!(later, document);
+        assert_eq!(record(&path, &later), record(&path, &document), "{}", path.display());
+    }
+}
+
+fn add_keys(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(add_keys);
+            members.insert("key_of_the_future".into(), json!({ "figures": [1, null, "x"] }));
+        }
+        Value::Array(values) => values.iter_mut().for_each(add_keys),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_program_shows_each_of_them() {
+    for path in files() {
+        for details in [&[][..], &["--details"]] {
+            let mut line = vec!["show", path.to_str().unwrap()];
+            line.extend(details);
+            let run = rdsk(&line);
+            assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""), "{}", run.command);
+            assert!(run.stdout.lines().count() > 5, "{}", run.stdout);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Why a text is no Record: one sentence each, without the name of the file, which the caller knows.
+
+/// What keeps a text from becoming a Record.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It holds no document that is known.
+    #[error("it holds neither a Record of rdsk nor the JSON of fio (--output-format=json or json+)")]
+    Unknown,
+    /// It begins like a document, and then is none.
+    #[error("its JSON is damaged or cut off: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A document of rdsk that is no Record, or one of a later version.
+    #[error("its schema is \"{schema}\", and this version reads \"{expected}\"", expected = rdsk_model::SCHEMA)]
+    Schema {
+        /// What it says that it is; untrusted text.
+        schema: String,
+    },
+    /// A key does not hold what belongs there.
+    #[error("{program} writes no such document, at {path}: {why}")]
+    Key {
+        /// `rdsk` or `fio`.
+        program: &'static str,
+        /// The key: `jobs[0].read.total_ios`.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A version of fio that counts in other units.
+    #[error("it is of {version}, and fio before version 3 counts in other units")]
+    OldFio {
+        /// As fio spells it; untrusted text.
+        version: String,
+    },
+    /// The document of `fio --client`, which has the jobs of several hosts.
+    #[error("it is of fio --client, and a Record is of one host")]
+    Clients,
+    /// More jobs than fio runs.
+    #[error("it has {count} jobs, and fio runs at most {most}")]
+    ManyJobs {
+        /// How many.
+        count: usize,
+        /// How many there can be.
+        most: usize,
+    },
+    /// There is nothing in it.
+    #[error("it has no jobs")]
+    NoJobs,
+}

@@ -1,0 +1,13 @@
+//! A document of fio (version 3, `--output-format=json` or `json+`) as a Record: one cell for each job and direction. What fio does
+//! not show is null, and what a reader would take for something else is said in the notes. docs/import.md has the whole list.
+
+mod document;
+mod job;
+mod latency;
+mod notes;
+mod options;
+mod run;
+mod sizes;
+
+pub(crate) use document::VERSION;
+pub(crate) use run::record;

@@ -1,0 +1,48 @@
+//! What a reader of fio's figures would take for something else, in sentences, each with the jobs that it is about.
+
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::words::{list, plural};
+
+/// Jobs that are named before the others are only counted.
+const MAX_NAMED: usize = 4;
+
+/// Sentences as they come up, and the job that each is about.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    found: Vec<(String, String)>,
+}
+
+impl Notes {
+    pub(super) fn add(&mut self, job: &str, text: impl Into<String>) {
+        self.found.push((text.into(), job.to_owned()));
+    }
+
+    /// Each sentence once, behind the names of its jobs.
+    pub(super) fn sentences(self) -> Vec<String> {
+        let all = by_key(self.found);
+        all.into_iter().map(|(text, jobs)| format!("{}: {text}", named(&jobs))).collect()
+    }
+}
+
+fn named(jobs: &[String]) -> String {
+    let mut shown: Vec<String> = jobs.iter().take(MAX_NAMED).cloned().collect();
+    if jobs.len() > MAX_NAMED {
+        shown.push(plural((jobs.len() - MAX_NAMED) as u64, "other"));
+    }
+    list(&shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Notes;
+
+    #[test]
+    fn a_sentence_stands_once_for_all_its_jobs() {
+        let mut notes = Notes::default();
+        for job in ["a", "b", "c", "d", "e", "f"] {
+            notes.add(job, "same");
+        }
+        notes.add("b", "other");
+        assert_eq!(notes.sentences(), ["a, b, c, d and 2 others: same", "b: other"]);
+    }
+}

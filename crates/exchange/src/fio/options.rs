@@ -1,0 +1,296 @@
+//! The options of a job: what they say of its workload, with fio's own defaults. It reads no figure.
+
+use super::document::OptionTexts;
+use super::sizes;
+use rdsk_model::{EngineKind, IoPath, Op, Pattern, Sync};
+use serde_json::Value;
+
+/// fio's block size where none is given (its documentation, blocksize).
+const DEFAULT_BLOCK_BYTES: u64 = 4096;
+/// Engines that do one I/O at a time, whatever the depth.
+const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
+/// Options that hold a job back, so that its rate is not what the storage could do.
+const BRAKES: &[&str] = &["rate", "rate_min", "rate_iops", "rate_iops_min", "thinktime", "latency_target"];
+/// Options that sync during the job, beside the writes.
+const SYNCS: &[&str] = &["fsync", "fdatasync", "sync_file_range"];
+/// Options by which I/Os have different sizes.
+const MIXED_SIZES: &[&str] =
+    &["bsrange", "blocksize_range", "bssplit", "bs_unaligned", "blocksize_unaligned"];
+
+/// The options of one job over those of all jobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options<'a> {
+    pub(super) job: &'a OptionTexts,
+    pub(super) global: &'a OptionTexts,
+}
+
+impl Options<'_> {
+    /// The text of the first of these names that is given; different names are one option.
+    fn text(&self, names: &[&str]) -> Option<String> {
+        let of = |options: &OptionTexts| names.iter().find_map(|name| options.get(*name).map(as_text));
+        of(self.job).or_else(|| of(self.global))
+    }
+
+    /// A switch, which is on when it stands alone.
+    fn is_on(&self, name: &str) -> bool {
+        self.text(&[name]).is_some_and(|text| text.trim() != "0")
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.text(&[name])?.trim().parse().ok()
+    }
+
+    fn size(&self, names: &[&str]) -> Option<u64> {
+        sizes::bytes(&self.text(names)?, self.has_si_units())
+    }
+
+    fn has_si_units(&self) -> bool {
+        self.text(&["kb_base"]).is_some_and(|base| base.trim() == "1000")
+    }
+
+    /// `randread`, without what may follow a colon.
+    fn direction(&self) -> String {
+        let text = self.text(&["rw", "readwrite"]).unwrap_or_else(|| "read".into());
+        text.split(':').next().unwrap_or_default().trim().to_owned()
+    }
+
+    pub(super) fn pattern(&self) -> Pattern {
+        if self.direction().starts_with("rand") { Pattern::Random } else { Pattern::Sequential }
+    }
+
+    /// The directions that are requested, trims left out.
+    pub(super) fn ops(&self) -> &'static [Op] {
+        match self.direction().as_str() {
+            "rw" | "readwrite" | "randrw" => &[Op::Read, Op::Write],
+            "write" | "randwrite" | "trimwrite" | "randtrimwrite" => &[Op::Write],
+            "trim" | "randtrim" => &[],
+            _ => &[Op::Read],
+        }
+    }
+
+    pub(super) fn path(&self) -> IoPath {
+        let is_unbuffered = self.text(&["buffered"]).is_some_and(|text| text.trim() == "0");
+        match (self.is_on("direct") || self.is_on("odirect") || is_unbuffered, self.is_on("uncached")) {
+            (true, _) => IoPath::Direct,
+            (false, true) => IoPath::DontCache,
+            (false, false) => IoPath::Buffered,
+        }
+    }
+
+    /// What makes each write durable. A sync beside the writes is none: fio's figures of writes leave it out.
+    pub(super) fn sync(&self) -> Sync {
+        let text = self.text(&["sync"]).unwrap_or_default();
+        match text.trim() {
+            "" | "0" | "none" => Sync::None,
+            _ => Sync::Dsync,
+        }
+    }
+
+    /// The block size of a direction; `None` where I/Os have several, or where fio would calculate it.
+    pub(super) fn block_bytes(&self, op: Op) -> Option<u64> {
+        if MIXED_SIZES.iter().any(|name| self.text(&[name]).is_some()) {
+            return None;
+        }
+        let Some(text) = self.text(&["bs", "blocksize"]) else { return Some(DEFAULT_BLOCK_BYTES) };
+        // Sizes of reads, writes and trims; one that is missing at the end is that before it.
+        let sizes: Vec<&str> = text.split(',').collect();
+        let index = if op == Op::Read { 0 } else { 1.min(sizes.len() - 1) };
+        match sizes[index].trim() {
+            "" => Some(DEFAULT_BLOCK_BYTES),
+            size => sizes::bytes(size, self.has_si_units()).filter(|&size| size > 0),
+        }
+    }
+
+    pub(super) fn align_bytes(&self) -> Option<u64> {
+        self.size(&["blockalign", "ba"]).filter(|&align| align > 0)
+    }
+
+    /// The part of each target that a job works on; `None` where that is not said in bytes.
+    pub(super) fn span_bytes(&self) -> Option<u64> {
+        self.size(&["size"])
+    }
+
+    /// Where the part begins; `None` for a share of the whole.
+    pub(super) fn offset_bytes(&self) -> Option<u64> {
+        if self.text(&["offset"]).is_some() { self.size(&["offset"]) } else { Some(0) }
+    }
+
+    pub(super) fn engine_name(&self) -> String {
+        self.text(&["ioengine"]).unwrap_or_else(|| "psync".into())
+    }
+
+    /// The engine in rdsk's words; `None` for one that has none there.
+    pub(super) fn engine(&self) -> Option<EngineKind> {
+        match self.engine_name().as_str() {
+            "libaio" => Some(EngineKind::Aio),
+            "io_uring" | "io_uring_cmd" => Some(EngineKind::Uring),
+            "posixaio" => Some(EngineKind::Threads),
+            name if SYNC_ENGINES.contains(&name) => Some(EngineKind::Sync),
+            _ => None,
+        }
+    }
+
+    /// The depth as it is given, whatever the engine makes of it.
+    pub(super) fn requested_depth(&self) -> u32 {
+        self.number("iodepth").unwrap_or(1).max(1)
+    }
+
+    /// The depth that the engine can reach.
+    pub(super) fn queue_depth(&self) -> u32 {
+        if self.engine() == Some(EngineKind::Sync) { 1 } else { self.requested_depth() }
+    }
+
+    /// Jobs that are started with these options.
+    pub(super) fn job_count(&self) -> u32 {
+        self.number("numjobs").unwrap_or(1).max(1)
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        self.text(&["randseed"]).and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// The files or devices; of a job without names, what all of its files have in common.
+    pub(super) fn targets(&self, jobname: &str) -> Vec<String> {
+        let directory = self.text(&["directory"]).filter(|name| !name.is_empty());
+        let within = |name: &str| match &directory {
+            Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+            None => name.to_owned(),
+        };
+        let Some(names) = self.text(&["filename"]).filter(|name| !name.is_empty()) else {
+            return vec![within(&format!("{jobname}.*"))];
+        };
+        // A colon that belongs to a name has a backslash before it.
+        let names = names.replace("\\:", "\0");
+        names
+            .split(':')
+            .filter(|name| !name.is_empty())
+            .map(|name| within(&name.replace('\0', ":")))
+            .collect()
+    }
+
+    /// The given ones of these, as `rate=10m`.
+    fn given(&self, names: &[&str]) -> Vec<String> {
+        let given = |name: &&str| {
+            self.text(&[name]).filter(|text| text.trim() != "0").map(|text| format!("{name}={text}"))
+        };
+        names.iter().filter_map(given).collect()
+    }
+
+    pub(super) fn brakes(&self) -> Vec<String> {
+        self.given(BRAKES)
+    }
+
+    pub(super) fn syncs(&self) -> Vec<String> {
+        self.given(SYNCS)
+    }
+
+    /// Whether a time was given that ended it.
+    pub(super) fn runtime(&self) -> Option<String> {
+        self.text(&["runtime"]).filter(|text| text.trim() != "0")
+    }
+}
+
+/// The words of a command line that has these options.
+pub(super) fn words(options: &OptionTexts) -> impl Iterator<Item = String> {
+    options.iter().filter(|(name, _)| *name != "name").map(|(name, value)| match as_text(value).as_str() {
+        "" => format!("--{name}"),
+        text => format!("--{name}={text}"),
+    })
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> OptionTexts {
+        let pairs = line.split_whitespace().map(|word| word.split_once('=').unwrap_or((word, "")));
+        pairs.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+    }
+
+    fn check<T: PartialEq + std::fmt::Debug>(line: &str, get: impl Fn(&Options<'_>) -> T, expected: T) {
+        let (job, none) = (texts(line), OptionTexts::new());
+        assert_eq!(get(&Options { job: &job, global: &none }), expected, "{line}");
+        assert_eq!(get(&Options { job: &none, global: &job }), expected, "{line}, for all jobs");
+    }
+
+    #[test]
+    fn directions_and_patterns() {
+        check(
+            "rw=randread:8",
+            |options| (options.pattern(), options.ops()),
+            (Pattern::Random, &[Op::Read][..]),
+        );
+        check(
+            "readwrite=rw",
+            |options| (options.pattern(), options.ops()),
+            (Pattern::Sequential, &[Op::Read, Op::Write][..]),
+        );
+        check("rw=randtrim", |options| options.ops(), &[][..]);
+        check("", |options| options.ops(), &[Op::Read][..]);
+    }
+
+    #[test]
+    fn sizes_of_blocks() {
+        fn both(options: &Options<'_>) -> (Option<u64>, Option<u64>) {
+            (options.block_bytes(Op::Read), options.block_bytes(Op::Write))
+        }
+        check("", both, (Some(4096), Some(4096)));
+        check("bs=8k", both, (Some(8192), Some(8192)));
+        check("bs=8k,16k", both, (Some(8192), Some(16384)));
+        check("blocksize=,16k", both, (Some(4096), Some(16384)));
+        check("bs=8k bssplit=4k/50:8k/50", both, (None, None));
+        check("bs=0", both, (None, None));
+    }
+
+    #[test]
+    fn a_depth_is_no_deeper_than_its_engine() {
+        check("iodepth=32", |options| options.queue_depth(), 1);
+        check("iodepth=32 ioengine=libaio", |options| options.queue_depth(), 32);
+        check(
+            "iodepth=32 ioengine=posixaio",
+            |options| (options.queue_depth(), options.engine()),
+            (32, Some(EngineKind::Threads)),
+        );
+        check("ioengine=rbd", |options| options.engine(), None);
+    }
+
+    #[test]
+    fn paths_and_syncs() {
+        check("direct=1", |options| options.path(), IoPath::Direct);
+        check("direct", |options| options.path(), IoPath::Direct);
+        check("direct=0", |options| options.path(), IoPath::Buffered);
+        check("uncached=1", |options| options.path(), IoPath::DontCache);
+        check("sync=dsync", |options| options.sync(), Sync::Dsync);
+        check(
+            "sync=0 fsync=1",
+            |options| (options.sync(), options.syncs()),
+            (Sync::None, vec!["fsync=1".to_owned()]),
+        );
+    }
+
+    #[test]
+    fn targets_by_name() {
+        fn of(options: &Options<'_>) -> Vec<String> {
+            options.targets("job")
+        }
+        check("filename=/dev/sda:/dev/sdb", of, vec!["/dev/sda".to_owned(), "/dev/sdb".into()]);
+        check("filename=a\\:b directory=/mnt/", of, vec!["/mnt/a:b".to_owned()]);
+        check("directory=/mnt", of, vec!["/mnt/job.*".to_owned()]);
+    }
+
+    #[test]
+    fn the_job_comes_before_all_jobs() {
+        let (job, global) = (texts("bs=1m numjobs=2"), texts("bs=4k numjobs=4 thread"));
+        let options = Options { job: &job, global: &global };
+        assert_eq!((options.block_bytes(Op::Read), options.job_count()), (Some(1 << 20), 2));
+        assert_eq!(words(&global).collect::<Vec<_>>(), ["--bs=4k", "--numjobs=4", "--thread"]);
+    }
+}

@@ -1,0 +1,230 @@
+//! A whole document of fio as a Record: its jobs one after the other, the targets that they name, and when it was.
+
+use super::document::{Direction, Document, Job, OptionTexts};
+use super::job::Part;
+use super::notes::Notes;
+use super::options::{Options, words};
+use crate::error::ImportError;
+use crate::typed::typed;
+use rdsk_analysis::Analysis;
+use rdsk_analysis::words::{bytes, plural};
+use rdsk_model::{
+    CellRecord, EvidenceSource, ObserverFacts, Op, Problem, ProblemKind, Record, SCHEMA, Source, Status,
+    Target, TargetKind,
+};
+use rdsk_units::grouped;
+use serde_json::Value;
+use std::collections::HashSet;
+use ulid::Ulid;
+
+/// What fio was, in the Record.
+const TOOL: &str = "fio";
+/// The first version whose figures have the units that are read here.
+const FIRST_VERSION: u32 = 3;
+
+/// Jobs that one fio runs at most (its documentation, numjobs and REAL_MAX_JOBS).
+const MAX_JOBS: usize = 4096;
+
+/// The Record of a document.
+pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
+    let hash = fnv(document.to_string().as_bytes());
+    let document: Document = typed(TOOL, document)?;
+    if document.client_stats.is_some() {
+        return Err(ImportError::Clients);
+    }
+    if major(&document.version).is_some_and(|major| major < FIRST_VERSION) {
+        return Err(ImportError::OldFio { version: document.version });
+    }
+    if document.jobs.is_empty() {
+        return Err(ImportError::NoJobs);
+    }
+    if document.jobs.len() > MAX_JOBS {
+        return Err(ImportError::ManyJobs { count: document.jobs.len(), most: MAX_JOBS });
+    }
+    let mut run = Run::default();
+    for job in &document.jobs {
+        let is_alike = |other: &&Job| (&other.jobname, &other.options) == (&job.jobname, &job.options);
+        let is_grouped = document.jobs.iter().filter(is_alike).count() == 1;
+        run.add(job, &document.global_options, is_grouped);
+    }
+    let Run { targets, cells, mut notes, .. } = run;
+    for disk in &document.disk_util {
+        notes.add(
+            &disk.name,
+            format!(
+                "in the whole run of fio {} reads and {} writes of all programs, {:.1} % of the time busy",
+                grouped(disk.read_ios),
+                grouped(disk.write_ios),
+                disk.util
+            ),
+        );
+    }
+    let times = Times::of(&document);
+    let error = error(&document.jobs);
+    let mut record = Record {
+        schema: SCHEMA.into(),
+        id: Ulid::from_parts(times.started_ms, hash).to_string(),
+        label: None,
+        command: command(&document),
+        rdsk_version: env!("CARGO_PKG_VERSION").into(),
+        source: Some(Source { tool: TOOL.into(), version: Some(document.version.clone()) }),
+        started_at: times.started_at(),
+        elapsed_ns: times.elapsed_ns,
+        simulated_ns: None,
+        status: if error.is_some() { Status::Failed } else { Status::Complete },
+        error,
+        host: None,
+        targets,
+        observer: ObserverFacts {
+            source: EvidenceSource::None,
+            why_not_higher: Some("fio's document has none for a job".into()),
+            lost_events: 0,
+            cost_ns_per_io: None,
+        },
+        cells,
+        copies: Vec::new(),
+        findings: Vec::new(),
+        notes: notes.sentences(),
+    };
+    record.findings = rdsk_finding::findings(&Analysis::of(&record));
+    Ok(record)
+}
+
+/// The targets, cells and notes so far.
+#[derive(Debug, Default)]
+struct Run {
+    targets: Vec<Target>,
+    cells: Vec<CellRecord>,
+    ids: HashSet<String>,
+    notes: Notes,
+}
+
+impl Run {
+    /// Adds a job; `is_grouped` says that the document has no other one with its name and options, so that what numjobs started is
+    /// reported together (group_reporting itself is in no document).
+    fn add(&mut self, job: &Job, global: &OptionTexts, is_grouped: bool) {
+        let options = Options { job: &job.options, global };
+        let streams = if is_grouped { options.job_count() } else { 1 };
+        let indices: Vec<u32> =
+            options.targets(&job.jobname).into_iter().map(|name| self.target(name)).collect();
+        let none = Direction::default();
+        let of = |op: Op| match op {
+            Op::Read => job.read.as_ref().unwrap_or(&none),
+            Op::Write => job.write.as_ref().unwrap_or(&none),
+        };
+        let ran: Vec<Op> = [Op::Read, Op::Write].into_iter().filter(|&op| of(op).total_ios > 0).collect();
+        // A job that did nothing shows that it was to do something.
+        let ops = if ran.is_empty() { options.ops() } else { &ran };
+        for &op in ops {
+            let part = Part { job, options, op, direction: of(op), streams, is_mixed: ops.len() > 1 };
+            let id = self.id(&job.jobname, op);
+            let cell = part.cell(id, indices.clone(), &mut self.notes);
+            self.cells.push(cell);
+        }
+        if let Some(trim) = job.trim.as_ref().filter(|trim| trim.total_ios > 0) {
+            let (count, size) = (plural(trim.total_ios, "trim"), bytes(trim.io_bytes));
+            self.notes
+                .add(&job.jobname, format!("{count} of {size} have no cell: rdsk knows reads and writes"));
+        }
+        if job.total_err > 0 {
+            let count = plural(job.total_err, "I/O");
+            self.notes.add(&job.jobname, format!("{count} failed, and fio went on (continue_on_error)"));
+        }
+    }
+
+    /// The index of a target, which is new if no job named it before.
+    fn target(&mut self, name: String) -> u32 {
+        let known = self.targets.iter().find(|target| target.name == name).map(|target| target.index);
+        known.unwrap_or_else(|| {
+            let index = u32::try_from(self.targets.len()).expect("a text of this size has fewer names");
+            let kind = if name.starts_with("/dev/") { TargetKind::Block } else { TargetKind::File };
+            self.targets.push(Target { index, name, kind, ..Target::default() });
+            index
+        })
+    }
+
+    /// `fio/randread/read`, and `fio/randread#2/read` for the second job of that name. What stands behind an @ in an id is a
+    /// target.
+    fn id(&mut self, jobname: &str, op: Op) -> String {
+        let name = jobname.replace('@', "_");
+        let numbered = |number: u32| match number {
+            1 => format!("fio/{name}/{op}"),
+            _ => format!("fio/{name}#{number}/{op}"),
+        };
+        let id =
+            (1..).map(numbered).find(|id| !self.ids.contains(id)).expect("there are more numbers than jobs");
+        self.ids.insert(id.clone());
+        id
+    }
+}
+
+/// When the run was, as far as fio says.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    started_ms: u64,
+    elapsed_ns: u64,
+}
+
+impl Times {
+    /// The document is written at the end, and `elapsed` counts whole seconds until then.
+    fn of(document: &Document) -> Self {
+        let seconds = document.jobs.iter().map(|job| job.elapsed).max().unwrap_or(0);
+        let ended_ms =
+            document.timestamp_ms.or(document.timestamp.and_then(|seconds| seconds.checked_mul(1000)));
+        let before = ended_ms.unwrap_or(0).saturating_sub(seconds.saturating_mul(1000));
+        let started_ms = document.jobs.iter().filter_map(|job| job.job_start).min().unwrap_or(before);
+        Self { started_ms, elapsed_ns: seconds.saturating_mul(1_000_000_000) }
+    }
+
+    fn started_at(self) -> String {
+        let start =
+            i64::try_from(self.started_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+        start.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
+    }
+}
+
+/// The first job that failed, in words.
+fn error(jobs: &[Job]) -> Option<Problem> {
+    let failed = jobs.iter().find(|job| job.error != 0)?;
+    let why = std::io::Error::from_raw_os_error(failed.error);
+    let message = format!("fio ended the job {} with an error: {why}", failed.jobname);
+    Some(Problem::new(
+        ProblemKind::Io,
+        "fio-failed",
+        message,
+        "fio printed to standard error where it failed",
+    ))
+}
+
+/// A command line with all options that the document repeats.
+fn command(document: &Document) -> Vec<String> {
+    let mut command = vec![TOOL.to_owned()];
+    if !document.global_options.is_empty() {
+        command.push("--name=global".into());
+        command.extend(words(&document.global_options));
+    }
+    let mut before: Option<&Job> = None;
+    for job in &document.jobs {
+        // The copies that numjobs made say all the same.
+        if before.is_some_and(|before| (&before.jobname, &before.options) == (&job.jobname, &job.options)) {
+            continue;
+        }
+        command.push(format!("--name={}", job.jobname));
+        command.extend(words(&job.options));
+        before = Some(job);
+    }
+    command
+}
+
+/// The version before the first dot: `fio-3.33` is of 3.
+fn major(version: &str) -> Option<u32> {
+    version.trim_start_matches("fio-").split('.').next()?.parse().ok()
+}
+
+/// A number that stays the same for the same document, so that the same run has the same id however often it is read (FNV-1a of
+/// 128 bits, draft-eastlake-fnv).
+fn fnv(bytes: &[u8]) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}

@@ -1,0 +1,256 @@
+//! Records as OpenMetrics text that the older Prometheus parser of node_exporter's textfile collector reads too: gauges and
+//! summaries only, base units, no timestamps. What was not measured has no sample.
+
+use crate::cells_csv::target_names;
+use rdsk_analysis::metrics::seconds;
+use rdsk_model::{CellRecord, Latency, Record};
+use rdsk_units::printable;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// A family of a value for each cell.
+struct Family {
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&CellRecord) -> Option<f64>,
+}
+
+/// The values of a cell that are numbers. Names end with their unit, as both formats want it.
+const FAMILIES: &[Family] = &[
+    family(
+        "rdsk_cell_rate_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth, mean over the measured time.",
+        |cell| Some(cell.result.bytes_per_s?.mean),
+    ),
+    family(
+        "rdsk_cell_rate_low_bytes_per_second",
+        "bytes_per_second",
+        "Lower end of the 95 % interval of the bandwidth.",
+        |cell| cell.result.bytes_per_s?.low,
+    ),
+    family(
+        "rdsk_cell_rate_high_bytes_per_second",
+        "bytes_per_second",
+        "Upper end of the 95 % interval of the bandwidth.",
+        |cell| cell.result.bytes_per_s?.high,
+    ),
+    family(
+        "rdsk_cell_rate_ios_per_second",
+        "ios_per_second",
+        "I/Os per second, mean over the measured time.",
+        |cell| Some(cell.result.ops_per_s?.mean),
+    ),
+    family(
+        "rdsk_cell_rate_low_ios_per_second",
+        "ios_per_second",
+        "Lower end of the 95 % interval of the rate of I/Os.",
+        |cell| cell.result.ops_per_s?.low,
+    ),
+    family(
+        "rdsk_cell_rate_high_ios_per_second",
+        "ios_per_second",
+        "Upper end of the 95 % interval of the rate of I/Os.",
+        |cell| cell.result.ops_per_s?.high,
+    ),
+    family("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |cell| whole(cell.result.bytes)),
+    family("rdsk_cell_ios", "", "I/Os completed.", |cell| whole(cell.result.ops)),
+    family("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |cell| {
+        Some(cell.result.errors.len() as f64)
+    }),
+    family("rdsk_cell_elapsed_seconds", "seconds", "Time of I/O.", |cell| {
+        cell.result.elapsed_ns.map(seconds)
+    }),
+    family(
+        "rdsk_cell_to_stable_seconds",
+        "seconds",
+        "Time until everything written was on stable storage.",
+        |cell| cell.result.to_stable_ns.map(seconds),
+    ),
+    family("rdsk_cell_in_flight_ios", "ios", "I/Os in flight, mean.", |cell| cell.result.in_flight_mean),
+    family(
+        "rdsk_cell_device_ratio",
+        "ratio",
+        "Bytes that the device moved for each byte completed.",
+        |cell| cell.verdict.as_ref()?.device_share,
+    ),
+];
+
+/// The percentiles of a Record, by the quantile that a summary calls them.
+const QUANTILES: &[(&str, fn(&Latency) -> Option<u64>)] = &[
+    ("0.5", |latency| latency.p50),
+    ("0.9", |latency| latency.p90),
+    ("0.99", |latency| latency.p99),
+    ("0.999", |latency| latency.p999),
+    ("0.9999", |latency| latency.p9999),
+];
+
+/// The Records as one exposition, with `# EOF` at its end.
+///
+/// The samples of a single Record have no label of their run, so that a later run of the same goes on with the same series; those
+/// of several have its `id`. A cell that occurs twice under the same labels has the samples of the first one only.
+pub fn openmetrics(records: &[&Record]) -> String {
+    let cells = labelled(records);
+    let mut text = String::new();
+    runs(&mut text, records);
+    head(
+        &mut text,
+        "rdsk_cell_info",
+        "gauge",
+        "",
+        "What the cell did, and what its figure means; the value is 1.",
+    );
+    for cell in &cells {
+        let what = settings(cell.cell);
+        sample(&mut text, "rdsk_cell_info", &format!("{},{what}", cell.labels), 1.0);
+    }
+    for family in FAMILIES {
+        head(&mut text, family.name, "gauge", family.unit, family.help);
+        for cell in &cells {
+            if let Some(value) = (family.value)(cell.cell) {
+                sample(&mut text, family.name, &cell.labels, value);
+            }
+        }
+    }
+    latencies(&mut text, &cells);
+    text.push_str("# EOF\n");
+    text
+}
+
+/// A cell with the labels of its samples.
+struct Labelled<'a> {
+    cell: &'a CellRecord,
+    labels: String,
+}
+
+fn labelled<'a>(records: &[&'a Record]) -> Vec<Labelled<'a>> {
+    let mut known = HashSet::new();
+    let mut found = Vec::new();
+    for record in records {
+        let id = if records.len() > 1 { format!("{},", label("id", &record.id)) } else { String::new() };
+        for cell in &record.cells {
+            let target = label("target", &target_names(record, cell));
+            let labels = format!("{id}{target},{}", label("cell", &cell.id));
+            if known.insert(labels.clone()) {
+                found.push(Labelled { cell, labels });
+            }
+        }
+    }
+    found
+}
+
+/// The runs themselves: what they were, when they began, how long they took.
+fn runs(text: &mut String, records: &[&Record]) {
+    let mut known = HashSet::new();
+    let runs: Vec<&Record> = records.iter().copied().filter(|record| known.insert(&record.id)).collect();
+    head(text, "rdsk_run_info", "gauge", "", "A run of rdsk, or one of another program; the value is 1.");
+    for run in &runs {
+        let (tool, version) = match &run.source {
+            Some(source) => (source.tool.as_str(), source.version.as_deref().unwrap_or("")),
+            None => ("rdsk", run.rdsk_version.as_str()),
+        };
+        let kernel = run.host.as_ref().map_or("", |host| host.kernel.as_str());
+        let facts = [
+            ("id", run.id.as_str()),
+            ("label", run.label.as_deref().unwrap_or("")),
+            ("tool", tool),
+            ("version", version),
+            ("kernel", kernel),
+            ("status", run.status.as_str()),
+        ];
+        sample(text, "rdsk_run_info", &labels(&facts), 1.0);
+    }
+    let of_run = |run: &Record| if records.len() > 1 { label("id", &run.id) } else { String::new() };
+    head(text, "rdsk_run_start_seconds", "gauge", "seconds", "When the run began, in Unix time.");
+    for run in &runs {
+        if let Ok(start) = run.started_at.parse::<jiff::Timestamp>() {
+            sample(text, "rdsk_run_start_seconds", &of_run(run), start.as_millisecond() as f64 / 1e3);
+        }
+    }
+    head(text, "rdsk_run_duration_seconds", "gauge", "seconds", "How long the whole run took.");
+    for run in &runs {
+        sample(text, "rdsk_run_duration_seconds", &of_run(run), seconds(run.elapsed_ns));
+    }
+}
+
+fn latencies(text: &mut String, cells: &[Labelled<'_>]) {
+    const NAME: &str = "rdsk_cell_latency_seconds";
+    head(text, NAME, "summary", "seconds", "Latency from just before submission to completion seen.");
+    for Labelled { cell, labels } in cells {
+        let Some(latency) = cell.result.latency_ns.as_ref().filter(|latency| latency.count > 0) else {
+            continue;
+        };
+        for (quantile, value) in QUANTILES {
+            if let Some(ns) = value(latency) {
+                sample(text, NAME, &format!("{labels},quantile=\"{quantile}\""), seconds(ns));
+            }
+        }
+        if let Some(mean) = latency.mean {
+            sample(text, &format!("{NAME}_sum"), labels, mean * latency.count as f64 / 1e9);
+        }
+        sample(text, &format!("{NAME}_count"), labels, latency.count as f64);
+    }
+}
+
+fn settings(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    labels(&[
+        ("experiment", cell.experiment.as_str()),
+        ("op", workload.op.as_str()),
+        ("pattern", workload.pattern.as_str()),
+        ("path", workload.path.as_str()),
+        ("sync", workload.sync.as_str()),
+        ("block_bytes", &workload.block_bytes.to_string()),
+        ("queue_depth", &workload.queue_depth.to_string()),
+        ("streams", &workload.streams.to_string()),
+        ("verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str())),
+    ])
+}
+
+const fn family(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&CellRecord) -> Option<f64>,
+) -> Family {
+    Family { name, unit, help, value }
+}
+
+fn whole(value: Option<u64>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+/// TYPE, UNIT and HELP. What they say is ours and holds nothing that needs an escape.
+fn head(text: &mut String, name: &str, kind: &str, unit: &str, help: &str) {
+    written(writeln!(text, "# HELP {name} {help}"));
+    written(writeln!(text, "# TYPE {name} {kind}"));
+    if !unit.is_empty() {
+        written(writeln!(text, "# UNIT {name} {unit}"));
+    }
+}
+
+/// One sample; a value that is no number has none.
+fn sample(text: &mut String, name: &str, labels: &str, value: f64) {
+    if !value.is_finite() {
+        return;
+    }
+    match labels {
+        "" => written(writeln!(text, "{name} {value}")),
+        _ => written(writeln!(text, "{name}{{{labels}}} {value}")),
+    }
+}
+
+fn labels(facts: &[(&str, &str)]) -> String {
+    facts.iter().map(|(name, value)| label(name, value)).collect::<Vec<_>>().join(",")
+}
+
+/// `target="/dev/sda"`, whatever the name of the target is.
+fn label(name: &str, value: &str) -> String {
+    let escaped = printable(value).replace('\\', "\\\\").replace('"', "\\\"");
+    format!("{name}=\"{escaped}\"")
+}
+
+fn written(result: std::fmt::Result) {
+    result.expect("memory takes everything");
+}

@@ -1,0 +1,216 @@
+//! The OpenMetrics text as a strict parser reads it: every rule of the format that a scraper may insist on.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use rdsk_exchange::openmetrics;
+use rdsk_finding::fixtures;
+use rdsk_model::Record;
+use std::collections::{BTreeMap, HashSet};
+
+type Labels = BTreeMap<String, String>;
+
+#[derive(Clone, Debug)]
+struct Sample {
+    name: String,
+    labels: Labels,
+    value: f64,
+}
+
+/// The samples of a text that keeps all rules.
+fn parsed(text: &str) -> Vec<Sample> {
+    let body = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
+    let (mut samples, mut families): (Vec<Sample>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut seen = HashSet::new();
+    for line in body.lines() {
+        assert_eq!(line.trim_end(), line, "no space at the end");
+        if let Some(head) = line.strip_prefix("# ") {
+            let (what, rest) = head.split_once(' ').unwrap();
+            let (name, value) = rest.split_once(' ').unwrap();
+            assert!(is_name(name), "{line}");
+            match what {
+                "HELP" => {
+                    assert!(!families.iter().any(|(known, _)| known == name), "{name} comes twice");
+                    families.push((name.into(), "none".into()));
+                }
+                "TYPE" => {
+                    // The older format, which node_exporter reads, has no other types in common.
+                    assert!(["gauge", "summary"].contains(&value), "{line}");
+                    families.last_mut().unwrap().1 = value.into();
+                }
+                "UNIT" => assert!(name.ends_with(&format!("_{value}")), "{line}"),
+                _ => panic!("{line}"),
+            }
+            assert_eq!(families.last().unwrap().0, name, "heads of one family stand together");
+            continue;
+        }
+        let sample = sample(line);
+        let (family, kind) = families.last().unwrap();
+        let suffixes: &[&str] = if kind == "summary" { &["", "_sum", "_count"] } else { &[""] };
+        assert!(
+            suffixes.iter().any(|suffix| sample.name == format!("{family}{suffix}")),
+            "{line} is not of {family}"
+        );
+        let has_quantile = sample.labels.contains_key("quantile");
+        assert_eq!(has_quantile, kind == "summary" && sample.name == *family, "{line}");
+        assert!(seen.insert(format!("{} {:?}", sample.name, sample.labels)), "{line} comes twice");
+        samples.push(sample);
+    }
+    samples
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn sample(line: &str) -> Sample {
+    let end = line.find(['{', ' ']).unwrap();
+    let (name, mut rest) = line.split_at(end);
+    assert!(is_name(name), "{line}");
+    let mut labels = Labels::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        loop {
+            let (label, value) = rest.split_once("=\"").unwrap();
+            assert!(is_name(label), "{line}");
+            let (value, after) = unquoted(value, line);
+            assert!(labels.insert(label.into(), value).is_none(), "{line}: {label} twice");
+            match after.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => {
+                    rest = after.strip_prefix('}').unwrap();
+                    break;
+                }
+            }
+        }
+    }
+    let value = rest.strip_prefix(' ').unwrap();
+    assert!(!value.contains(' '), "no timestamp: {line}");
+    Sample { name: name.into(), labels, value: value.parse().unwrap() }
+}
+
+/// A text up to the quote that ends it, and what follows.
+fn unquoted<'a>(text: &'a str, line: &str) -> (String, &'a str) {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (value, &text[at + 1..]),
+            '\\' => match chars.next().unwrap().1 {
+                'n' => value.push('\n'),
+                escaped @ ('\\' | '"') => value.push(escaped),
+                other => panic!("\\{other} in {line}"),
+            },
+            c => value.push(c),
+        }
+    }
+    panic!("no end of a label in {line}");
+}
+
+fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let is_it = |sample: &&Sample| {
+        sample.name == name
+            && labels.iter().all(|(label, value)| sample.labels.get(*label).is_some_and(|one| one == value))
+    };
+    let found: Vec<f64> = samples.iter().filter(is_it).map(|sample| sample.value).collect();
+    assert!(found.len() <= 1, "{name} {labels:?}: {found:?}");
+    found.first().copied()
+}
+
+#[test]
+fn every_figure_is_that_of_the_record() {
+    let record = fixtures::run();
+    let samples = parsed(&openmetrics(&[&record]));
+    for cell in &record.cells {
+        let of = |name: &str| value(&samples, name, &[("cell", &cell.id)]);
+        let rate = cell.result.bytes_per_s;
+        assert_eq!(of("rdsk_cell_rate_bytes_per_second"), rate.map(|rate| rate.mean));
+        assert_eq!(of("rdsk_cell_rate_low_bytes_per_second"), rate.and_then(|rate| rate.low));
+        assert_eq!(of("rdsk_cell_rate_high_bytes_per_second"), rate.and_then(|rate| rate.high));
+        assert_eq!(of("rdsk_cell_rate_ios_per_second"), cell.result.ops_per_s.map(|rate| rate.mean));
+        assert_eq!(of("rdsk_cell_moved_bytes"), cell.result.bytes.map(|bytes| bytes as f64));
+        assert_eq!(of("rdsk_cell_ios"), cell.result.ops.map(|ops| ops as f64));
+        assert_eq!(of("rdsk_cell_failed_ios"), Some(cell.result.errors.len() as f64));
+        assert_eq!(
+            of("rdsk_cell_device_ratio"),
+            cell.verdict.as_ref().and_then(|verdict| verdict.device_share)
+        );
+        let elapsed = of("rdsk_cell_elapsed_seconds").map(|seconds| (seconds * 1e9).round());
+        assert_eq!(elapsed, cell.result.elapsed_ns.map(|ns| ns as f64));
+        let latency = cell.result.latency_ns.as_ref().filter(|latency| latency.count > 0);
+        let quantile = |which: &str| {
+            let found =
+                value(&samples, "rdsk_cell_latency_seconds", &[("cell", &cell.id), ("quantile", which)]);
+            found.map(|seconds| (seconds * 1e9).round())
+        };
+        for (which, ns) in [
+            ("0.5", latency.and_then(|latency| latency.p50)),
+            ("0.9", latency.and_then(|latency| latency.p90)),
+            ("0.99", latency.and_then(|latency| latency.p99)),
+            ("0.999", latency.and_then(|latency| latency.p999)),
+            ("0.9999", latency.and_then(|latency| latency.p9999)),
+        ] {
+            assert_eq!(quantile(which), ns.map(|ns| ns as f64), "{which} of {}", cell.id);
+        }
+        let count = of("rdsk_cell_latency_seconds_count");
+        assert_eq!(count, latency.map(|latency| latency.count as f64));
+        let verdict = cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str());
+        let info = [("cell", cell.id.as_str()), ("verdict", verdict), ("op", cell.workload.op.as_str())];
+        assert_eq!(value(&samples, "rdsk_cell_info", &info), Some(1.0));
+    }
+    assert_eq!(value(&samples, "rdsk_run_start_seconds", &[]), Some(1_767_323_045.0), "2026-01-02T03:04:05Z");
+    assert_eq!(value(&samples, "rdsk_run_duration_seconds", &[]), Some(61.0));
+    assert_eq!(value(&samples, "rdsk_run_info", &[("id", &record.id), ("tool", "rdsk")]), Some(1.0));
+}
+
+#[test]
+fn one_run_has_lasting_series_and_several_are_told_apart() {
+    let (one, mut other) = (fixtures::run(), fixtures::run());
+    let alone = parsed(&openmetrics(&[&one]));
+    assert!(alone.iter().all(|sample| sample.name == "rdsk_run_info" || !sample.labels.contains_key("id")));
+    other.id = "01JD8W3Q5Z0000000000000001".into();
+    let both = parsed(&openmetrics(&[&one, &other]));
+    assert!(both.iter().all(|sample| sample.labels.contains_key("id")));
+    assert_eq!(both.len(), alone.len() * 2);
+    // The same run twice is one run.
+    assert_eq!(parsed(&openmetrics(&[&one, &one])).len(), alone.len());
+}
+
+#[test]
+fn names_are_only_text() {
+    for name in ["a\"} 1\nrdsk_fake 2", "back\\slash\\", "é 日本 \u{202e}", "", "x{y=\"z\"}"] {
+        let mut record = fixtures::run();
+        record.targets[0].name = name.into();
+        record.label = Some(name.into());
+        record.cells.truncate(2);
+        record.cells[1].id = record.cells[0].id.clone();
+        let samples = parsed(&openmetrics(&[&record]));
+        let shown = rdsk_units::printable(name);
+        assert_eq!(value(&samples, "rdsk_run_info", &[("label", &shown)]), Some(1.0), "{name:?}");
+        assert!(value(&samples, "rdsk_cell_ios", &[("target", &shown)]).is_some(), "{name:?}");
+    }
+}
+
+#[test]
+fn nothing_measured_has_no_samples() {
+    let mut record: Record = fixtures::run();
+    record.cells.clear();
+    record.started_at = "yesterday".into();
+    let samples = parsed(&openmetrics(&[&record]));
+    assert!(samples.iter().all(|sample| sample.name.starts_with("rdsk_run_")), "{samples:?}");
+    assert_eq!(value(&samples, "rdsk_run_start_seconds", &[]), None, "a time that is none");
+    assert_eq!(parsed(&openmetrics(&[])).len(), 0);
+}
+
+/// docs/export.md has a line for each family.
+#[test]
+fn the_document_lists_every_family() {
+    let page = include_str!("../../../docs/export.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("OpenMetrics\n")).unwrap();
+    let text = openmetrics(&[]);
+    let families: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let listed: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(listed, families);
+}
