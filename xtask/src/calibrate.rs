@@ -2,6 +2,7 @@
 //! noise and on files and loop devices of its own, are counted and written to docs/calibration.md, part by part. It judges by
 //! the figures that are wanted, and changes nothing but that page.
 
+mod compare;
 mod coverage;
 mod equal;
 mod findings;
@@ -107,6 +108,17 @@ const PARTS: &[Part] = &[
         measure: precision::tables,
     },
     Part {
+        name: "compare",
+        title: "Runs compared",
+        about: "Two runs of `rdsk run` at its default budget of 60 s, each with a seed of its own, compared as `rdsk compare` does. Two \
+                runs of the same system differ only by chance: a trial is wrong if any rate or latency of any cell is said to be \
+                faster or slower. Of a system that is 5 % slower in the second run, a trial is right if any cell is said to be slower \
+                and none to be faster.",
+        runs: 200,
+        is_real: false,
+        measure: |campaign, _, seeds| compare::tables(campaign, seeds),
+    },
+    Part {
         name: "equal-files",
         title: "Equal files on a real disk",
         about: "Two files of 256 MiB of random data, made by the campaign, compared in one run of the headline's reads \
@@ -124,6 +136,16 @@ const PARTS: &[Part] = &[
         runs: 30,
         is_real: true,
         measure: real::false_findings,
+    },
+    Part {
+        name: "compare-real",
+        title: "Runs of a real loop device compared",
+        about: "`rdsk run --rw read --budget 20s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
+                256 MiB that the campaign makes, compared as `rdsk compare` does. A trial is wrong if any rate or latency of any cell \
+                is said to be faster or slower, although nothing was changed.",
+        runs: 200,
+        is_real: true,
+        measure: real::compared,
     },
 ];
 

@@ -37,7 +37,8 @@ usage: cargo xtask COMMAND
                               with TEXT, what has it in its name
   calibrate [PART ...] [--runs N] [--old RDSK] [--dir DIRECTORY]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
-                              all simulated ones; real ones: equal-files, false-real
+                              all simulated ones; real ones: equal-files, false-real,
+                              compare-real
   campaign [NAME] [--runs N]  a long series of tests with a page of results in docs/campaigns; without a name, the list";
 
 fn main() -> ExitCode {

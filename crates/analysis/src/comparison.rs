@@ -241,7 +241,7 @@ fn began(cell: &CellRecord, round: u32) -> f64 {
 }
 
 /// Bytes per second of every round in which the cell moved something, by the number of the round.
-fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
+pub fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
     let mut sums: BTreeMap<u32, Option<(u64, u64)>> = BTreeMap::new();
     for visit in &cell.result.visits {
         let seen = match (measure, visit.overlap, cell.workload.op) {

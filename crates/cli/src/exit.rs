@@ -4,6 +4,8 @@ use rdsk_model::{ProblemKind, Record, Status};
 
 /// Everything was done.
 pub(crate) const DONE: u8 = 0;
+/// A condition on a comparison is met.
+pub(crate) const CONDITION_MET: u8 = 1;
 /// I/O failed, or rdsk itself did.
 pub(crate) const FAILED: u8 = 4;
 /// A signal ended the run.

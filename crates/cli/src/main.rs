@@ -1,6 +1,7 @@
 //! The command line of rdsk: flags, wiring, exit codes. It is the only crate that prints, and it measures nothing itself.
 
 mod cli_args;
+mod compare;
 mod dd;
 mod exchange;
 mod exit;
@@ -8,6 +9,7 @@ mod flags;
 mod flush_clock;
 mod html_page;
 mod history;
+mod forwarding;
 mod info;
 mod interrupt;
 mod json_file;
@@ -48,6 +50,9 @@ fn main() -> ExitCode {
     }
     if words.get(1).is_some_and(|word| word == "list" || word == "delete") {
         return ExitCode::from(history::run(&words[1..]));
+    }
+    if words.get(1).is_some_and(|word| word == "compare") {
+        return ExitCode::from(compare::run(&words[1..]));
     }
     if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
         return ExitCode::from(code);

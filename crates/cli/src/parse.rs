@@ -107,7 +107,7 @@ fn command() -> Command {
              or --destroy allows writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
              rdsk run /dev/sdb --budget 20s\n      measure a block device, only reading\n  rdsk info /dev/sdb\n      what \
              it is, what would be refused, and why\n\nrdsk COMMAND --help explains the flags of a command.\n\nExit \
-             codes: 0 done, 2 usage error, 3 refused or not possible here, 4 I/O failed, 130 interrupted",
+             codes: 0 done, 1 a condition of rdsk compare is met, 2 usage error, 3 refused or not possible here, 4 I/O failed, 130 interrupted",
         )
         .color(ColorChoice::Never)
         .term_width(HELP_WIDTH)
@@ -124,6 +124,7 @@ fn command() -> Command {
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
         .subcommand(Command::new("report").about(crate::html_page::SUMMARY))
+        .subcommand(Command::new("compare").about(crate::compare::SUMMARY))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

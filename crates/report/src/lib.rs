@@ -6,6 +6,7 @@ mod became;
 mod cells;
 mod certainty;
 mod chart;
+pub mod compare;
 mod dd;
 mod document;
 mod engine;

@@ -130,6 +130,12 @@ pub fn t_tail(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(1.0, |student| student.sf(t))
 }
 
+/// The size that a value of Student's t exceeds, either way, with this chance; infinite for a chance of 0.
+pub fn t_quantile(outside: f64, freedom: f64) -> f64 {
+    let inside = |student: StudentsT| student.inverse_cdf(1.0 - outside / 2.0);
+    StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, inside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +160,15 @@ mod tests {
         assert!((mann_kendall(4, 0) - 1.0).abs() < 1e-12);
         let (exact, near) = (mann_kendall(40, 300), mann_kendall(41, 300));
         assert!((near / exact).ln().abs() < 1.5, "{exact} {near}");
+    }
+
+    #[test]
+    fn the_quantile_is_the_inverse_of_the_tail() {
+        assert!((t_quantile(0.05, 11.0) - 2.200_985).abs() < 1e-5, "of the tables");
+        for (outside, freedom) in [(0.05, 1.0), (1e-6, 4.3), (1e-4, 1000.0)] {
+            let back = 2.0 * t_tail(t_quantile(outside, freedom), freedom);
+            assert!((back / outside - 1.0).abs() < 1e-3, "{outside}, {freedom}: {back}");
+        }
     }
 
     #[test]

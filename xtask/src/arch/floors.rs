@@ -22,6 +22,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-store", 3),
     ("rdsk-analysis", 3),
     ("rdsk-finding", 4),
+    ("rdsk-compare", 4),
     ("rdsk-engine", 4),
     ("rdsk-report", 5),
     ("rdsk-exchange", 5),
@@ -33,7 +34,8 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Rooms that explain and draw; everything they show can be derived from a Record alone.
-const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report", "rdsk-exchange", "rdsk-html"];
+const DRAWING: &[&str] =
+    &["rdsk-analysis", "rdsk-finding", "rdsk-compare", "rdsk-report", "rdsk-exchange", "rdsk-html"];
 /// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
 /// Rooms whose errors are only shown to users, so that an untyped error is enough.

@@ -37,7 +37,8 @@ const UNSAFE_ROOMS: &[&str] = &["sys", "engine"];
 /// Rooms that talk to people.
 const PRINTING_ROOMS: &[&str] = &["cli", "testkit", "xtask"];
 /// Rooms that are functions of their arguments.
-const PURE_ROOMS: &[&str] = &["units", "stats", "model", "disk", "analysis", "finding", "report", "exchange", "html"];
+const PURE_ROOMS: &[&str] =
+    &["units", "stats", "model", "disk", "analysis", "finding", "compare", "report", "exchange", "html"];
 
 /// Spellings of "open for writing" and of changing a directory.
 const WRITING: &str = ".write(true) .append(true) .truncate(true) OpenOptions File::create File::create_new File::options \

@@ -2,6 +2,7 @@
 //! nothing else.
 
 use super::Settings;
+use super::compare::{HEAD, Trials, seen};
 use super::equal::{FIGURES, Pairs, ratios};
 use super::findings::{CODES, count, told};
 use super::table::{Table, percent, share};
@@ -118,6 +119,31 @@ pub(crate) fn equal_files(
     let mut row = pairs.figures().to_vec();
     row.extend(["≤ 2".to_owned(), percent(median(&pairs.half_widths))]);
     table.row(row, Some(share(pairs.different, pairs.all) <= DIFFERENT));
+    Ok(vec![table])
+}
+
+/// One run after the other of the same loop device.
+pub(crate) fn compared(campaign: &Campaign, settings: &Settings, seeds: &Range<u64>) -> Result<Vec<Table>> {
+    let program = program(settings)?;
+    let files = Files::make(settings, &["backing"])?;
+    let device = Loop::over(&files.path("backing"))?;
+    let mut all = Trials::default();
+    for seed in seeds.clone() {
+        if campaign.is_interrupted() {
+            return Ok(Vec::new());
+        }
+        let words = format!("run {} --rw read --budget 20s --seed {seed}", device.0);
+        let (one, two) = (record_of(campaign, &program, &words)?, record_of(campaign, &program, &words)?);
+        let found = seen(&one, &two);
+        println!("  {seed}: {found:?}");
+        all.add(&found);
+    }
+    let head = ["device"].into_iter().chain(HEAD).chain(["wanted"]).map(str::to_owned).collect();
+    let mut table = Table::new("The same loop device twice".into(), head);
+    let mut row = vec!["a loop device".to_owned()];
+    row.extend(all.figures());
+    row.push("≤ 5".into());
+    table.row(row, Some(all.different() <= super::compare::FALSE));
     Ok(vec![table])
 }
 

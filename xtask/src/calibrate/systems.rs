@@ -87,6 +87,13 @@ const MEMORY: &str = "device.ram = { capacity_bytes = 8_589_934_592, read_comman
                       write_command_ns = 1_000_000, read_bytes_per_s = 200e6, write_bytes_per_s = 200e6, \
                       servers = 1, write_buffer_bytes = 0 }";
 
+/// The same, slower by this factor.
+fn slower(factor: f64) -> String {
+    MEMORY
+        .replace("1_000_000,", &format!("{:.0},", 1e6 * factor))
+        .replace("200e6", &format!("{:.1}", 200e6 / factor))
+}
+
 /// A disk that turns so fast and seeks so quickly that a block of 1 MiB is nearly all transfer, with the given sectors on the
 /// tracks of its two halves.
 fn platter(sectors: [u32; 2]) -> String {
@@ -111,11 +118,14 @@ impl Luns {
         Self::of(&[(MEMORY.to_owned(), noise.keys.join("\n"))])
     }
 
+    /// One LUN of memory that is slower by this factor.
+    pub(crate) fn slower_memory(noise: &Noise, factor: f64) -> Self {
+        Self::of(&[(slower(factor), noise.keys.join("\n"))])
+    }
+
     /// Two LUNs of memory, the second one slower by this factor; their noise is the same or each has its own.
     pub(crate) fn pair(noise: &Noise, is_common: bool, factor: f64) -> Self {
-        let slower = MEMORY
-            .replace("1_000_000,", &format!("{:.0},", 1e6 * factor))
-            .replace("200e6", &format!("{:.1}", 200e6 / factor));
+        let slower = slower(factor);
         let keys = noise.keys.join("\n");
         let shared = if is_common { format!("{keys}\nfaults.pace.same_as = 0") } else { keys.clone() };
         Self::of(&[(MEMORY.to_owned(), keys), (slower, shared)])
@@ -164,6 +174,7 @@ mod tests {
             let all = [
                 Luns::memory(noise),
                 Luns::memory(noise).with("late = { share = 0.1, by_ns = 3_000_000 }"),
+                Luns::slower_memory(noise, 1.05),
                 Luns::pair(noise, true, 1.1),
                 Luns::pair(noise, false, 1.0),
                 Luns::platter([100, 110], noise),

@@ -1,6 +1,7 @@
 //! The short form of the campaign: few runs on simulated time, with seeds, so that the outcome is the same everywhere. Its
 //! bounds leave room for few runs; those of the campaign are what is wanted.
 
+use super::compare;
 use super::coverage::{self, pooled};
 use super::equal;
 use super::findings::{self, CODES, count, told};
@@ -65,4 +66,15 @@ fn what_is_there_is_found() {
         let found = one.found(&campaign, &(0..2)).unwrap();
         assert!(found.iter().any(|found| *found), "{} by {}: {found:?}", one.what, one.command);
     }
+}
+
+#[test]
+fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is() {
+    let campaign = campaign();
+    for noise in [STEADY, AR_90, LEVELS] {
+        let equal = compare::trial(&campaign, compare::same(&campaign, &noise).unwrap(), &(0..2)).unwrap();
+        assert!(equal.all == 2 && equal.different() == 0.0, "{}: {equal:?}", noise.name);
+    }
+    let slower = compare::trial(&campaign, compare::slower(&campaign, &STEADY).unwrap(), &(0..2)).unwrap();
+    assert!(slower.power() == 1.0, "{slower:?}");
 }

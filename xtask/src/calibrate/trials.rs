@@ -79,23 +79,47 @@ impl Trial {
         interrupted: &AtomicBool,
         read: impl Fn(&Record) -> T + Sync,
     ) -> Result<Vec<T>> {
-        let next = AtomicU64::new(seeds.start);
-        let seen: Mutex<BTreeMap<u64, Result<T>>> = Mutex::new(BTreeMap::new());
-        let work = || {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= seeds.end || interrupted.load(Ordering::Relaxed) {
-                    return;
-                }
-                let found = self.record(seed).map(|record| read(&record));
-                seen.lock().expect("no trial panics while it holds the lock").insert(seed, found);
-            }
-        };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-        let seen = seen.into_inner().expect("all workers have ended");
-        seen.into_values().collect()
+        on_all_processors(seeds, interrupted, |seed| self.record(seed).map(|record| read(&record)))
     }
+
+    /// The same of two runs: this one with the seed, and the other one with a seed of its own.
+    pub(crate) fn each_pair<T: Send>(
+        &self,
+        other: &Self,
+        seeds: Range<u64>,
+        interrupted: &AtomicBool,
+        read: impl Fn(&Record, &Record) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        on_all_processors(seeds, interrupted, |seed| {
+            Ok(read(&self.record(seed)?, &other.record(seed.saturating_add(OTHER_SEED))?))
+        })
+    }
+}
+
+/// What the second run of a pair adds to the seed; no campaign has so many runs.
+const OTHER_SEED: u64 = 1_000_000;
+
+fn on_all_processors<T: Send>(
+    seeds: Range<u64>,
+    interrupted: &AtomicBool,
+    one: impl Fn(u64) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicU64::new(seeds.start);
+    let seen: Mutex<BTreeMap<u64, Result<T>>> = Mutex::new(BTreeMap::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end || interrupted.load(Ordering::Relaxed) {
+                return;
+            }
+            let found = one(seed);
+            seen.lock().expect("no trial panics while it holds the lock").insert(seed, found);
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let seen = seen.into_inner().expect("all workers have ended");
+    seen.into_values().collect()
 }
 
 struct Silent;

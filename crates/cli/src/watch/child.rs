@@ -4,24 +4,19 @@
 use super::PROC;
 use super::options::{Form, Options};
 use crate::cli_args::ColorWhen;
-use crate::interrupt::is_ignored;
+use crate::forwarding::{Forwarding, pid_of};
 use crate::{out, screen};
 use rdsk_model::{CommandRun, Problem, ProblemKind, WatchInterval, WatchedDevice};
 use rdsk_observe::delta;
 use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
 use rdsk_report::watch::{command_io, command_json};
 use rdsk_units::printable;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use rustix::termios::tcgetpgrp;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -109,15 +104,11 @@ fn wait_for(child: &Child) -> Result<(), Problem> {
     }
 }
 
-fn pid_of(child: &Child) -> Pid {
-    Pid::from_child(child)
-}
-
 /// Waits until the devices stand still and no more pages are dirty than before, a second at most; a signal ends it, too.
 fn settle(watcher: &mut Watcher, dirty_before: Option<u64>, forwarding: &Forwarding) {
     let began = Instant::now();
     let mut last = growths(&watcher.so_far());
-    while began.elapsed() < MAX_AFTER && !forwarding.has_more.load(Ordering::Relaxed) {
+    while began.elapsed() < MAX_AFTER && !forwarding.has_more() {
         sleep(LOOK);
         let now = growths(&watcher.so_far());
         let is_clean =
@@ -171,78 +162,6 @@ pub(super) fn no_signals(error: &io::Error) -> Problem {
 
 fn lost(error: &io::Error) -> Problem {
     Problem::plain(ProblemKind::Io, "command", format!("the end of the command cannot be learnt: {error}"))
-}
-
-/// Whom signals are for.
-enum Receiver {
-    /// The command is being started, and gets these as soon as it is.
-    Starting(Vec<Signal>),
-    /// It runs, or nobody has waited for it yet: nobody else has its number.
-    Running(Pid),
-    /// It has ended.
-    Ended,
-}
-
-/// Passes signals on to the command while it runs.
-struct Forwarding {
-    receiver: Arc<Mutex<Receiver>>,
-    /// Whether a signal came that the command cannot get any more.
-    has_more: Arc<AtomicBool>,
-}
-
-impl Forwarding {
-    fn begin() -> io::Result<Self> {
-        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
-        let mut signals = Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
-        // Inherited as ignored, it would let the kernel forget how the command ended.
-        signal_hook::flag::register(SIGCHLD, Arc::default())?;
-        let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));
-        let forwarding = Self { receiver, has_more: Arc::default() };
-        let (receiver, has_more) = (Arc::clone(&forwarding.receiver), Arc::clone(&forwarding.has_more));
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for number in signals.forever() {
-                let signal = Signal::from_named_raw(number).filter(|_| !comes_from_terminal(number));
-                match &mut *locked(&receiver) {
-                    Receiver::Starting(early) => early.extend(signal),
-                    Receiver::Running(pid) => pass_on(*pid, signal),
-                    Receiver::Ended => has_more.store(true, Ordering::Relaxed),
-                }
-            }
-        })?;
-        Ok(forwarding)
-    }
-
-    fn to(&self, child: &Child) {
-        let pid = pid_of(child);
-        let before = std::mem::replace(&mut *locked(&self.receiver), Receiver::Running(pid));
-        if let Receiver::Starting(early) = before {
-            pass_on(pid, early);
-        }
-    }
-
-    fn end(&self) {
-        *locked(&self.receiver) = Receiver::Ended;
-    }
-}
-
-fn pass_on(pid: Pid, signals: impl IntoIterator<Item = Signal>) {
-    for signal in signals {
-        // A command that has ended meanwhile needs none.
-        let _ = kill_process(pid, signal);
-    }
-}
-
-fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
-    receiver.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether the key of a terminal sent it: then the whole group in front has it already, and so has the command.
-fn comes_from_terminal(signal: i32) -> bool {
-    let is_key = signal == SIGINT || signal == SIGQUIT;
-    let own = rustix::process::getpgrp();
-    let is_in_front = |group: Result<Pid, rustix::io::Errno>| group.is_ok_and(|group| group == own);
-    is_key
-        && (is_in_front(tcgetpgrp(rustix::stdio::stdin())) || is_in_front(tcgetpgrp(rustix::stdio::stderr())))
 }
 
 #[cfg(test)]

@@ -1,0 +1,110 @@
+//! Signals for a command that rdsk runs: they are passed on to it, and told to whoever runs it. It starts and ends nothing.
+
+use crate::interrupt::is_ignored;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The number of a command that nobody has waited for.
+pub(crate) fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Whom signals are for.
+#[derive(Debug)]
+enum Receiver {
+    /// The command is being started, and gets these as soon as it is.
+    Starting(Vec<Signal>),
+    /// It runs, or nobody has waited for it yet: nobody else has its number.
+    Running(Pid),
+    /// It has ended.
+    Ended,
+}
+
+/// Passes signals on to a command while it runs; one after the other may be given to it.
+#[derive(Debug)]
+pub(crate) struct Forwarding {
+    receiver: Arc<Mutex<Receiver>>,
+    /// Whether a signal came that the command cannot get any more.
+    has_more: Arc<AtomicBool>,
+    /// Whether any came.
+    has_any: Arc<AtomicBool>,
+}
+
+impl Forwarding {
+    /// Begins to receive signals, which the next command gets as soon as it is there.
+    ///
+    /// # Errors
+    /// When the kernel does not let us handle the signals or start a thread.
+    pub(crate) fn begin() -> io::Result<Self> {
+        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+        let mut signals = Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
+        // Inherited as ignored, it would let the kernel forget how the command ended.
+        signal_hook::flag::register(SIGCHLD, Arc::default())?;
+        let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));
+        let forwarding = Self { receiver, has_more: Arc::default(), has_any: Arc::default() };
+        let (receiver, has_more) = (Arc::clone(&forwarding.receiver), Arc::clone(&forwarding.has_more));
+        let has_any = Arc::clone(&forwarding.has_any);
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for number in signals.forever() {
+                has_any.store(true, Ordering::Relaxed);
+                let signal = Signal::from_named_raw(number).filter(|_| !comes_from_terminal(number));
+                match &mut *locked(&receiver) {
+                    Receiver::Starting(early) => early.extend(signal),
+                    Receiver::Running(pid) => pass_on(*pid, signal),
+                    Receiver::Ended => has_more.store(true, Ordering::Relaxed),
+                }
+            }
+        })?;
+        Ok(forwarding)
+    }
+
+    /// From now on signals are for this command.
+    pub(crate) fn to(&self, child: &Child) {
+        let pid = pid_of(child);
+        let before = std::mem::replace(&mut *locked(&self.receiver), Receiver::Running(pid));
+        if let Receiver::Starting(early) = before {
+            pass_on(pid, early);
+        }
+    }
+
+    /// The command has ended, or is about to be waited for.
+    pub(crate) fn end(&self) {
+        *locked(&self.receiver) = Receiver::Ended;
+    }
+
+    /// Whether a signal came that no command got.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more.load(Ordering::Relaxed)
+    }
+
+    /// Whether any signal came, to a command or not.
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Relaxed)
+    }
+}
+
+fn pass_on(pid: Pid, signals: impl IntoIterator<Item = Signal>) {
+    for signal in signals {
+        // A command that has ended meanwhile needs none.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
+    receiver.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the key of a terminal sent it: then the whole group in front has it already, and so has the command.
+fn comes_from_terminal(signal: i32) -> bool {
+    let is_key = signal == SIGINT || signal == SIGQUIT;
+    let own = rustix::process::getpgrp();
+    let is_in_front = |group: Result<Pid, rustix::io::Errno>| group.is_ok_and(|group| group == own);
+    is_key
+        && (is_in_front(tcgetpgrp(rustix::stdio::stdin())) || is_in_front(tcgetpgrp(rustix::stdio::stderr())))
+}

@@ -1,0 +1,215 @@
+//! `rdsk compare` through the real program: simulated runs with and without a change, conditions and exit codes, two command lines
+//! in turn, the course of a cell, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::{SOON, command, error_and_hint, rdsk, scratch};
+use rdsk_testkit::cli::{self, Run, Signal};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// A Record of two cells of a simulated system.
+fn record(directory: &Path, name: &str, system: &str, seed: &str) -> String {
+    let path = directory.join(name).to_str().unwrap().to_owned();
+    let run = rdsk([
+        "stream", system, "--rw", "read", "--budget", "5s", "--quiet", "--seed", seed, "--json", &path,
+    ]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    path
+}
+
+fn compare(words: &[&str]) -> Run {
+    rdsk(std::iter::once("compare").chain(words.iter().copied()))
+}
+
+fn document(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", run.stdout, run.stderr))
+}
+
+fn is_narrow(page: &str) {
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+}
+
+#[test]
+fn a_run_is_like_itself_and_unlike_that_of_another_system() {
+    let scratch = scratch();
+    let disk = record(scratch.path(), "a.json", "sim:wd2500", "1");
+    let again = record(scratch.path(), "b.json", "sim:wd2500", "2");
+    let flash = record(scratch.path(), "c.json", "sim:tms-ramsan", "1");
+    let same = compare(&[&disk, &again, "--fail-if", "differs>5%"]);
+    assert_eq!(same.status_code, Some(0), "{}\n{}", same.stdout, same.stderr);
+    assert!(same.stdout.contains("slower in 0, faster in 0"), "{}", same.stdout);
+    is_narrow(&same.stdout);
+    let slower = compare(&[&disk, &flash, "--fail-if", "slower>5%", "--fail-if", "faster>5%"]);
+    assert_eq!(slower.status_code, Some(1), "{}", slower.stderr);
+    for part in [
+        "WHAT DIFFERS",
+        "name: A sim:wd2500 | B sim:tms-ramsan",
+        "slower>5%: met in 2 of 2 cells",
+        "faster>5%: not seen",
+    ] {
+        assert!(slower.stdout.contains(part), "{part}: {}", slower.stdout);
+    }
+    is_narrow(&slower.stdout);
+    let found = document(&compare(&[&disk, &flash, "--json", "-"]));
+    assert_eq!(found["schema"], "rdsk.compare/1");
+    let cell = &found["comparisons"][0]["cells"][0]["changes"][0];
+    let [base, other, ratio] = ["base", "other", "ratio"].map(|key| cell[key].as_f64().unwrap());
+    assert!((other / base - ratio).abs() < 1e-9 && cell["answer"] == "slower", "{cell}");
+}
+
+#[test]
+fn data_that_leave_a_condition_open_fail_only_if_that_is_asked() {
+    let scratch = scratch();
+    let [one, two] = ["1", "2"].map(|seed| record(scratch.path(), seed, "sim:stalls", seed));
+    let line = [one.as_str(), &two, "--fail-if", "slower>1%"];
+    let lenient = compare(&line);
+    assert!(lenient.stdout.contains("leave open a change of 1.0 % or"), "{}", lenient.stdout);
+    assert_eq!(lenient.status_code, Some(0), "{}", lenient.stderr);
+    assert_eq!(compare(&[&line[..], &["--fail-if-unsure"]].concat()).status_code, Some(1));
+}
+
+#[test]
+fn two_command_lines_run_in_turn_and_every_record_is_kept() {
+    let scratch = scratch();
+    let log = scratch.path().join("log");
+    let directory = scratch.path().join("runs");
+    fs::create_dir(&directory).unwrap();
+    let line = "stream sim:tms-ramsan --rw read --budget 3s";
+    let [a, b] = ["a", "b"].map(|side| format!("echo {side} >>{}", log.display()));
+    let run = compare(&[
+        "--repeat",
+        "3",
+        "--prepare-a",
+        &a,
+        "--prepare-b",
+        &b,
+        "--json",
+        directory.to_str().unwrap(),
+        "--",
+        line,
+        &format!("{line} --bs 32k"),
+    ]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let order: String = fs::read_to_string(&log).unwrap().split_whitespace().collect();
+    assert_eq!(order, "abbaab", "every second pair begins with the other one");
+    common::holds_only(
+        &directory,
+        &["a-1.json", "a-2.json", "a-3.json", "b-1.json", "b-2.json", "b-3.json", "compare.json"],
+    );
+    let text = fs::read_to_string(directory.join("compare.json")).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 3);
+    assert!(
+        run.stdout.contains("3 pairs") && run.stderr.contains("pair 3 of 3, A: rdsk stream"),
+        "{}",
+        run.stderr
+    );
+    let seeds: Vec<Value> = ["a-2", "b-2"]
+        .map(|name| {
+            let text = fs::read_to_string(directory.join(format!("{name}.json"))).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()["command"].clone()
+        })
+        .into();
+    assert!(seeds.iter().all(|words| words.to_string().contains("\"--seed\",\"2\"")), "{seeds:?}");
+}
+
+#[test]
+fn a_preparation_that_fails_ends_it_with_its_output() {
+    let line = "run sim:wd2500 --budget 3s";
+    let run =
+        compare(&["--repeat", "2", "--prepare-b", "echo some words; exit 3", "--quiet", "--", line, line]);
+    assert_eq!(run.status_code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("  some words\n") && run.stderr.contains("ended with exit code 3"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stdout.is_empty(), "{}", run.stdout);
+}
+
+#[test]
+fn a_signal_ends_it_and_what_is_complete_is_compared() {
+    let scratch = scratch();
+    let log = scratch.path().join("log");
+    let line = "stream sim:tms-ramsan --rw read --budget 3s";
+    // The last run would be prepared for an hour.
+    let wait = format!("echo x >>{0}; test $(wc -l <{0}) -lt 4 || exec sleep 3600", log.display());
+    let started = cli::start(command([
+        "compare",
+        "--repeat",
+        "4",
+        "--prepare-b",
+        &wait,
+        "--json",
+        "-",
+        "--",
+        line,
+        line,
+    ]));
+    let is_waiting = || fs::read_to_string(&log).is_ok_and(|text| text.lines().count() == 4);
+    assert!(rdsk_testkit::wait_until(SOON, is_waiting), "the last run was not reached");
+    cli::signal(started.pid(), Signal::INT).unwrap();
+    let run = started.finish(SOON);
+    assert_eq!(run.status_code, Some(130), "{}", run.stderr);
+    let found = document(&run);
+    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 3);
+    assert_eq!(found["records"].as_array().unwrap().iter().filter(|one| one["side"] == "b").count(), 3);
+}
+
+#[test]
+fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
+    let scratch = scratch();
+    let path = record(scratch.path(), "one.json", "sim:tms-ramsan", "1");
+    let one: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let id = one["cells"][0]["id"].as_str().unwrap().to_owned();
+    let paths: Vec<String> = (0..10)
+        .map(|day| {
+            let mut run = one.clone();
+            run["started_at"] = format!("2026-03-{:02}T10:00:00Z", 10 - day).into();
+            let rate = run["cells"][0]["result"]["bytes_per_s"]["mean"].as_f64().unwrap();
+            // The first five files are the latest runs.
+            let factor = if day < 5 { 0.88 } else { 1.0 } + 0.001 * f64::from(day % 3);
+            run["cells"][0]["result"]["bytes_per_s"]["mean"] = (rate * factor).into();
+            let path = scratch.path().join(format!("{day}.json"));
+            fs::write(&path, run.to_string()).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+        .collect();
+    let mut words = vec!["--trend", &id];
+    words.extend(paths.iter().map(String::as_str));
+    let run = compare(&words);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("since 2026-03-06 12.0 % slower than before"), "{}", run.stdout);
+    is_narrow(&run.stdout);
+    let unknown = compare(&["--trend", "nothing/here", &path, &path, &path]);
+    assert_eq!(unknown.status_code, Some(2));
+    assert!(error_and_hint(&unknown).1.contains(&id));
+}
+
+#[test]
+fn simulated_systems_are_run_and_compared() {
+    let run = cli::run(
+        command(["compare", "sim:tms-ramsan", "sim:tms-ramsan-2", "--question", "scale", "--quiet"]),
+        Duration::from_secs(600),
+    );
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("B AGAINST A") && run.stdout.contains("scale/"), "{}", run.stdout);
+}
+
+#[test]
+fn wrong_words_are_one_line_and_a_hint() {
+    let scratch = scratch();
+    let text = scratch.path().join("text");
+    fs::write(&text, "no Record").unwrap();
+    let text = text.to_str().unwrap();
+    for words in [&[text, text][..], &["/nonexistent", text], &[text], &[text, text, "--fail-if", "slow"]] {
+        let run = compare(words);
+        assert_eq!(run.status_code, Some(2), "{words:?}: {}", run.stderr);
+        error_and_hint(&run);
+    }
+}

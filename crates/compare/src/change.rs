@@ -1,0 +1,173 @@
+//! How one cell changed from one run to another: the ratio of each figure, how sure it is, and the answer in a word. It words
+//! no page.
+
+use crate::ALPHA;
+use crate::figure::{MIN_ROUNDS, Metric};
+use rdsk_analysis::words;
+use rdsk_model::{CellRecord, VerdictCode, Workload};
+use rdsk_stats::MIN_PAIRS;
+use rdsk_units::Bytes;
+
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The other run was faster than the baseline, surely.
+    Faster,
+    /// It was slower.
+    Slower,
+    /// What was seen may be chance.
+    NoDifferenceSeen,
+    /// Nothing can be said.
+    TooFewData,
+}
+
+impl Answer {
+    /// The words on pages and in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::NoDifferenceSeen => "no difference seen",
+            Self::TooFewData => "too few data",
+        }
+    }
+}
+
+/// How sure a ratio is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certainty {
+    /// The 95 % interval of this ratio alone; an end that is not known is 0 or infinite.
+    pub interval: (f64, f64),
+    /// The interval that holds for all ratios of the comparison together at 95 % (Bonferroni).
+    pub corrected: (f64, f64),
+    /// Chance of a ratio as far from 1 if nothing has changed.
+    pub p_value: f64,
+    /// The same, corrected for all ratios of the comparison (Holm).
+    pub p_adjusted: f64,
+}
+
+/// Why nothing can be said of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// One of the runs has so few rounds.
+    Rounds(usize),
+    /// One of the runs does not tell how sure its figure is.
+    NoInterval,
+    /// So few pairs of runs were completed.
+    Pairs(usize),
+    /// Nothing was measured in one of the runs: a hole, or a cell that was cut off.
+    Nothing,
+}
+
+impl Unknown {
+    /// The end of a sentence.
+    pub fn words(self) -> String {
+        match self {
+            Self::Rounds(count) => {
+                format!(
+                    "{} in one of the runs, {MIN_ROUNDS} are needed",
+                    words::plural(count as u64, "round")
+                )
+            }
+            Self::NoInterval => "one of the runs does not tell how sure it is".into(),
+            Self::Pairs(count) => {
+                format!("{} of runs, {MIN_PAIRS} are needed", words::plural(count as u64, "pair"))
+            }
+            Self::Nothing => "one of the runs has no figure of anything".into(),
+        }
+    }
+}
+
+/// One figure in both runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Which figure.
+    pub metric: Metric,
+    /// In the baseline: bytes per second, or nanoseconds; over several runs their geometric mean.
+    pub base: f64,
+    /// In the other run.
+    pub other: f64,
+    /// How sure their ratio is, or why nothing is known of that.
+    pub certainty: Result<Certainty, Unknown>,
+}
+
+impl Change {
+    /// The other run's figure over the baseline's.
+    pub fn ratio(&self) -> f64 {
+        self.other / self.base
+    }
+
+    /// What it says.
+    pub fn answer(&self) -> Answer {
+        match self.certainty {
+            Err(_) => Answer::TooFewData,
+            Ok(certainty) if certainty.p_adjusted >= ALPHA => Answer::NoDifferenceSeen,
+            Ok(_) if (self.ratio() > 1.0) == self.metric.grows_with_speed() => Answer::Faster,
+            Ok(_) => Answer::Slower,
+        }
+    }
+
+    /// How far the figure may be off in either direction without anybody noticing, as a share: half of the corrected interval.
+    /// `None` where an end is not known.
+    pub fn blind_within(&self) -> Option<f64> {
+        let (low, high) = self.certainty.ok()?.corrected;
+        (low > 0.0 && high.is_finite()).then(|| (high / low).sqrt() - 1.0)
+    }
+}
+
+/// One cell in both runs.
+#[derive(Clone, Debug)]
+pub struct CellChange<'a> {
+    /// The cell of the baseline.
+    pub base: &'a CellRecord,
+    /// The cell of the other run.
+    pub other: &'a CellRecord,
+    /// Its figures that both runs have, in the order of [`Metric::ALL`].
+    pub changes: Vec<Change>,
+}
+
+impl CellChange<'_> {
+    /// The change of one figure.
+    pub fn of(&self, metric: Metric) -> Option<&Change> {
+        self.changes.iter().find(|change| change.metric == metric)
+    }
+
+    /// What has to be known beside the figures: what is asked otherwise on purpose, a verdict that is not `device`, verdicts that differ, another engine.
+    pub fn remarks(&self) -> Vec<String> {
+        let code = |cell: &CellRecord| cell.verdict.as_ref().map(|verdict| verdict.code);
+        let mut remarks = asked(&self.base.workload, &self.other.workload);
+        match (code(self.base), code(self.other)) {
+            (Some(VerdictCode::Device), Some(VerdictCode::Device)) => {}
+            (base, other) if base == other => remarks.extend(base.map(|code| format!("{code} in both"))),
+            (base, other) => {
+                let word = |code: Option<VerdictCode>| code.map_or("no verdict", VerdictCode::as_str);
+                remarks.push(format!("{} → {}", word(base), word(other)));
+            }
+        }
+        if let (Some(base), Some(other)) = (self.base.result.engine, self.other.result.engine)
+            && base != other
+        {
+            remarks.push(format!("issued by {base} → {other}"));
+        }
+        remarks
+    }
+}
+
+/// What two workloads ask otherwise, of what makes cells alike.
+fn asked(base: &Workload, other: &Workload) -> Vec<String> {
+    let (a, b) = (base, other);
+    let bytes = |bytes: u64| Bytes(bytes).approx();
+    let all = [
+        ("", a.op.to_string(), b.op.to_string()),
+        ("", a.pattern.to_string(), b.pattern.to_string()),
+        ("", a.path.to_string(), b.path.to_string()),
+        ("sync ", a.sync.to_string(), b.sync.to_string()),
+        ("cache ", a.cache.to_string(), b.cache.to_string()),
+        ("block ", bytes(a.block_bytes), bytes(b.block_bytes)),
+        ("depth ", a.queue_depth.to_string(), b.queue_depth.to_string()),
+        ("streams ", a.streams.to_string(), b.streams.to_string()),
+        ("range ", a.range.to_string(), b.range.to_string()),
+    ];
+    let differing = all.into_iter().filter(|(_, one, two)| one != two);
+    differing.map(|(what, one, two)| format!("{what}{one} → {two}")).collect()
+}

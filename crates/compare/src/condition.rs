@@ -1,0 +1,202 @@
+//! A condition on a comparison, such as `p99:slower>10%`: its spelling, where it is met, and where the data could not have shown
+//! that it is. Whoever calls it decides what follows.
+
+use crate::change::{Answer, CellChange, Change};
+use crate::compared::Compared;
+use crate::figure::Metric;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The largest share that a condition may name.
+const MOST_PERCENT: f64 = 10_000.0;
+
+/// Which changes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Lower rates, longer latencies.
+    Slower,
+    /// Higher rates, shorter latencies.
+    Faster,
+    /// Both.
+    Differs,
+}
+
+/// A change of at least a certain size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The figure.
+    pub metric: Metric,
+    /// Which changes count.
+    pub direction: Direction,
+    /// From which share of the baseline's figure on; above 0. A rate that is slower by 0.05 is 0.95 of the baseline's, a latency
+    /// 1.05 times as long.
+    pub least: f64,
+    /// As it was written.
+    pub text: String,
+}
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("\"{0}\" is no condition")]
+pub struct BadCondition(pub String);
+
+impl FromStr for Condition {
+    type Err = BadCondition;
+
+    fn from_str(text: &str) -> Result<Self, BadCondition> {
+        let bad = || BadCondition(text.to_owned());
+        let compact: String = text.split_whitespace().collect();
+        let (metric, rest) = compact.split_once(':').unwrap_or(("rate", &compact));
+        let metric = Metric::ALL.into_iter().find(|known| known.as_str() == metric).ok_or_else(bad)?;
+        let (direction, share) = rest.split_once('>').ok_or_else(bad)?;
+        let direction = match direction {
+            "slower" => Direction::Slower,
+            "faster" => Direction::Faster,
+            "differs" => Direction::Differs,
+            _ => return Err(bad()),
+        };
+        let percent: f64 = share.strip_suffix('%').and_then(|share| share.parse().ok()).ok_or_else(bad)?;
+        // A figure cannot shrink by all of itself.
+        let shrinks = match direction {
+            Direction::Slower => metric.grows_with_speed(),
+            Direction::Faster => !metric.grows_with_speed(),
+            Direction::Differs => false,
+        };
+        let most = if shrinks { 100.0 } else { MOST_PERCENT };
+        (percent > 0.0 && percent < most)
+            .then(|| Self { metric, direction, least: percent / 100.0, text: compact.clone() })
+            .ok_or_else(bad)
+    }
+}
+
+impl Condition {
+    /// Whether a ratio of the other run's figure to the baseline's is such a change.
+    fn is_reached(&self, ratio: f64) -> bool {
+        let grows = self.metric.grows_with_speed();
+        let is_less = ratio <= 1.0 - self.least;
+        let is_more = ratio >= 1.0 + self.least;
+        match self.direction {
+            Direction::Slower => {
+                if grows {
+                    is_less
+                } else {
+                    is_more
+                }
+            }
+            Direction::Faster => {
+                if grows {
+                    is_more
+                } else {
+                    is_less
+                }
+            }
+            Direction::Differs => is_less || is_more,
+        }
+    }
+
+    /// Whether a change that is surely there is one of these.
+    fn is_met(&self, change: &Change) -> bool {
+        matches!(change.answer(), Answer::Slower | Answer::Faster) && self.is_reached(change.ratio())
+    }
+
+    /// Whether such a change may be there unseen: the corrected interval reaches as far.
+    fn may_be_met(&self, change: &Change) -> bool {
+        change.certainty.map_or(true, |certainty| {
+            self.is_reached(certainty.corrected.0) || self.is_reached(certainty.corrected.1)
+        })
+    }
+}
+
+/// What a comparison says to a condition.
+#[derive(Clone, Debug)]
+pub struct Judgement<'a> {
+    /// The condition.
+    pub condition: &'a Condition,
+    /// Figures that were looked at.
+    pub judged: usize,
+    /// Where it is met: the number of the pair of runs, the cell, and its change.
+    pub met: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
+    /// Where it is not, and yet may be: the data leave it open.
+    pub unsure: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
+}
+
+/// Judges each condition.
+pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec<Judgement<'a>> {
+    let judgement = |condition: &'a Condition| {
+        let of_pair = |(number, pair): (usize, &'a crate::RunPair<'a>)| {
+            let of_cell = move |cell: &'a CellChange<'a>| Some((number, cell, cell.of(condition.metric)?));
+            pair.cells.iter().filter_map(of_cell)
+        };
+        let all: Vec<_> = compared.pairs.iter().enumerate().flat_map(of_pair).collect();
+        let judged = all.len();
+        let (met, rest): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, _, change)| condition.is_met(change));
+        let unsure = rest.into_iter().filter(|(_, _, change)| condition.may_be_met(change)).collect();
+        Judgement { condition, judged, met, unsure }
+    };
+    conditions.iter().map(judgement).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Certainty;
+
+    fn parsed(text: &str) -> Option<(Metric, Direction, f64)> {
+        let condition: Condition = text.parse().ok()?;
+        Some((condition.metric, condition.direction, condition.least))
+    }
+
+    #[test]
+    fn conditions_have_one_spelling() {
+        assert_eq!(parsed("slower>5%"), Some((Metric::Rate, Direction::Slower, 0.05)));
+        assert_eq!(parsed("p99: slower > 10 %"), Some((Metric::P99, Direction::Slower, 0.1)));
+        assert_eq!(parsed("p50:faster>2.5%"), Some((Metric::P50, Direction::Faster, 0.025)));
+        assert_eq!(parsed("differs>1%"), Some((Metric::Rate, Direction::Differs, 0.01)));
+        assert_eq!(parsed("p99:slower>300%"), Some((Metric::P99, Direction::Slower, 3.0)));
+        for bad in [
+            "",
+            "slower",
+            "slower>5",
+            "slower>%",
+            "slower>0%",
+            "slower>-3%",
+            "slower>100%",
+            "p99:faster>100%",
+            "p98:slower>5%",
+            "slow>5%",
+            "slower<5%",
+            "slower>nan%",
+            "slower>inf%",
+        ] {
+            assert!(bad.parse::<Condition>().is_err(), "{bad}");
+        }
+    }
+
+    fn change(metric: Metric, ratio: f64, p_adjusted: f64, corrected: (f64, f64)) -> Change {
+        let certainty = Certainty { interval: corrected, corrected, p_value: p_adjusted, p_adjusted };
+        Change { metric, base: 100.0, other: 100.0 * ratio, certainty: Ok(certainty) }
+    }
+
+    #[test]
+    fn a_sure_change_of_that_size_meets_it_and_a_wide_interval_leaves_it_open() {
+        let condition: Condition = "slower>5%".parse().unwrap();
+        let of = |ratio, p, corrected| {
+            let change = change(Metric::Rate, ratio, p, corrected);
+            (condition.is_met(&change), condition.may_be_met(&change))
+        };
+        assert_eq!(of(0.9, 0.001, (0.88, 0.92)), (true, true));
+        assert_eq!(of(0.97, 0.001, (0.96, 0.98)), (false, false));
+        assert_eq!(of(0.9, 0.3, (0.7, 1.1)), (false, true), "not sure");
+        assert_eq!(of(1.0, 0.9, (0.99, 1.01)), (false, false));
+        assert_eq!(of(1.3, 0.001, (1.2, 1.4)), (false, false), "faster");
+    }
+
+    #[test]
+    fn a_longer_latency_is_slower() {
+        let slower: Condition = "p99:slower>10%".parse().unwrap();
+        let faster: Condition = "p99:faster>10%".parse().unwrap();
+        let longer = change(Metric::P99, 1.2, 0.001, (1.15, 1.25));
+        assert!(slower.is_met(&longer) && !faster.is_met(&longer) && !faster.may_be_met(&longer));
+    }
+}

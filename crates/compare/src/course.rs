@@ -1,0 +1,209 @@
+//! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
+
+use crate::figure::{Figure, Metric, figure};
+use crate::matching::is_alike;
+use crate::time;
+use rdsk_analysis::metrics::ran;
+use rdsk_model::{CellRecord, Record};
+use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
+use thiserror::Error;
+
+/// Fewest runs of a course.
+const MIN_RUNS: usize = 3;
+/// The chance that a course which goes nowhere is said to change.
+const FALSE_ALARM: f64 = 0.05;
+/// More steps than this are no levels.
+const MOST_STEPS: usize = 6;
+
+/// The cell in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point<'a> {
+    /// The run.
+    pub run: &'a Record,
+    /// The figure: bytes per second, or nanoseconds.
+    pub value: f64,
+    /// Lower end of its 95 % interval within the run; `None` where the run shows none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// How a course goes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// It has levels: each from this point on, by this factor of the level before.
+    Steps(Vec<(usize, f64)>),
+    /// It rises or falls all the time, by this factor from the first to the last.
+    Slope(f64),
+    /// What changes may be chance.
+    NothingSeen,
+    /// So few runs show no change that is not obvious; this many do.
+    TooFewRuns(usize),
+}
+
+/// A cell over many runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course<'a> {
+    /// The cell's id in the first run that has it.
+    pub id: &'a str,
+    /// Which figure.
+    pub metric: Metric,
+    /// The runs that have the cell, in the order of time.
+    pub points: Vec<Point<'a>>,
+    /// How it goes.
+    pub shape: Shape,
+    /// Runs without the cell, or in which it asks something else.
+    pub left_out: Vec<(&'a Record, &'static str)>,
+}
+
+/// Why there is no course.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CourseError {
+    /// No run has the cell.
+    #[error("no run has a cell \"{cell}\"")]
+    NoCell {
+        /// What was asked for.
+        cell: String,
+        /// The cells of the first run.
+        known: Vec<String>,
+    },
+    /// Too few runs have it.
+    #[error("{runs} of the runs have the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
+    TooFewRuns {
+        /// What was asked for.
+        cell: String,
+        /// How many have it.
+        runs: usize,
+    },
+}
+
+/// The course of a cell, named by its id or by its id without the target.
+///
+/// # Errors
+/// If fewer than three runs have it.
+pub fn course<'a>(runs: &[&'a Record], cell: &str, metric: Metric) -> Result<Course<'a>, CourseError> {
+    let mut in_time = runs.to_vec();
+    in_time.sort_by_key(|run| (time::began(run), run.started_at.clone()));
+    let named =
+        |run: &'a Record| run.cells.iter().find(|one| ran(one) && (one.id == cell || one.name() == cell));
+    let first = in_time.iter().find_map(|run| Some((*run, named(run)?)));
+    let Some((first_run, first_cell)) = first else {
+        let known =
+            in_time.first().map_or_else(Vec::new, |run| run.cells.iter().map(|one| one.id.clone()).collect());
+        return Err(CourseError::NoCell { cell: cell.into(), known });
+    };
+    let (mut points, mut left_out) = (Vec::new(), Vec::new());
+    for run in in_time {
+        match point(run, named(run), (first_run, first_cell), metric) {
+            Ok(point) => points.push(point),
+            Err(why) => left_out.push((run, why)),
+        }
+    }
+    if points.len() < MIN_RUNS {
+        return Err(CourseError::TooFewRuns { cell: cell.into(), runs: points.len() });
+    }
+    let shape = shape(&points.iter().map(|point| point.value.ln()).collect::<Vec<f64>>());
+    Ok(Course { id: &first_cell.id, metric, points, shape, left_out })
+}
+
+fn point<'a>(
+    run: &'a Record,
+    cell: Option<&'a CellRecord>,
+    first: (&Record, &CellRecord),
+    metric: Metric,
+) -> Result<Point<'a>, &'static str> {
+    let cell = cell.ok_or("it did not measure the cell")?;
+    if !is_alike(first, (run, cell)) {
+        return Err("the cell asks something else there");
+    }
+    let Figure { mean, low, high } =
+        figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or("it has no such figure")?;
+    Ok(Point { run, value: mean, low, high })
+}
+
+/// The levels of the logarithms: by their ranks, else by Student's t, which fewer runs suffice for where the step is clear.
+fn shape(logs: &[f64]) -> Shape {
+    if logs.len() < MIN_PASSES {
+        return Shape::TooFewRuns(MIN_PASSES);
+    }
+    let options = ChangeOptions { false_alarm: FALSE_ALARM / 2.0, min_samples: 2, most: MOST_STEPS };
+    let steps: Vec<(usize, f64)> = change_points(logs, &options)
+        .into_iter()
+        .map(|step| (step.index, (step.after - step.before).exp()))
+        .collect();
+    let change = pass_change(logs, FALSE_ALARM / 2.0);
+    match change.map(|change| (change.shape, change.by.exp())) {
+        // A slope comes out of the ranks as a staircase.
+        Some((PassShape::Trend, factor)) => Shape::Slope(factor),
+        _ if !steps.is_empty() => Shape::Steps(steps),
+        Some((PassShape::Step(index), factor)) => Shape::Steps(vec![(index, factor)]),
+        None => Shape::NothingSeen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, record, with_rates};
+    use rdsk_stats::rng::SplitMix64;
+
+    fn runs(rates: &[f64]) -> Vec<Record> {
+        let one = |(day, rate): (usize, &f64)| {
+            let started_at = format!("2026-03-{:02}T10:00:00Z", day + 1);
+            record(&started_at, vec![with_rates(cell("a"), &[*rate, rate * 1.01, rate * 0.99])])
+        };
+        rates.iter().enumerate().map(one).collect()
+    }
+
+    fn shape_of(rates: &[f64]) -> Shape {
+        let runs = runs(rates);
+        let runs: Vec<&Record> = runs.iter().rev().collect();
+        let course = course(&runs, "a", Metric::Rate).unwrap();
+        assert!(course.points.windows(2).all(|pair| pair[0].run.started_at < pair[1].run.started_at));
+        course.shape
+    }
+
+    fn noisy(levels: &[f64], seed: u64) -> Vec<f64> {
+        let mut noise = SplitMix64::new(seed);
+        levels.iter().map(|level| level * (1.0 + 0.01 * noise.normal())).collect()
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        for (before, after) in [(4, 4), (6, 6), (10, 10)] {
+            let levels = [vec![100.0; before], vec![85.0; after]].concat();
+            let found = shape_of(&noisy(&levels, 3));
+            let Shape::Steps(steps) = &found else { panic!("{before}: {found:?}") };
+            assert!(steps.len() == 1 && steps[0].0 == before, "{steps:?}");
+            assert!((steps[0].1 - 0.85).abs() < 0.02, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn noise_has_no_steps_and_seven_runs_are_too_few() {
+        let alarms =
+            (0..100).filter(|&seed| shape_of(&noisy(&[100.0; 12], seed)) != Shape::NothingSeen).count();
+        assert!(alarms <= 8, "{alarms} of 100");
+        assert_eq!(shape_of(&[100.0; 7]), Shape::TooFewRuns(8));
+    }
+
+    #[test]
+    fn a_slow_fall_is_a_slope() {
+        let levels: Vec<f64> = (0..12).map(|day| 100.0 - 2.0 * f64::from(day)).collect();
+        let found = shape_of(&noisy(&levels, 1));
+        assert!(matches!(found, Shape::Slope(factor) if (factor - 0.78).abs() < 0.05), "{found:?}");
+    }
+
+    #[test]
+    fn runs_without_the_cell_are_named() {
+        let mut all = runs(&[1.0, 2.0, 3.0, 4.0]);
+        all[1].cells[0].id = "b".into();
+        all[2].cells[0].workload.block_bytes = 512;
+        let all: Vec<&Record> = all.iter().collect();
+        let error = course(&all, "a", Metric::Rate).unwrap_err();
+        assert_eq!(error, CourseError::TooFewRuns { cell: "a".into(), runs: 2 });
+        assert!(error.to_string().contains("2 of the runs"));
+        let error = course(&all, "x", Metric::Rate).unwrap_err();
+        assert_eq!(error, CourseError::NoCell { cell: "x".into(), known: vec!["a".into()] });
+    }
+}

@@ -1,0 +1,175 @@
+//! The logarithm of the ratio of two figures, and how unsure it is. Only numbers: what was measured is not its business.
+
+use crate::figure::{Figure, MIN_ROUNDS, Spread};
+use rdsk_stats::{PairedRatio, t_quantile, t_tail};
+
+/// How much two runs of the same thing differ even where both are perfectly steady, as a standard deviation: where the kernel
+/// put their memory, interrupts and threads (Mytkowicz and others 2009, Kalibera and Jones 2013, who found 1 % and more in processor
+/// times). No run can see it in itself.
+const UNSEEN: f64 = 0.005;
+/// What is left outside of the interval of a figure.
+const OUTSIDE: f64 = 0.05;
+/// More degrees of freedom make no difference: Student's t is then normal to a thousandth.
+const MANY: f64 = 1000.0;
+/// A difference of logarithms below this is that of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// A part of a variance, and the degrees of freedom that it was estimated with.
+type Part = (f64, f64);
+
+/// Standard error towards one side, and its degrees of freedom.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Error {
+    size: f64,
+    freedom: f64,
+}
+
+impl Error {
+    /// Independent parts together (Welch 1947, Satterthwaite 1946).
+    fn of(parts: &[Part]) -> Self {
+        let sum: f64 = parts.iter().map(|part| part.0).sum();
+        let squares: f64 = parts.iter().map(|(variance, freedom)| variance * variance / freedom).sum();
+        let freedom = match (sum.is_finite(), squares > 0.0) {
+            (true, true) => (sum * sum / squares).min(MANY),
+            (true, false) => MANY,
+            (false, _) => 1.0,
+        };
+        Self { size: sum.sqrt(), freedom }
+    }
+}
+
+/// The logarithm of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LogRatio {
+    /// Its value.
+    pub(crate) mean: f64,
+    /// How far the true one may lie below and above.
+    below: Error,
+    above: Error,
+}
+
+impl LogRatio {
+    /// Of a figure to that of another run. The interval of each is one side of the interval of their difference (the method of
+    /// variance estimates recovery, Zou and Donner 2008); to that come the changes that are slower than a run, over the
+    /// octaves of time that lie between the two. `None` where a run shows too little.
+    pub(crate) fn of_runs(base: (Figure, Spread), other: (Figure, Spread), octaves: f64) -> Option<Self> {
+        let (base, base_spread) = base;
+        let (other, other_spread) = other;
+        let is_enough = |spread: Spread| spread.rounds >= MIN_ROUNDS;
+        if !is_enough(base_spread) || !is_enough(other_spread) {
+            return None;
+        }
+        let up = |figure: Figure, spread| Some(side(figure.high? / figure.mean, spread));
+        let down = |figure: Figure, spread| Some(side(figure.mean / figure.low?, spread));
+        let (base_up, base_down) = (up(base, base_spread), down(base, base_spread));
+        let (other_up, other_down) = (up(other, other_spread), down(other, other_spread));
+        let drift = |spread: Spread| (spread.drift_per_octave * octaves, spread.rounds as f64 - 1.0);
+        let slow = [drift(base_spread), drift(other_spread), (UNSEEN * UNSEEN, MANY)];
+        let error = |one: Option<Part>, two: Option<Part>| {
+            let open = (f64::INFINITY, 1.0);
+            let own = [one.unwrap_or(open), two.unwrap_or(open)];
+            Error::of(&[&own[..], &slow[..]].concat())
+        };
+        let any = [base_up, base_down, other_up, other_down].iter().any(Option::is_some);
+        any.then(|| Self {
+            mean: (other.mean / base.mean).ln(),
+            below: error(other_down, base_up),
+            above: error(other_up, base_down),
+        })
+    }
+
+    /// Over pairs of runs; `None` where there are too few of them.
+    pub(crate) fn of_pairs(found: &PairedRatio) -> Option<Self> {
+        let (low, high) = found.interval?;
+        let freedom = found.pairs as f64 - 1.0;
+        let error = Error { size: (high / low).ln() / 2.0 / t_quantile(OUTSIDE, freedom), freedom };
+        Some(Self { mean: found.ratio.ln(), below: error, above: error })
+    }
+
+    /// The interval of the ratio that leaves this share outside.
+    pub(crate) fn interval(&self, outside: f64) -> (f64, f64) {
+        let half = |error: Error| {
+            if error.size > 0.0 { error.size * t_quantile(outside, error.freedom) } else { 0.0 }
+        };
+        ((self.mean - half(self.below)).exp(), (self.mean + half(self.above)).exp())
+    }
+
+    /// Chance of a ratio as far from 1 as this one or farther if the true one is 1.
+    pub(crate) fn p_value(&self) -> f64 {
+        if self.mean.abs() < ROUNDING {
+            return 1.0;
+        }
+        let towards_one = if self.mean > 0.0 { self.below } else { self.above };
+        if towards_one.size == 0.0 {
+            return 0.0;
+        }
+        (2.0 * t_tail(self.mean.abs() / towards_one.size, towards_one.freedom)).min(1.0)
+    }
+}
+
+/// The variance that half of a 95 % interval stands for.
+fn side(factor: f64, spread: Spread) -> Part {
+    let freedom = spread.rounds as f64 - 1.0;
+    let size = factor.max(1.0).ln() / t_quantile(OUTSIDE, freedom);
+    (size * size, freedom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(mean: f64, half_width: f64) -> Figure {
+        Figure { mean, low: Some(mean / half_width.exp()), high: Some(mean * half_width.exp()) }
+    }
+
+    fn spread(drift_per_octave: f64) -> Spread {
+        Spread { rounds: 12, drift_per_octave }
+    }
+
+    fn of(base: Figure, other: Figure, drift: f64, octaves: f64) -> LogRatio {
+        LogRatio::of_runs((base, spread(drift)), (other, spread(drift)), octaves).unwrap()
+    }
+
+    #[test]
+    fn the_interval_is_that_of_welch() {
+        // Two errors of 2 %/2.201 with 11 degrees of freedom each, and 0.5 % with a thousand.
+        let found = of(figure(100.0, 0.02), figure(100.0, 0.02), 0.0, 1.0);
+        let each = (0.02_f64 / 2.200_985).powi(2);
+        let sum = 2.0 * each + UNSEEN * UNSEEN;
+        let freedom = sum * sum / (2.0 * each * each / 11.0 + UNSEEN.powi(4) / MANY);
+        let (low, high) = found.interval(0.05);
+        let expected = sum.sqrt() * t_quantile(0.05, freedom);
+        assert!((high.ln() - expected).abs() < 1e-6 && (low.ln() + expected).abs() < 1e-6, "{low} {high}");
+        assert_eq!(found.p_value(), 1.0);
+        let at_end = of(figure(100.0, 0.02), figure(100.0 * expected.exp(), 0.02), 0.0, 1.0);
+        assert!((at_end.p_value() - 0.05).abs() < 1e-6);
+    }
+
+    #[test]
+    fn drift_and_time_between_the_runs_leave_more_doubt() {
+        let width = |drift, octaves| {
+            let (low, high) = of(figure(100.0, 0.01), figure(95.0, 0.01), drift, octaves).interval(0.05);
+            high / low
+        };
+        assert!(width(0.0, 1.0) < width(0.001, 1.0) && width(0.001, 1.0) < width(0.001, 10.0));
+        assert!((width(0.0, 1.0) - width(0.0, 10.0)).abs() < 1e-12, "what is steady does not drift");
+    }
+
+    #[test]
+    fn each_side_has_its_own_doubt() {
+        let wide_below = Figure { mean: 100.0, low: Some(50.0), high: Some(101.0) };
+        let (low, high) = of(figure(100.0, 0.01), wide_below, 0.0, 1.0).interval(0.05);
+        assert!(low < 0.6 && high < 1.03, "{low} {high}");
+        let open = Figure { mean: 100.0, low: None, high: Some(101.0) };
+        let found = of(figure(100.0, 0.01), open, 0.0, 1.0);
+        assert_eq!(found.interval(0.05).0, 0.0, "an end that the run does not show is open");
+        let none = Figure { mean: 1.0, low: None, high: None };
+        assert!(LogRatio::of_runs((none, spread(0.0)), (none, spread(0.0)), 1.0).is_none());
+    }
+
+    #[test]
+    fn two_rounds_are_too_few() {
+        let few = Spread { rounds: 2, drift_per_octave: 0.0 };
+        assert!(LogRatio::of_runs((figure(1.0, 0.1), few), (figure(1.0, 0.1), spread(0.0)), 1.0).is_none());
+    }
+}

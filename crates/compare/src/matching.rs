@@ -1,0 +1,177 @@
+//! Which cells of two Records ask the same: only these are compared. It looks at what was requested, never at what came out.
+
+use rdsk_analysis::metrics::{ran, target};
+use rdsk_model::{CellRecord, Pattern, Points, Record, Workload};
+
+/// A span that covers this much of a target is the whole of it: the rest is what does not fill a block.
+const WHOLE: f64 = 0.99;
+
+/// The cells of two Records, side by side.
+#[derive(Clone, Debug, Default)]
+pub struct Matched<'a> {
+    /// Those that ask the same, in the order of the baseline.
+    pub pairs: Vec<(&'a CellRecord, &'a CellRecord)>,
+    /// Cells of the baseline that have no partner.
+    pub only_base: Vec<&'a CellRecord>,
+    /// Cells of the other run that have none.
+    pub only_other: Vec<&'a CellRecord>,
+}
+
+/// Pairs the cells that ran: the same experiment and workload. What may differ is who issues the I/O, the seed, and the part
+/// of the target that is used where that changes nothing: how far a sequential stream goes, and the size of a target that is
+/// used as a whole.
+pub fn matching<'a>(base: &'a Record, other: &'a Record) -> Matched<'a> {
+    let mut free: Vec<&CellRecord> = other.cells.iter().filter(|cell| ran(cell)).collect();
+    let mut matched = Matched::default();
+    for cell in base.cells.iter().filter(|cell| ran(cell)) {
+        let is_alike = |other_cell: &&CellRecord| is_alike((base, cell), (other, other_cell));
+        let alike: Vec<usize> = (0..free.len()).filter(|&place| is_alike(&free[place])).collect();
+        // Two cells of one experiment may ask the same for different reasons; their ids tell them apart.
+        let same_id = alike.iter().copied().find(|&place| free[place].id == cell.id);
+        match same_id.or(alike.first().copied()) {
+            Some(place) => matched.pairs.push((cell, free.remove(place))),
+            None => matched.only_base.push(cell),
+        }
+    }
+    matched.only_other = free;
+    matched
+}
+
+impl Matched<'_> {
+    /// Pairs the cells that are left by their ids: the same question to two configurations that are meant to differ.
+    pub(crate) fn by_id(&mut self) {
+        let mut left = Vec::new();
+        for cell in std::mem::take(&mut self.only_base) {
+            match self.only_other.iter().position(|other| other.id == cell.id) {
+                Some(place) => self.pairs.push((cell, self.only_other.remove(place))),
+                None => left.push(cell),
+            }
+        }
+        self.only_base = left;
+    }
+}
+
+/// Whether two cells ask the same.
+pub(crate) fn is_alike(
+    (base_run, base): (&Record, &CellRecord),
+    (other_run, other): (&Record, &CellRecord),
+) -> bool {
+    let (a, b) = (&base.workload, &other.workload);
+    base.experiment == other.experiment
+        && (a.op, a.pattern, a.path, a.sync, a.cache) == (b.op, b.pattern, b.path, b.sync, b.cache)
+        && (a.block_bytes, a.align_bytes, a.shift_bytes) == (b.block_bytes, b.align_bytes, b.shift_bytes)
+        && (a.queue_depth, a.streams, a.stagger_ns, a.range)
+            == (b.queue_depth, b.streams, b.stagger_ns, b.range)
+        && a.targets == b.targets
+        && are_points_alike(a.points.as_ref(), b.points.as_ref())
+        && is_span_alike((base_run, a), (other_run, b))
+}
+
+/// As many places of the same sizes, found in the same way.
+fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => {
+            (a.len(), &a.block_bytes, a.chosen_first, a.moves_start)
+                == (b.len(), &b.block_bytes, b.chosen_first, b.moves_start)
+        }
+        _ => false,
+    }
+}
+
+fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
+    let is_sequential = a.pattern == Pattern::Sequential && a.points.is_none();
+    let is_same = a.offset_bytes == b.offset_bytes && (is_sequential || a.span_bytes == b.span_bytes);
+    is_same || (is_whole(base, a) && is_whole(other, b))
+}
+
+/// Whether the span is all of each of its targets.
+fn is_whole(record: &Record, workload: &Workload) -> bool {
+    workload.offset_bytes == 0
+        && workload.targets.iter().all(|&index| {
+            target(record, index)
+                .is_some_and(|target| workload.span_bytes as f64 >= WHOLE * target.size_bytes as f64)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, record};
+    use rdsk_analysis::fixtures::with;
+    use rdsk_model::{EngineKind, IoPath};
+
+    fn ids(cells: &[&CellRecord]) -> Vec<String> {
+        cells.iter().map(|cell| cell.id.clone()).collect()
+    }
+
+    fn alike(change: impl FnOnce(&mut Workload)) -> bool {
+        let base = record("2026-01-01T00:00:00Z", vec![cell("a")]);
+        let other = record("2026-01-01T00:00:00Z", vec![with(cell("a"), |cell| change(&mut cell.workload))]);
+        !matching(&base, &other).pairs.is_empty()
+    }
+
+    #[test]
+    fn only_like_is_compared_with_like() {
+        assert!(alike(|_| ()));
+        assert!(alike(|workload| workload.seed = 77));
+        assert!(alike(|workload| workload.engine = EngineKind::Uring));
+        assert!(alike(|workload| workload.span_bytes /= 2), "a sequential stream may go less far");
+        assert!(!alike(|workload| workload.offset_bytes = 1 << 20), "but begins at the same place");
+        for change in [
+            (|workload: &mut Workload| workload.block_bytes = 4096) as fn(&mut Workload),
+            |workload| workload.queue_depth = 2,
+            |workload| workload.streams = 2,
+            |workload| workload.stagger_ns = 5,
+            |workload| workload.path = IoPath::Buffered,
+            |workload| workload.cache = rdsk_model::CacheState::Warm,
+            |workload| workload.sync = rdsk_model::Sync::Dsync,
+            |workload| workload.shift_bytes = 512,
+            |workload| workload.targets = vec![1],
+            |workload| workload.points = Some(Points { offset_bytes: vec![0], ..Points::default() }),
+        ] {
+            assert!(!alike(change));
+        }
+    }
+
+    #[test]
+    fn random_io_is_compared_over_the_same_span_or_over_whole_targets() {
+        let random = |size_bytes: u64, span_bytes: u64| {
+            let mut record = record("2026-01-01T00:00:00Z", vec![cell("a")]);
+            let workload = &mut record.cells[0].workload;
+            (workload.pattern, workload.span_bytes) = (Pattern::Random, span_bytes);
+            record.targets[0].size_bytes = size_bytes;
+            record
+        };
+        let pairs = |a: &Record, b: &Record| matching(a, b).pairs.len();
+        let (small, large) = (random(1 << 30, 1 << 30), random(4 << 30, 4 << 30));
+        assert_eq!(pairs(&small, &large), 1, "both use the whole target");
+        assert_eq!(pairs(&small, &random(4 << 30, 1 << 30)), 1, "both use a GiB");
+        assert_eq!(pairs(&small, &random(4 << 30, 2 << 30)), 0);
+    }
+
+    #[test]
+    fn what_is_meant_to_differ_is_paired_by_its_id() {
+        let base = record("2026-01-01T00:00:00Z", ["a", "b"].map(cell).into());
+        let deeper = |id| with(cell(id), |cell| cell.workload.queue_depth = 8);
+        let other = record("2026-01-01T00:00:00Z", ["a", "c"].map(deeper).into());
+        let mut matched = matching(&base, &other);
+        assert!(matched.pairs.is_empty());
+        matched.by_id();
+        assert!(matched.pairs.len() == 1 && matched.pairs[0].1.id == "a");
+        assert_eq!((ids(&matched.only_base), ids(&matched.only_other)), (vec!["b".into()], vec!["c".into()]));
+    }
+
+    #[test]
+    fn cells_that_ask_the_same_are_told_apart_by_their_ids_and_the_rest_is_named() {
+        let base = record("2026-01-01T00:00:00Z", ["a", "b"].map(cell).into());
+        let mut other = record("2026-01-01T00:00:00Z", ["b", "a", "c"].map(cell).into());
+        other.cells.push(with(cell("d"), |cell| cell.workload.block_bytes = 512));
+        let matched = matching(&base, &other);
+        assert!(matched.pairs.iter().all(|(base, other)| base.id == other.id));
+        assert_eq!(
+            (ids(&matched.only_base), ids(&matched.only_other)),
+            (vec![], vec!["c".into(), "d".into()])
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The table of one figure: each cell in both runs, the ratio with its interval, and the answer. It judges nothing.
+
+use super::{Extent, MOST_ROWS};
+use crate::figures::{MISSING, Unit};
+use crate::page::{Page, Tone, cut};
+use rdsk_compare::{Answer, CellChange, Change, Metric, RunPair};
+
+/// Columns for the id of a cell.
+const NAME_WIDTH: usize = 28;
+
+/// Draws the table; nothing where no cell has the figure in both runs.
+pub(super) fn draw(page: &mut Page, pair: &RunPair<'_>, other: &str, metric: Metric, extent: Extent) {
+    let mut rows: Vec<(&CellChange<'_>, &Change)> =
+        pair.cells.iter().filter_map(|cell| Some((cell, cell.of(metric)?))).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let all = rows.len();
+    if extent == Extent::Short {
+        rows.sort_by(|(_, one), (_, two)| rank(one).total_cmp(&rank(two)));
+        rows.truncate(MOST_ROWS);
+    }
+    let units: &[Unit] = if metric == Metric::Rate { &Unit::RATES } else { &Unit::TIMES };
+    let unit = Unit::fit(units, rows.iter().flat_map(|(_, change)| [change.base, change.other]));
+    let what = match metric {
+        Metric::Rate => "rate",
+        Metric::P50 => "median latency",
+        Metric::P99 => "99th percentile of the latency",
+    };
+    let most = if rows.len() < all {
+        format!(", the {} of {all} that changed most", rows.len())
+    } else {
+        String::new()
+    };
+    page.blank();
+    page.line(format!("  {what}{most}"));
+    let heads = [
+        "cell".to_owned(),
+        format!("A {}", unit.name),
+        format!("{other} {}", unit.name),
+        format!("{other}/A"),
+        "95 %".into(),
+        "answer".into(),
+    ];
+    let drawn: Vec<Vec<String>> = rows.iter().flat_map(|(cell, change)| lines(cell, change, unit)).collect();
+    page.table_with(&heads, &drawn, &[5]);
+    for (cell, change) in rows.iter().filter(|_| extent == Extent::Full) {
+        if let Err(why) = change.certainty {
+            page.sentence(Tone::Plain, "  ", format!("{}: {}", cell.base.id, why.words()));
+        }
+    }
+}
+
+/// What is sure comes first, then what changed more.
+fn rank(change: &Change) -> f64 {
+    const SURE: f64 = 1000.0;
+    let is_sure = matches!(change.answer(), Answer::Faster | Answer::Slower);
+    let size = change.ratio().ln().abs();
+    if is_sure { -SURE - size } else { -size }
+}
+
+/// The row, and one more for each thing that has to be known beside it.
+fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>> {
+    let interval = change.certainty.map_or_else(
+        |_| MISSING.to_owned(),
+        |certainty| format!("{}–{}", factor(certainty.interval.0), factor(certainty.interval.1)),
+    );
+    let row = vec![
+        cut(&rdsk_units::printable(&cell.base.id), NAME_WIDTH),
+        unit.figure(change.base),
+        unit.figure(change.other),
+        factor(change.ratio()),
+        interval,
+        answer(change.answer()).into(),
+    ];
+    let remark = |remark: String| {
+        let mut row = vec![cut(&format!("  {remark}"), NAME_WIDTH)];
+        row.resize(6, String::new());
+        row
+    };
+    std::iter::once(row).chain(cell.remarks().into_iter().map(remark)).collect()
+}
+
+/// A ratio: `0.0158`, `0.947`, `12.3`.
+pub(super) fn factor(ratio: f64) -> String {
+    match ratio {
+        // An end that the runs do not show.
+        ratio if !ratio.is_finite() || ratio == 0.0 => "…".into(),
+        ratio if ratio < 0.09995 => format!("{ratio:.4}"),
+        ratio if ratio < 9.995 => format!("{ratio:.3}"),
+        ratio if ratio < 99.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.0}"),
+    }
+}
+
+const fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Faster | Answer::Slower => answer.as_str(),
+        Answer::NoDifferenceSeen => "none seen",
+        Answer::TooFewData => "too few",
+    }
+}

@@ -1,0 +1,117 @@
+use super::*;
+use crate::style::{Charset, Color};
+use rdsk_compare::{Condition, compare, course, differences, judge};
+use rdsk_finding::fixtures::{all_in_rounds, run};
+use rdsk_model::Estimate;
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The run of the fixtures, with every rate times this factor.
+fn scaled(factor: f64) -> Record {
+    let mut record = all_in_rounds(&run());
+    for cell in &mut record.cells {
+        cell.result.bytes_per_s = cell.result.bytes_per_s.map(|rate| {
+            let mean = rate.mean * factor;
+            Estimate { mean, low: Some(mean * 0.998), high: Some(mean * 1.002) }
+        });
+    }
+    record
+}
+
+fn drawn(base: &Record, others: &[&Record], conditions: &[Condition], extent: Extent) -> (String, Value) {
+    let runs: Vec<&Record> = std::iter::once(base).chain(others.iter().copied()).collect();
+    let names: Vec<String> = (0..runs.len()).map(|place| format!("run-{place}.json")).collect();
+    let compared = compare(base, others);
+    let judgements = judge(&compared, conditions);
+    let differences = differences(&runs);
+    let comparing = Comparing {
+        names: &names,
+        runs: &runs,
+        differences: &differences,
+        compared: &compared,
+        judgements: &judgements,
+    };
+    let text = compared_text(&comparing, extent, Style::default());
+    (text, serde_json::from_str(&compared_json(&comparing, &[])).unwrap())
+}
+
+#[test]
+fn a_slower_run_is_said_to_be_slower_and_nothing_is_wider_than_the_page() {
+    let (base, mut other) = (scaled(1.0), scaled(0.9));
+    other.host.as_mut().unwrap().kernel = "7.0.1".into();
+    other.label = Some("\u{1b}[2Jnew".into());
+    let condition: Condition = "slower>5%".parse().unwrap();
+    let (text, document) = drawn(&base, &[&other, &base], std::slice::from_ref(&condition), Extent::Short);
+    for part in [
+        "kernel: A ",
+        "B 7.0.1",
+        "B AGAINST A",
+        "C AGAINST A",
+        "0.900",
+        "slower",
+        "HOW SURE",
+        "slower>5%: met in",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.width() <= 80) && !text.contains('\u{1b}'), "{text}");
+    let full = drawn(&base, &[&other], &[], Extent::Full).0;
+    for cell in document["comparisons"][0]["cells"].as_array().unwrap() {
+        let id: String = cell["id"].as_str().unwrap().chars().take(27).collect();
+        assert!(full.contains(&id), "{id}:\n{full}");
+    }
+    let first = &document["comparisons"][0]["cells"][0]["changes"][0];
+    assert_eq!((&first["figure"], &first["answer"]), (&Value::from("rate"), &Value::from("slower")));
+    assert!(document["comparisons"][1]["cells"][0]["changes"][0]["answer"] == "no difference seen");
+    assert!(!document["conditions"][0]["met"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_could_not_have_been_seen_is_said() {
+    let mut vague = scaled(1.0);
+    for cell in &mut vague.cells {
+        cell.result.bytes_per_s = cell.result.bytes_per_s.map(|rate| Estimate {
+            low: Some(rate.mean * 0.7),
+            high: Some(rate.mean * 1.3),
+            ..rate
+        });
+    }
+    let condition: Condition = "slower>5%".parse().unwrap();
+    let (text, document) = drawn(&scaled(1.0), &[&vague], &[condition], Extent::Short);
+    assert!(text.contains("not seen in any of") && text.contains("leave open a change of 5"), "{text}");
+    let unsure = document["conditions"][0]["unsure"].as_array().unwrap();
+    assert!(unsure[0]["blind_within"].as_f64().unwrap() > 0.3, "{}", unsure[0]);
+}
+
+#[test]
+fn runs_without_a_common_cell_say_so() {
+    let (base, mut other) = (scaled(1.0), scaled(1.0));
+    other.cells.iter_mut().for_each(|cell| cell.workload.block_bytes += 512);
+    let text = drawn(&base, &[&other], &[], Extent::Short).0;
+    assert!(text.contains("nothing is compared") && text.contains("without a partner"), "{text}");
+}
+
+#[test]
+fn a_course_has_a_curve_and_says_since_when() {
+    let runs: Vec<Record> = (1..=12)
+        .map(|day| {
+            let mut one = scaled(if day > 6 { 0.8 } else { 1.0 } + 0.001 * f64::from(day % 3));
+            one.started_at = format!("2026-03-{day:02}T10:00:00Z");
+            one
+        })
+        .collect();
+    let runs: Vec<&Record> = runs.iter().collect();
+    let id = runs[0].cells[0].id.clone();
+    let found = course(&runs, &id, Metric::Rate).unwrap();
+    let style = Style { width: 80, color: Color::Never, charset: Charset::Unicode };
+    let text = course_text(&found, style);
+    assert!(text.contains("since 2026-03-07 20") && text.contains("slower than before"), "{text}");
+    assert!(text.contains('█') && text.lines().all(|line| line.width() <= 80), "{text}");
+    let document: Value = serde_json::from_str(&course_json(&found)).unwrap();
+    assert_eq!(
+        (&document["shape"]["kind"], &document["shape"]["steps"][0]["from"]),
+        (&"steps".into(), &6.into())
+    );
+    let few = course(&runs[..4], &id, Metric::Rate).unwrap();
+    assert!(course_text(&few, style).contains("takes 8 runs"));
+}
