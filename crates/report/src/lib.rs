@@ -33,8 +33,8 @@ mod zones;
 
 pub use dd::copies;
 pub use document::{Compactness, json};
-pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use figures::{MISSING, Unit, or_missing, significant};
+pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};

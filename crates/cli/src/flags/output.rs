@@ -56,9 +56,7 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "report",
-        value: One("FILE", |args, text| {
-            page_place(text).map(|place| args.forms.push((Form::Page, place)))
-        }),
+        value: One("FILE", |args, text| page_place(text).map(|place| args.forms.push((Form::Page, place)))),
         uses: &[on(MEASURING, "Write a page with the figures of the run to FILE, for a browser", "")],
         example: "--report result.html",
         ..SWITCH
