@@ -53,6 +53,12 @@ impl Resumed {
                         "measure anew without --resume: passes that begin elsewhere tell speed by position from change with time",
                     ));
                 }
+                Some(then) if has_passes(cell, then) && !is_continued(cell, then) => {
+                    return Err(refusal(
+                        format!("{} has no pass over the same positions", cell.id),
+                        "use the same --bs, --points, --order, --rw and --seed as the first time",
+                    ));
+                }
                 Some(then) if !is_finished(then, earlier, plan) => missing += 1,
                 Some(then) if then.workload == cell.workload => resumed.finished.push(then.clone()),
                 Some(_) => {
@@ -124,13 +130,18 @@ fn is_finished(then: &CellRecord, earlier: &Record, plan: &Plan) -> bool {
 
 /// Whether the passes of a cell over its list of positions can go on. A test file is another one each time, on other blocks.
 fn continues_passes(cell: &Cell, then: &CellRecord, now: &Record) -> bool {
+    has_passes(cell, then)
+        && !now.targets.iter().any(|target| target.made_by_rdsk)
+        && is_continued(cell, then)
+}
+
+/// Whether a cell is one of whole passes over a list of positions, of which the earlier run made some.
+fn has_passes(cell: &Cell, then: &CellRecord) -> bool {
     let is_list = cell.workload.points.as_ref().is_some_and(|points| points.chosen_first.is_none());
     is_list
         && matches!(cell.extent, Extent::Pass { .. })
         && !then.result.points.is_empty()
         && then.result.stop != StopReason::NotApplicable
-        && !now.targets.iter().any(|target| target.made_by_rdsk)
-        && is_continued(cell, then)
 }
 
 /// What makes figures of both runs unlike, in words; `None` where nothing does.

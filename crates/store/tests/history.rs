@@ -1,5 +1,7 @@
 //! A history on a real file: runs, cells and their columns, ids and labels, several connections, other files, old versions.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use rdsk_model::{CellRecord, Record, Status};
 use rdsk_store::{Filter, Found, History, Holder, Patience, RunLine, State, StoreError};
 use std::fs;
@@ -243,7 +245,7 @@ fn every_older_version_is_read_and_becomes_this_one() {
         assert_eq!(found, rdsk_store::VERSION);
         let columns = |view: &str| -> Vec<String> {
             let statement = database.prepare(&format!("SELECT * FROM {view}")).unwrap();
-            statement.column_names().into_iter().map(str::to_owned).collect()
+            statement.column_names().map(str::to_owned).collect()
         };
         // docs/history.md promises these names.
         let page = include_str!("../../../docs/history.md");
