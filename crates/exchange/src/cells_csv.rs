@@ -106,7 +106,7 @@ pub const COLUMNS: &[Column] = &[
 pub fn csv<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write = |row: Vec<String>| {
-        writer.write_record(row).expect("every row has all columns, and memory takes them")
+        writer.write_record(row).expect("every row has all columns, and memory takes them");
     };
     write(COLUMNS.iter().map(|column| column.name.to_owned()).collect());
     for record in records {

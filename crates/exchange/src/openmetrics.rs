@@ -77,8 +77,10 @@ const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// The percentiles of a Record, by the quantile that a summary calls them.
-const QUANTILES: &[(&str, fn(&Latency) -> Option<u64>)] = &[
+/// A quantile as a summary writes it, and the percentile of a Record that it is.
+type Quantile = (&'static str, fn(&Latency) -> Option<u64>);
+
+const QUANTILES: &[Quantile] = &[
     ("0.5", |latency| latency.p50),
     ("0.9", |latency| latency.p90),
     ("0.99", |latency| latency.p99),

@@ -14,7 +14,7 @@ use rdsk_report::compare::Extent;
 use rdsk_units::printable;
 use std::ffi::OsString;
 
-const DETAILS: &str = "A WORD is what rdsk show takes: a file that rdsk wrote with --json. The first one is the baseline. A simulated \
+const DETAILS: &str = "A WORD is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the baseline. A simulated \
                        system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the runs is listed \
                        first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are compared.";
 
@@ -203,7 +203,10 @@ fn line(text: &str) -> Result<Vec<OsString>, Problem> {
 /// Refuses options that mean nothing together.
 fn check(options: &Options) -> Result<(), Problem> {
     if options.words.iter().any(String::is_empty) {
-        return Err(usage("the name of a run is empty", "name a file that rdsk wrote with --json"));
+        return Err(usage(
+            "the name of a run is empty",
+            "name a run of rdsk list, or a file that rdsk wrote with --json",
+        ));
     }
     let is_trend = matches!(options.task, Task::Trend(..));
     if is_trend && (!options.conditions.is_empty() || options.fails_if_unsure) {
@@ -225,7 +228,10 @@ fn check(options: &Options) -> Result<(), Problem> {
     };
     if options.words.len() < least {
         let message = format!("{least} runs are needed, and {} are given", options.words.len());
-        return Err(usage(message, "name the files that rdsk wrote with --json, the baseline first"));
+        return Err(usage(
+            message,
+            "name runs of rdsk list, or files that rdsk wrote with --json, the baseline first",
+        ));
     }
     Ok(())
 }

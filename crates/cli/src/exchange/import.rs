@@ -1,10 +1,10 @@
 //! `rdsk import`: documents of fio, or of rdsk, as Records. Every file is read before anything is shown or written.
 
-use super::options::Import;
+use super::options::{Import, Keeping};
 use crate::cli_args::ColorWhen;
 use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::parse::usage;
-use crate::{out, screen, show};
+use crate::{history, out, screen, show};
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_report::Compactness;
 use rdsk_units::{Bytes, printable};
@@ -38,7 +38,7 @@ pub(super) fn import(options: &Import) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Everything that is done with a Record that was read: it is written where that was requested, and shown.
+/// Everything that is done with a Record that was read: it is written where that was requested, kept in the history, and shown.
 fn take_in(
     record: &Record,
     options: &Import,
@@ -47,6 +47,9 @@ fn take_in(
 ) -> Result<(), Problem> {
     if let Some(sink) = sink {
         sink.write_as(kind, &rdsk_report::json(record, Compactness::Full))?;
+    }
+    if options.keeping == Keeping::InHistory {
+        history::keep_finished(record, sink.is_some());
     }
     if sink == Some(&Sink::Stdout) {
         return Ok(());

@@ -26,7 +26,7 @@ const IMPORT_DETAILS: &str = "Of fio it reads the JSON of version 3 (--output-fo
                               stays empty, and the page says so.";
 const IMPORT_EXAMPLES: &str = "Examples:
   rdsk import fio.json
-      what a run of fio says, and what it does not
+      what a run of fio says, and what it does not; rdsk list has it from now on
   rdsk import fio.json -o record.json
       the same as a Record, which rdsk show and rdsk export read
   fio --output-format=json+ job.fio | rdsk import -
@@ -44,6 +44,13 @@ pub(super) struct Export {
     pub(super) output: Option<JsonPlace>,
 }
 
+/// Whether what is read becomes a run of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    InHistory,
+    Off,
+}
+
 /// What a command line of `rdsk import` requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Import {
@@ -52,6 +59,7 @@ pub(super) struct Import {
     /// Where the Record goes, if anywhere.
     pub(super) output: Option<JsonPlace>,
     pub(super) label: Option<String>,
+    pub(super) keeping: Keeping,
     pub(super) detail: Detail,
     pub(super) charset: Charset,
 }
@@ -97,6 +105,7 @@ pub(super) fn parse_import(words: &[OsString]) -> Result<Parsed, Problem> {
         files: names(&matches, "FILE", "name a file of fio, as in rdsk import fio.json")?,
         output: output(&matches)?,
         label: label.map_err(|bad| told("label", bad))?,
+        keeping: if matches.get_flag("no-history") { Keeping::Off } else { Keeping::InHistory },
         detail: if matches.get_flag("details") { Detail::Full } else { Detail::Short },
         charset: if matches.get_flag("ascii") { Charset::Ascii } else { Charset::Unicode },
     }))
@@ -160,7 +169,7 @@ fn export_command() -> Command {
             one("output", "FILE", "Write to FILE, replaced in one step [default: standard output]")
                 .short('o'),
         )
-        .arg(many("RECORD", "Files that rdsk wrote with --json"))
+        .arg(many("RECORD", "Runs of rdsk list, or files that rdsk wrote with --json"))
 }
 
 fn import_command() -> Command {
@@ -170,6 +179,7 @@ fn import_command() -> Command {
                 .short('o'),
         )
         .arg(one("label", "TEXT", "Name for the run, stored in the Record"))
+        .arg(switch("no-history", "Do not keep what was read in the history"))
         .arg(switch("details", "Print the screens of all questions, of a run of rdsk"))
         .arg(switch("ascii", "Use only ASCII characters"))
         .arg(many("FILE", "Documents of fio, or Records; - is standard input"))
@@ -216,6 +226,7 @@ mod tests {
             (vec!["a".to_owned(), "-".into()], Some("night"))
         );
         assert_eq!((import.charset, import.detail), (Charset::Ascii, Detail::Short));
+        assert_eq!(import.keeping, Keeping::InHistory);
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn tell(error: &StoreError, history: &Path, record: &Record, is_written: bool) {
     let has_room = rustix::fs::statvfs(history).is_ok_and(|facts| facts.f_bavail > 0);
     let error = if has_room { error.to_string() } else { format!("{error}, since its disk is full") };
     if is_written {
-        out::warning(&format!("{error}; the record is only in the document of --json"));
+        out::warning(&format!("{error}; the record is only in the document that was written"));
         return;
     }
     match fallback::write(record) {
@@ -164,7 +164,7 @@ fn tell(error: &StoreError, history: &Path, record: &Record, is_written: bool) {
             file.display()
         )),
         Err(why) => {
-            out::warning(&format!("{error}; the record is lost, since no other place takes it: {why}"))
+            out::warning(&format!("{error}; the record is lost, since no other place takes it: {why}"));
         }
     }
 }

@@ -65,7 +65,10 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
     });
     let options = Options { words, page, svg: directory("svg"), png: directory("png") };
     if options.words.is_empty() || options.words.iter().any(String::is_empty) {
-        return Err(usage("report takes at least one run", "name a file that rdsk wrote with --json"));
+        return Err(usage(
+            "report takes at least one run",
+            "name a run of rdsk list, or a file that rdsk wrote with --json",
+        ));
     }
     if options.words.len() > MAX_RECORDS {
         return Err(usage(
@@ -114,7 +117,7 @@ fn command() -> Command {
                 .value_name("WORD")
                 .action(ArgAction::Append)
                 .num_args(0..)
-                .help("Runs: files that rdsk wrote with --json"),
+                .help("Runs of rdsk list, or files that rdsk wrote with --json"),
         )
 }
 

@@ -65,7 +65,8 @@ fn what_is_unlike_is_refused_with_the_reason() {
         }
     };
     let same = |_: &mut Value| ();
-    let changes: [(&dyn Fn(&mut Value), &[&str], &str); 6] = [
+    type Change<'a> = (&'a dyn Fn(&mut Value), &'a [&'a str], &'a str);
+    let changes: [Change<'_>; 6] = [
         (&size, &[], "4096 bytes"),
         (&version, &[], "rdsk 0.0.1 made it"),
         (&unfinished, &[], "none of its cells is finished"),

@@ -133,7 +133,7 @@ impl Part<'_> {
         let from = self.direction;
         let samples = |count, [mean, stddev, min, max]: [f64; 4], unit: f64| {
             let is_known = count > 0 && [mean, stddev, min, max].iter().all(|value| value.is_finite());
-            is_known.then(|| RateSamples {
+            is_known.then_some(RateSamples {
                 count,
                 mean: mean * unit,
                 stddev: stddev * unit,
