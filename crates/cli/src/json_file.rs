@@ -23,11 +23,13 @@ pub(crate) struct DocumentKind {
     pub(crate) flag: &'static str,
     /// How every such document begins, without white space.
     pub(crate) start: &'static str,
+    /// Of these, likewise, each has one near its beginning; none if the beginning says enough.
+    pub(crate) marks: &'static [&'static str],
 }
 
 /// A document with a schema.
 pub(crate) const JSON: DocumentKind =
-    DocumentKind { code: "json", name: "the JSON", flag: "--json", start: "{\"schema\":\"rdsk." };
+    DocumentKind { code: "json", name: "the JSON", flag: "--json", start: "{\"schema\":\"rdsk.", marks: &[] };
 
 /// A page with figures.
 pub(crate) const PAGE: DocumentKind = DocumentKind {
@@ -35,6 +37,7 @@ pub(crate) const PAGE: DocumentKind = DocumentKind {
     name: "the page",
     flag: "--report or -o",
     start: "<!doctypehtml><!--rdskreport-->",
+    marks: &[],
 };
 
 /// A place that was found writable.
@@ -172,13 +175,14 @@ fn try_directory(path: &Path) -> io::Result<()> {
     fs::remove_file(&temporary)
 }
 
-/// Whether a file is empty or starts like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
+/// Whether a file is empty or looks like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
 /// file start with `[`, and package.json with `{`.
 fn is_replaceable(kind: DocumentKind, path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
-    File::open(path)?.take(256).read_to_end(&mut start)?;
+    File::open(path)?.take(4096).read_to_end(&mut start)?;
     let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
-    Ok(start.is_empty() || text.starts_with(kind.start))
+    let has_mark = kind.marks.is_empty() || kind.marks.iter().any(|mark| text.contains(mark));
+    Ok(start.is_empty() || text.starts_with(kind.start) && has_mark)
 }
 
 /// Terminals, `/dev/null` and `/dev/full` (admin-guide/devices.txt). Writing to another character device may be writing to

@@ -91,8 +91,8 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
-/// The document and the history first, since what they take cannot be produced again; then the page; then errors, so that they
-/// are last on the screen.
+/// The documents first, since what they take cannot be produced again; then the page; then the history, which may have to wait for
+/// other processes; then errors, so that they are last on the screen.
 fn output_record(
     record: &Record,
     keeper: Keeper,
@@ -107,7 +107,7 @@ fn output_record(
         }
     };
     let written = sink.map(|sink| sink.write(&rdsk_report::json(record, args.compactness)));
-    keeper.finish(record, matches!(written, Some(Ok(()))));
+    let is_written = matches!(written, Some(Ok(())));
     if let Some(Err(problem)) = written {
         complain(&problem);
     }
@@ -121,6 +121,7 @@ fn output_record(
     {
         complain(&problem);
     }
+    keeper.finish(record, is_written);
     if let Some(problem) = record.error.clone().or_else(|| cell_errors(record)) {
         complain(&problem);
     }

@@ -14,6 +14,7 @@ const OF_OUTPUT: &[&str] = &[
     "resume",
     "json",
     "json-compact",
+    "report",
     "details",
     "dry-run",
     "label",

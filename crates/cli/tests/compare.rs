@@ -171,6 +171,7 @@ fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
         .map(|day| {
             let mut run = one.clone();
             run["started_at"] = format!("2026-03-{:02}T10:00:00Z", 10 - day).into();
+            run["id"] = format!("01JD3K7QZ400000000000000{day:02}").into();
             let rate = run["cells"][0]["result"]["bytes_per_s"]["mean"].as_f64().unwrap();
             // The first five files are the latest runs.
             let factor = if day < 5 { 0.88 } else { 1.0 } + 0.001 * f64::from(day % 3);

@@ -244,8 +244,11 @@ fn a_partition_and_its_disk_are_counted_each() {
         let own = format!("{}p1", device.name());
         assert_eq!(checks[0]["device"], own, "{checks:?}");
         assert_eq!(count(&checks[0], "/bpf"), count(&checks[0], "/sysfs"), "{checks:?}");
-        // The disk is not below the target, but another device may be; each agrees with its own counters.
-        assert!(checks.iter().all(|check| check["bpf"] == check["sysfs"]), "{checks:?}");
+        // The partition's disk, too. What is below the backing file serves other programs as well, and one of their requests may end
+        // between the end of counting and the look into sysfs.
+        let ours = |check: &&Value| check["device"].as_str().is_some_and(|name| own.starts_with(name));
+        assert_eq!(checks.iter().filter(ours).count(), 2, "{checks:?}");
+        assert!(checks.iter().filter(ours).all(|check| check["bpf"] == check["sysfs"]), "{checks:?}");
     }
     let findings = record["findings"].as_array().expect("a list");
     assert!(findings.iter().all(|finding| finding["code"] != "evidence-differs"), "{findings:?}");

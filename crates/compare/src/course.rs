@@ -6,6 +6,7 @@ use crate::time;
 use rdsk_analysis::metrics::ran;
 use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// Fewest runs of a course.
@@ -68,7 +69,7 @@ pub enum CourseError {
         known: Vec<String>,
     },
     /// Too few runs have it.
-    #[error("{runs} of the runs have the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
+    #[error("{runs} of the runs have that figure of the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
     TooFewRuns {
         /// What was asked for.
         cell: String,
@@ -93,7 +94,12 @@ pub fn course<'a>(runs: &[&'a Record], cell: &str, metric: Metric) -> Result<Cou
         return Err(CourseError::NoCell { cell: cell.into(), known });
     };
     let (mut points, mut left_out) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
     for run in in_time {
+        if !seen.insert(&run.id) {
+            left_out.push((run, "it is the same run again"));
+            continue;
+        }
         match point(run, named(run), (first_run, first_cell), metric) {
             Ok(point) => points.push(point),
             Err(why) => left_out.push((run, why)),
@@ -150,7 +156,8 @@ mod tests {
     fn runs(rates: &[f64]) -> Vec<Record> {
         let one = |(day, rate): (usize, &f64)| {
             let started_at = format!("2026-03-{:02}T10:00:00Z", day + 1);
-            record(&started_at, vec![with_rates(cell("a"), &[*rate, rate * 1.01, rate * 0.99])])
+            let cells = vec![with_rates(cell("a"), &[*rate, rate * 1.01, rate * 0.99])];
+            Record { id: format!("run {day}"), ..record(&started_at, cells) }
         };
         rates.iter().enumerate().map(one).collect()
     }
@@ -199,7 +206,9 @@ mod tests {
         let mut all = runs(&[1.0, 2.0, 3.0, 4.0]);
         all[1].cells[0].id = "b".into();
         all[2].cells[0].workload.block_bytes = 512;
-        let all: Vec<&Record> = all.iter().collect();
+        let once: Vec<&Record> = all.iter().collect();
+        // The same runs named twice are no more runs.
+        let all = [&once[..], &once[..]].concat();
         let error = course(&all, "a", Metric::Rate).unwrap_err();
         assert_eq!(error, CourseError::TooFewRuns { cell: "a".into(), runs: 2 });
         assert!(error.to_string().contains("2 of the runs"));

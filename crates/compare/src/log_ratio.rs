@@ -70,8 +70,10 @@ impl LogRatio {
             let own = [one.unwrap_or(open), two.unwrap_or(open)];
             Error::of(&[&own[..], &slow[..]].concat())
         };
-        let any = [base_up, base_down, other_up, other_down].iter().any(Option::is_some);
-        any.then(|| Self {
+        // Without one whole end there is nothing to judge.
+        let has_end =
+            (other_down.is_some() && base_up.is_some()) || (other_up.is_some() && base_down.is_some());
+        has_end.then(|| Self {
             mean: (other.mean / base.mean).ln(),
             below: error(other_down, base_up),
             above: error(other_up, base_down),

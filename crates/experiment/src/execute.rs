@@ -139,7 +139,12 @@ fn measure(
     *planned_ns = Some(plan.budget_ns);
     record.notes.extend(plan.notes.iter().cloned());
     let resumed = match &request.resume {
-        Some(earlier) => Resumed::of(earlier, record, &plan)?,
+        Some(earlier) => {
+            if request.options.pass_bytes.is_none() {
+                crate::resume::take_spans(&mut plan, earlier);
+            }
+            Resumed::of(earlier, record, &plan)?
+        }
         None => Resumed::default(),
     };
     record.notes.extend(resumed.note.clone());

@@ -3,8 +3,8 @@
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{
-    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, Status, StopReason,
-    Target, Visit,
+    Cell, CellRecord, Experiment, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, Status,
+    StopReason, Target, Visit,
 };
 use rdsk_stats::Histogram;
 
@@ -114,6 +114,19 @@ impl Resumed {
             if let Some(cell) = cells.iter_mut().find(|cell| cell.id == then.id) {
                 cell.clone_from(then);
             }
+        }
+    }
+}
+
+/// How many bytes the cells of `align` choose from follows the rate at which the test file was written, which is another one each time:
+/// those of the earlier run count.
+pub(crate) fn take_spans(plan: &mut Plan, earlier: &Record) {
+    for cell in plan.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Align) {
+        let Some(then) = earlier.cells.iter().find(|then| then.id == cell.id) else { continue };
+        let mut wanted = cell.workload.clone();
+        wanted.span_bytes = then.workload.span_bytes;
+        if wanted == then.workload {
+            cell.workload = wanted;
         }
     }
 }

@@ -229,7 +229,7 @@ fn too_small_and_beyond_the_end_are_said() {
     let small = plan(&[Experiment::Paths], &[target(1 << 30)], &[true], None, &behind, 1);
     assert_eq!(
         small.unwrap_err().to_string(),
-        "t has 4096 bytes behind --offset 1073737728 B, less than one block of 1048576 bytes"
+        "t has 4096 bytes behind --offset 1048572 KiB, less than one block of 1048576 bytes"
     );
     let beyond = PlanOptions { offset_bytes: 8192, ..PlanOptions::default() };
     let error = plan(&[Experiment::Stream], &[target(4096)], &[true], None, &beyond, 1).unwrap_err();

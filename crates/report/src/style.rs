@@ -49,6 +49,7 @@ pub fn ascii(text: &str) -> String {
             '·' | '–' | '−' | '─' => plain.push('-'),
             '→' => plain.push('>'),
             '≤' => plain.push('<'),
+            '≥' => plain.push('>'),
             '…' => plain.push_str("..."),
             c => match crate::spark::BARS.iter().position(|&bar| bar == c) {
                 Some(level) => plain.push(crate::spark::ASCII_BARS[level]),

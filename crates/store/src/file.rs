@@ -6,7 +6,7 @@ use crate::schema::{APPLICATION_ID, VERSION};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,15 @@ const APPLICATION_ID_AT: usize = 68;
 /// How often a header that is being written is read again, and how long that takes in all: a second.
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What SQLite calls the files beside a database.
+const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
 
 /// What the first bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +51,13 @@ pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
     }
+    // SQLite removes the companions of an empty database; before there is one, they are somebody's files.
+    let has_companions = COMPANIONS.iter().any(|end| beside(path, end).symlink_metadata().is_ok());
     match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) if has_companions => {
+            std::fs::remove_file(path).map_err(failed)?;
+            Err(StoreError::Foreign { path: path.to_owned() })
+        }
         Ok(created) => {
             keep_open(created);
             Ok(())

@@ -9,6 +9,9 @@ use crate::open::History;
 use rdsk_model::{CellRecord, Record};
 use rusqlite::{Transaction, named_params, params};
 
+/// Letters of a ULID.
+const ID_LETTERS: usize = 26;
+
 /// A cell of a run that goes on: its position among the run's cells, and what it has seen so far.
 pub type CellSoFar = (usize, CellRecord);
 
@@ -54,6 +57,30 @@ impl History {
     /// Those of the database, and a Record that cannot be kept.
     pub fn finish(&mut self, record: &Record) -> Result<(), StoreError> {
         self.put(record, State::of(record.status), None)
+    }
+
+    /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none.
+    ///
+    /// # Errors
+    /// Those of the database, and a Record that cannot be kept, such as one whose id is none of rdsk.
+    pub fn add(&mut self, record: &Record) -> Result<bool, StoreError> {
+        let is_id = |id: &str| {
+            id.len() == ID_LETTERS
+                && id.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+        };
+        if !is_id(&record.id) {
+            let why = "its id is not 26 capital letters and digits".to_owned();
+            return Err(StoreError::Unfit { id: record.id.clone(), why });
+        }
+        let known = self.transact(|transaction| {
+            transaction
+                .query_row("SELECT count(*) FROM run WHERE id = ?1", params![record.id], |row| row.get(0))
+        });
+        let known: i64 = known?;
+        if known > 0 {
+            return Ok(false);
+        }
+        self.finish(record).map(|()| true)
     }
 
     fn put(&mut self, record: &Record, state: State, holder: Option<&Holder>) -> Result<(), StoreError> {

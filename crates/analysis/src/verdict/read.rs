@@ -136,7 +136,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let readahead = match workload.pattern {
         Pattern::Sequential if !facts.is_direct() => {
             let visits = metrics::visits(facts.cell);
-            READAHEAD_BYTES * u64::from(workload.streams) * visits
+            READAHEAD_BYTES.saturating_mul(u64::from(workload.streams)).saturating_mul(visits)
         }
         _ => 0,
     };

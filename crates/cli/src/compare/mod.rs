@@ -8,7 +8,7 @@ mod summary;
 pub(crate) use summary::SUMMARY;
 
 use crate::cli_args::{ColorWhen, JsonPlace};
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, DocumentKind, JSON, Sink};
 use crate::{exit, out, panic_hook, record_file, screen};
 use options::{Options, Parsed, Repeat, Task};
 use rdsk_compare::{Compared, Judgement, Metric, compare, course, differences, judge, repeated};
@@ -33,7 +33,7 @@ pub(crate) fn run(words: &[OsString]) -> u8 {
 fn answer(options: &Options) -> Result<u8, Problem> {
     match &options.task {
         Task::Records => {
-            let sink = sink(options.json.as_ref())?;
+            let sink = sink(COMPARISON, options.json.as_ref())?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
             let runs: Vec<&Record> = records.iter().collect();
             let compared = compare(runs[0], &runs[1..]);
@@ -44,8 +44,12 @@ fn answer(options: &Options) -> Result<u8, Problem> {
     }
 }
 
-fn sink(place: Option<&JsonPlace>) -> Result<Option<Sink>, Problem> {
-    place.map(|place| Sink::prepare(place, &[])).transpose()
+/// What `--json` writes. A Record is never replaced by it, least of all one that is compared.
+const COMPARISON: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.compare/", ..JSON };
+const TREND: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.trend/", ..JSON };
+
+fn sink(kind: DocumentKind, place: Option<&JsonPlace>) -> Result<Option<Sink>, Problem> {
+    place.map(|place| Sink::prepare_for(kind, place, &[])).transpose()
 }
 
 fn style(options: &Options) -> Style {
@@ -95,7 +99,7 @@ fn show(
 }
 
 fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
-    let sink = sink(options.json.as_ref())?;
+    let sink = sink(TREND, options.json.as_ref())?;
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
     let runs: Vec<&Record> = records.iter().collect();
     let course = course(&runs, cell, metric).map_err(|error| {
@@ -125,10 +129,11 @@ impl Kept {
     fn prepare(place: Option<&JsonPlace>) -> Result<Self, Problem> {
         match place {
             Some(JsonPlace::File(path)) if path.is_dir() => {
-                let comparison = Sink::prepare(&JsonPlace::File(path.join("compare.json")), &[])?;
+                let comparison =
+                    Sink::prepare_for(COMPARISON, &JsonPlace::File(path.join("compare.json")), &[])?;
                 Ok(Self::Apart { directory: path.clone(), comparison })
             }
-            place => Ok(Self::Together(sink(place)?)),
+            place => Ok(Self::Together(sink(COMPARISON, place)?)),
         }
     }
 }

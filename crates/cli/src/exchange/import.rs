@@ -49,7 +49,7 @@ fn take_in(
         sink.write_as(kind, &rdsk_report::json(record, Compactness::Full))?;
     }
     if options.keeping == Keeping::InHistory {
-        history::keep_finished(record, sink.is_some());
+        history::keep_imported(record);
     }
     if sink == Some(&Sink::Stdout) {
         return Ok(());

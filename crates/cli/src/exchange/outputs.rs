@@ -16,16 +16,23 @@ impl Form {
                 name: "the CSV",
                 flag: "--csv",
                 start: "record_id,label,started_at,",
+                marks: &[],
             },
             Self::OpenMetrics => DocumentKind {
                 code: "openmetrics",
                 name: "the OpenMetrics text",
                 flag: "--openmetrics",
                 start: "#HELPrdsk_run_info",
+                marks: &[],
             },
-            Self::Markdown => {
-                DocumentKind { code: "markdown", name: "the Markdown", flag: "--markdown", start: "###rdsk:" }
-            }
+            // Somebody's notes may have such a heading; the id of a Record, or the head of our table, they have not.
+            Self::Markdown => DocumentKind {
+                code: "markdown",
+                name: "the Markdown",
+                flag: "--markdown",
+                start: "###rdsk:",
+                marks: &[",record01", "|run|started|label|targets|"],
+            },
             Self::Page => PAGE,
         }
     }

@@ -136,6 +136,17 @@ pub(crate) fn keep_finished(record: &Record, is_written: bool) {
     }
 }
 
+/// Keeps a Record that was read from a document; a run of the same id stays as it is.
+pub(crate) fn keep_imported(record: &Record) {
+    let id = printable(&record.id);
+    let Place::File(path) = place::place() else { return };
+    match History::open(&path).and_then(|mut history| history.add(record)) {
+        Ok(true) => {}
+        Ok(false) => out::warning(&format!("run {id} is in the history already, and stays as it is")),
+        Err(error) => out::warning(&printable(&format!("the record is not kept: {error}"))),
+    }
+}
+
 /// Whether there can be no history at this place, as against trouble with the one that is there.
 fn is_hopeless(error: &StoreError) -> bool {
     let is_no_history =
@@ -144,6 +155,8 @@ fn is_hopeless(error: &StoreError) -> bool {
 }
 
 fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), StoreError> {
+    // A file that somebody removed meanwhile takes the run, and nobody could find it there.
+    let history = history.filter(|_| path.exists());
     let mut history = history.map_or_else(|| History::open(path), Ok)?;
     history.wait(Patience::Long)?;
     history.finish(record)

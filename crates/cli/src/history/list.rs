@@ -58,7 +58,7 @@ fn text(runs: &[RunLine], width: usize, is_cut: bool) -> String {
 
 /// A run in one line of this width.
 pub(super) fn line(run: &RunLine, width: usize) -> String {
-    let id: String = run.id.chars().take(ID_CHARACTERS).collect();
+    let id: String = printable(&run.id).chars().take(ID_CHARACTERS).collect();
     let rate = |rate: Option<f64>| rate.map_or_else(|| "-".into(), |rate| figure(rate / MIB));
     let start = format!(
         "{id:<ID_CHARACTERS$}  {}  {:<11}  {:>6}  {:>6}  ",
@@ -67,10 +67,12 @@ pub(super) fn line(run: &RunLine, width: usize) -> String {
         rate(run.read_bytes_per_s),
         rate(run.write_bytes_per_s)
     );
-    let label = run.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
-    let what = printable(&format!("{}{label}", run.targets.join(", ")));
     let room = width.max(MIN_WIDTH) - start.chars().count();
-    format!("{start}{}", cut(&what, room)).trim_end().to_owned()
+    let label = run.label.as_ref().map_or_else(String::new, |label| printable(&format!(" ({label})")));
+    // Of a long target its end is left out, so that the label, by which the run can be named, stays.
+    let label = cut(&label, room / 2);
+    let target = cut(&printable(&run.targets.join(", ")), room - label.width());
+    format!("{start}{target}{label}").trim_end().to_owned()
 }
 
 /// Three significant digits, or all before the point.
@@ -156,7 +158,7 @@ mod tests {
         wild.targets = vec!["/\u{1b}[2J\u{1b}]0;x\u{7}\n".repeat(20)];
         wild.label = Some("\u{202e}evil".into());
         let shown = line(&wild, 80);
-        assert!(shown.width() <= 80 && shown.ends_with("..."), "{shown:?}");
+        assert!(shown.width() <= 80 && shown.contains("... ("), "{shown:?}");
         assert!(shown.chars().all(|letter| !letter.is_control()), "{shown:?}");
         wild.targets = vec!["/t".into()];
         assert!(!line(&wild, 80).contains('\u{202e}'), "{wild:?}");

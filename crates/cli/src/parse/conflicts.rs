@@ -3,6 +3,7 @@
 
 use super::usage;
 use crate::cli_args::{CliArgs, JsonPlace, RunMode};
+use crate::history::Place;
 use crate::subcommand::{SCALE, STREAM};
 use rdsk_experiment::max_streams;
 use rdsk_model::{EngineKind, Op, Problem};
@@ -41,7 +42,12 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         "--markdown, --csv, --openmetrics and --report conflict with --dry-run",
         "leave them out: nothing is measured that they could show",
     )?;
-    let places: Vec<&JsonPlace> = args.json.iter().chain(args.forms.iter().map(|(_, place)| place)).collect();
+    let history = match &args.history {
+        Some(Place::File(path)) => Some(JsonPlace::File(path.clone())),
+        _ => None,
+    };
+    let forms = args.forms.iter().map(|(_, place)| place);
+    let places: Vec<&JsonPlace> = history.iter().chain(&args.json).chain(forms).collect();
     for (index, place) in places.iter().enumerate() {
         let (message, hint) = match place {
             JsonPlace::Stdout => {

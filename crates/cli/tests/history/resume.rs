@@ -90,3 +90,32 @@ fn what_is_unlike_is_refused_with_the_reason() {
     assert_eq!(run.ended, Ended::Exited(2));
     assert!(error_and_hint(&run).0.contains("no cell is missing"), "{}", run.stderr);
 }
+
+/// The rate at which a test file was written, and with it the span of `align`, differs each time.
+#[test]
+fn the_span_of_align_is_that_of_the_earlier_run() {
+    let place = Place::new();
+    let line = ["run", "sim:wd2500", "--only", "headline,align", "--budget", "60s"];
+    place.quiet(&[&line[..], &["--json", "whole.json"]].concat());
+    let path = place.directory.path().join("whole.json");
+    let mut cut: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    cut["status"] = "interrupted".into();
+    let cells = cut["cells"].as_array_mut().unwrap();
+    cells.pop();
+    let mut spans = 0;
+    for cell in cells.iter_mut().filter(|cell| cell["experiment"] == "align") {
+        if cell["workload"]["span_bytes"].as_u64() > Some(8 << 20) {
+            cell["workload"]["span_bytes"] = (5_840_896).into();
+            spans += 1;
+        }
+    }
+    assert!(spans > 0);
+    fs::write(place.directory.path().join("cut.json"), cut.to_string()).unwrap();
+    let resumed = place.quiet(&["run", "--resume", "cut.json", "--json", "-", "--csv", "now.csv"]);
+    let resumed: Value = serde_json::from_str(&resumed).unwrap();
+    assert_eq!(resumed["status"], "complete", "{}", resumed["error"]);
+    assert!(
+        place.directory.path().join("now.csv").exists(),
+        "and output flags do not hide what was measured"
+    );
+}

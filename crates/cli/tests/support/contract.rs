@@ -79,7 +79,7 @@ const TARGET: Shape = Object(&[
     ("name", Text),
     ("kind", Word(&["file", "block", "sim"])),
     ("path", TEXT_OR_NULL),
-    ("size_bytes", Whole),
+    ("size_bytes", WHOLE_OR_NULL),
     ("filesystem", OrNull(&Object(&[("type", Text), ("options", Text)]))),
     ("device", OrNull(&DEVICE)),
     ("stack", List(&Text)),
@@ -134,7 +134,7 @@ const WORKLOAD: Shape = Object(&[
     ("stagger_ns", Whole),
     ("engine", Word(&["sync", "threads", "aio", "uring", "sim"])),
     ("targets", List(&Whole)),
-    ("span_bytes", Whole),
+    ("span_bytes", WHOLE_OR_NULL),
     ("range", Word(&["disjoint", "shared"])),
     ("seed", Whole),
 ]);

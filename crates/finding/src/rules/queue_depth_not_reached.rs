@@ -17,7 +17,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let wanted = metrics::wanted_depth(&cell.workload);
         wanted > 1
             && cell.workload.stagger_ns == 0
-            && cell.result.ops.is_some_and(|ops| ops / metrics::visits(cell) >= MIN_ROUNDS * wanted)
+            && cell
+                .result
+                .ops
+                .is_some_and(|ops| ops / metrics::visits(cell) >= MIN_ROUNDS.saturating_mul(wanted))
             && !metrics::has_reached_depth(cell)
     });
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();

@@ -36,6 +36,9 @@ fn same(one: f64, other: f64) -> bool {
 fn every_question_has_figures_with_whole_tables_and_ids_of_their_own() {
     let mut record = fixtures::run();
     record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
+    let mut job = record.cells[0].clone();
+    (job.id, job.experiment) = ("fio/job/read".into(), Experiment::Fio);
+    record.cells.push(job);
     let analysis = Analysis::of(&record);
     let sections = of_record(&analysis);
     let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();

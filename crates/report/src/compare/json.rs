@@ -12,7 +12,6 @@ pub fn compared_json(comparing: &Comparing<'_>, records: &[(&str, &Record)]) -> 
         comparing.differences.iter().map(|one| json!({ "what": one.what, "values": one.values }));
     let pairs = comparing.compared.pairs.iter().enumerate().map(|(place, pair)| pair_value(place + 1, pair));
     let mut document = json!({
-        "schema": "rdsk.compare/1",
         "rdsk_version": env!("CARGO_PKG_VERSION"),
         "alpha": ALPHA,
         "ratios": comparing.compared.ratios,
@@ -25,7 +24,13 @@ pub fn compared_json(comparing: &Comparing<'_>, records: &[(&str, &Record)]) -> 
         let kept = records.iter().map(|(side, record)| json!({ "side": side, "record": record }));
         document["records"] = kept.collect();
     }
-    format!("{document:#}")
+    text("rdsk.compare/1", &document)
+}
+
+/// The schema comes first: by it a file is known as one that may be replaced.
+fn text(schema: &str, document: &Value) -> String {
+    let rest = format!("{document:#}");
+    format!("{{\n  \"schema\": \"{schema}\",{}", rest.strip_prefix('{').unwrap_or_default())
 }
 
 fn run_value(name: &str, run: &Record) -> Value {
@@ -130,7 +135,6 @@ pub fn course_json(course: &Course<'_>) -> String {
     };
     let left_out = course.left_out.iter().map(|(run, why)| json!({ "id": run.id, "why": why }));
     let document = json!({
-        "schema": "rdsk.trend/1",
         "rdsk_version": env!("CARGO_PKG_VERSION"),
         "cell": course.id,
         "figure": course.metric.as_str(),
@@ -139,5 +143,5 @@ pub fn course_json(course: &Course<'_>) -> String {
         "shape": shape,
         "left_out": left_out.collect::<Vec<_>>(),
     });
-    format!("{document:#}")
+    text("rdsk.trend/1", &document)
 }

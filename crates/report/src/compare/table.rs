@@ -61,12 +61,10 @@ fn rank(change: &Change) -> f64 {
 
 /// The row, and one more for each thing that has to be known beside it.
 fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>> {
-    let interval = change.certainty.map_or_else(
-        |_| MISSING.to_owned(),
-        |certainty| format!("{}–{}", factor(certainty.interval.0), factor(certainty.interval.1)),
-    );
+    let interval =
+        change.certainty.map_or_else(|_| MISSING.to_owned(), |certainty| interval(certainty.interval));
     let row = vec![
-        cut(&rdsk_units::printable(&cell.base.id), NAME_WIDTH),
+        shortened(&rdsk_units::printable(&cell.base.id)),
         unit.figure(change.base),
         unit.figure(change.other),
         factor(change.ratio()),
@@ -81,11 +79,30 @@ fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>>
     std::iter::once(row).chain(cell.remarks().into_iter().map(remark)).collect()
 }
 
+/// The name of a cell with its end, which holds the size and tells it from others.
+fn shortened(id: &str) -> String {
+    let letters: Vec<char> = id.chars().collect();
+    if letters.len() <= NAME_WIDTH {
+        return id.to_owned();
+    }
+    let start = NAME_WIDTH / 2;
+    let end = letters.len() - (NAME_WIDTH - start - 1);
+    format!("{}…{}", String::from_iter(&letters[..start]), String::from_iter(&letters[end..]))
+}
+
+/// Both ends, or the one that the runs show.
+fn interval((low, high): (f64, f64)) -> String {
+    match (low > 0.0, high.is_finite()) {
+        (true, true) => format!("{}–{}", factor(low), factor(high)),
+        (true, false) => format!("≥ {}", factor(low)),
+        (false, true) => format!("≤ {}", factor(high)),
+        (false, false) => MISSING.to_owned(),
+    }
+}
+
 /// A ratio: `0.0158`, `0.947`, `12.3`.
 pub(super) fn factor(ratio: f64) -> String {
     match ratio {
-        // An end that the runs do not show.
-        ratio if !ratio.is_finite() || ratio == 0.0 => "…".into(),
         ratio if ratio < 0.09995 => format!("{ratio:.4}"),
         ratio if ratio < 9.995 => format!("{ratio:.3}"),
         ratio if ratio < 99.95 => format!("{ratio:.1}"),
@@ -98,5 +115,28 @@ const fn answer(answer: Answer) -> &'static str {
         Answer::Faster | Answer::Slower => answer.as_str(),
         Answer::NoDifferenceSeen => "none seen",
         Answer::TooFewData => "too few",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_its_size() {
+        assert_eq!(shortened("align/write/uncached-buffered/4096+27"), "align/write/un…fered/4096+27");
+        assert_eq!(shortened("paths/read/direct"), "paths/read/direct");
+    }
+
+    #[test]
+    fn an_end_that_the_runs_do_not_show_is_left_out() {
+        for (ends, expected) in [
+            ((0.0158, 0.947), "0.0158–0.947"),
+            ((57.8, f64::INFINITY), "≥ 57.8"),
+            ((0.0, 12.34), "≤ 12.3"),
+            ((0.0, f64::INFINITY), MISSING),
+        ] {
+            assert_eq!(interval(ends), expected);
+        }
     }
 }

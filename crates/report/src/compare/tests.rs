@@ -97,6 +97,7 @@ fn a_course_has_a_curve_and_says_since_when() {
         .map(|day| {
             let mut one = scaled(if day > 6 { 0.8 } else { 1.0 } + 0.001 * f64::from(day % 3));
             one.started_at = format!("2026-03-{day:02}T10:00:00Z");
+            one.id = format!("run {day}");
             one
         })
         .collect();
