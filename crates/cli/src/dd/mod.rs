@@ -10,8 +10,9 @@ mod stderr;
 
 pub(crate) use help::SUMMARY;
 
+use crate::history::{self, Written};
 use crate::json_file::Sink;
-use crate::{exit, history, out};
+use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
@@ -221,6 +222,6 @@ fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool, stderr: &mut S
     if is_explained {
         stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
-    history::keep_finished(record, sink.is_some() && written.is_ok());
+    history::keep_finished(record, Written::of(sink.is_some() && written.is_ok()));
     written.map_err(|problem| out::problem(&problem))
 }

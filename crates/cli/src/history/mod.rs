@@ -12,7 +12,7 @@ mod place;
 mod problem;
 mod summary;
 
-pub(crate) use keep::{Keeper, keep_finished, keep_imported};
+pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
 pub(crate) use pick::{Picked, pick};
 pub(crate) use place::{Place, choose};
 pub(crate) use summary::{DELETE, LIST};
