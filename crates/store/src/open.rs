@@ -113,14 +113,7 @@ impl History {
     /// # Errors
     /// Those of the database; the room is used by the next runs then.
     pub(crate) fn give_back_room(&self) -> Result<(), StoreError> {
-        let give_back = || -> rusqlite::Result<()> {
-            // It gives back one page for each row that is read.
-            let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
-            let mut rows = statement.query([])?;
-            while rows.next()?.is_some() {}
-            Ok(())
-        };
-        give_back().map_err(|source| self.failed(source))
+        give_back_room(&self.connection).map_err(|source| self.failed(source))
     }
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> StoreError {
@@ -157,6 +150,8 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         // Only an empty database takes this; room that deleted runs leave is given back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         write(connection, migrate)?;
+        // Older tables leave room behind; without success the next runs use it.
+        let _ = give_back_room(connection);
     }
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
@@ -171,6 +166,14 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
             return Err(error);
         }
     }
+    Ok(())
+}
+
+fn give_back_room(connection: &Connection) -> rusqlite::Result<()> {
+    // It gives back one page for each row that is read.
+    let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
     Ok(())
 }
 

@@ -231,6 +231,11 @@ fn a_newer_version_is_refused_in_words() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+fn pragma(path: &Path, name: &str) -> i64 {
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.pragma_query_value(None, name, |row| row.get(0)).unwrap()
+}
+
 /// One text for each version, as `.dump` of sqlite3 writes it, with the golden Record in it.
 #[test]
 fn every_older_version_is_read_and_becomes_this_one() {
@@ -240,6 +245,7 @@ fn every_older_version_is_read_and_becomes_this_one() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let database = rusqlite::Connection::open(&path).unwrap();
         let dump = fs::read_to_string(directory.join(format!("history-{version}.sql"))).unwrap();
+        database.pragma_update(None, "auto_vacuum", "INCREMENTAL").unwrap();
         database.execute_batch(&dump).unwrap();
         database.pragma_update(None, "application_id", u32::from_be_bytes(*b"rdsk")).unwrap();
         database.pragma_update(None, "user_version", version).unwrap();
@@ -247,6 +253,8 @@ fn every_older_version_is_read_and_becomes_this_one() {
         let mut history = History::open(&path).unwrap();
         let [line] = &all(&history)[..] else { panic!("version {version} has one run") };
         assert_eq!(history.record(line).unwrap().record, golden(), "version {version}");
+        let free = pragma(&path, "freelist_count");
+        assert_eq!(free, 0, "version {version} leaves room behind");
         history.finish(&run(7, 7)).unwrap();
         assert_eq!(all(&history).len(), 2);
         let database = rusqlite::Connection::open(&path).unwrap();
