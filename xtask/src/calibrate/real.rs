@@ -135,7 +135,7 @@ pub(crate) fn compared(campaign: &Campaign, settings: &Settings, seeds: &Range<u
         let words = format!("run {} --rw read --budget 20s --seed {seed}", device.0);
         let (one, two) = (record_of(campaign, &program, &words)?, record_of(campaign, &program, &words)?);
         let found = seen(&one, &two);
-        println!("  {seed}: {found:?}");
+        println!("seed {seed}: {found}");
         all.add(&found);
     }
     let head = ["device"].into_iter().chain(HEAD).chain(["wanted"]).map(str::to_owned).collect();
@@ -165,9 +165,10 @@ pub(crate) fn false_findings(
             }
             let record = record_of(campaign, &program, &format!("run {target} --rw read --seed {seed}"))?;
             let found = told(&record);
-            let names: Vec<&&str> =
-                CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| code).collect();
-            println!("  {seed} {target}: {names:?}");
+            let names: Vec<&str> =
+                CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| *code).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            println!("seed {seed}, {target}: {names}");
             seen.push(found);
         }
     }
