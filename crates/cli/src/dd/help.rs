@@ -1,8 +1,5 @@
 //! The help of `rdsk dd`. Text only.
 
-/// One line for the list of commands.
-pub(crate) const SUMMARY: &str = "Copy as dd does with dd's own operands, and say what that measured";
-
 /// The whole help.
 pub(super) const TEXT: &str = "\
 Copy as dd does, with dd's own operands and dd's own output, and then say on

@@ -8,8 +8,6 @@ mod order;
 mod signals;
 mod stderr;
 
-pub(crate) use help::SUMMARY;
-
 use crate::json_file::Sink;
 use crate::{exit, history, out};
 use options::{Explain, Options, Parsed};

@@ -6,7 +6,7 @@ use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::parse::usage;
 use crate::{history, out, screen, show};
 use rdsk_model::{Problem, ProblemKind, Record};
-use rdsk_report::Compactness;
+use rdsk_report::{Compactness, Further};
 use rdsk_units::{Bytes, printable};
 use std::fs::File;
 use std::io::Read;
@@ -55,7 +55,7 @@ fn take_in(
         return Ok(());
     }
     let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset);
-    out::data(&show::page(record, options.detail, style))
+    out::data(&show::page(record, options.detail, Further::Here, style))
 }
 
 fn read(file: &str) -> Result<Record, Problem> {

@@ -29,6 +29,9 @@ pub(super) fn problem(error: &clap::Error, command: Option<&str>) -> Problem {
 
 fn unknown_argument(error: &clap::Error, flag: &str, command: Option<&str>) -> Problem {
     let shown = printable(flag);
+    if !flag.starts_with('-') {
+        return usage(format!("the word \"{shown}\" is one too many"), help_hint(command));
+    }
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = crate::flags::all().find(|known| known.name == bare);
     if let (Some(known), Some(command)) = (elsewhere, command) {
@@ -52,6 +55,9 @@ fn unknown_command(error: &clap::Error) -> Problem {
     let name = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
     let shown = printable(&name);
     let hint = match text(error, ContextKind::SuggestedSubcommand) {
+        _ if name == "help" => {
+            "rdsk --help lists the commands, and rdsk COMMAND --help explains one".to_owned()
+        }
         _ if name.contains('/') || name == "." => format!("rdsk run {shown} measures it"),
         Some(suggested) => format!("did you mean rdsk {suggested}? {}", help_hint(None)),
         None => help_hint(None),
