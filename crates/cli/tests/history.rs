@@ -244,7 +244,7 @@ fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
     // Another history than that of the environment has to be named again.
     let line = last(&place.quiet(&[&RUN[..], &["--history", "my other.db"]].concat()));
     let words = shlex::split(&line).unwrap();
-    assert_eq!(words[3..], ["--history", "my other.db"]);
+    assert_eq!(words[2..], ["--history", "my other.db", "--details"]);
     assert!(place.quiet(&words.iter().map(String::as_str).collect::<Vec<_>>()).contains("\nHEADLINE: "));
     // What the history does not have is named by its document, and what nothing has by how to keep it.
     let line = last(&place.quiet(&[&RUN[..], &["--no-history", "--json", "r.json"]].concat()));

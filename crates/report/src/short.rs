@@ -54,12 +54,13 @@ pub enum Further<'a> {
 }
 
 impl Further<'_> {
-    /// What the line says, the longest wording first.
+    /// What the line says, the longest wording first: a command that is cut off could not be copied.
     fn wordings(self) -> Vec<String> {
-        let here = "More: --details".to_owned();
         match self {
-            Self::Here => vec![here],
-            Self::By(command) => vec![format!("More: {command} --details"), here],
+            Self::Here => vec!["More: --details".into()],
+            Self::By(command) => {
+                vec![format!("More: {command} --details"), "More: rdsk show RUN --details".into()]
+            }
             Self::Nowhere => vec!["More: --details, or rdsk show FILE --details of a --json FILE".into()],
         }
     }

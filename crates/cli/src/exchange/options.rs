@@ -14,8 +14,8 @@ const EXPORT_DETAILS: &str = "CSV has a row for each cell, OpenMetrics is for no
                               one Record or a table of several. Figures are those of the Record, to the last digit; what was \
                               not measured is left empty or left out.";
 const EXPORT_EXAMPLES: &str = "Examples:
-  rdsk export result.json --format csv
-      a row for each cell, to standard output
+  rdsk export last --format csv
+      a row for each cell of the newest run, to standard output
   rdsk export monday.json friday.json --format markdown -o runs.md
       a table of two runs
   rdsk export result.json --format openmetrics -o /var/lib/node_exporter/disk.prom

@@ -117,7 +117,6 @@ fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
 
 fn list_command() -> Command {
     base(OwnCommand::List, LIST_DETAILS, LIST_EXAMPLES)
-        .arg(own_command::history())
         .arg(one("target", "TEXT", "Only runs with this text in the name of a target"))
         .arg(one("label", "TEXT", "Only runs with this label"))
         .arg(one("experiment", "NAME", "Only runs with cells of this experiment"))
@@ -129,13 +128,14 @@ fn list_command() -> Command {
         .arg(one("until", "TIME", "Only runs that began before this time"))
         .arg(one("limit", "N", "At most N runs [default: 30]"))
         .arg(switch("json", "Print all columns as JSON"))
+        .arg(own_command::history())
 }
 
 fn delete_command() -> Command {
     base(OwnCommand::Delete, DELETE_DETAILS, DELETE_EXAMPLES)
-        .arg(own_command::history())
         .arg(one("older-than", "AGE", "Delete every run that began longer ago, such as 90d"))
         .arg(switch("dry-run", "Only print what would be deleted"))
+        .arg(own_command::history())
         .arg(many("RUN", "Runs: ids, beginnings of ids, labels, or the word last"))
 }
 

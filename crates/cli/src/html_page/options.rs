@@ -14,8 +14,8 @@ const DETAILS: &str = "The page is one file that works without a network: what w
                        each other. --svg and --png write the same figures as files, in light colours.";
 
 const EXAMPLES: &str = "Examples:
-  rdsk report result.json -o result.html
-      the page of one run
+  rdsk report last -o result.html
+      the page of the newest run
   rdsk report sda.json sdb.json -o both.html
       two runs over each other
   rdsk report result.json --svg figures

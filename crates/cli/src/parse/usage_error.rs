@@ -93,7 +93,8 @@ fn first_line(text: &str) -> String {
 fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
+        // Of several suggestions clap puts the likeliest last.
+        ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
     }
 }
@@ -114,6 +115,8 @@ mod tests {
         check(&[], "no command is given", "rdsk run");
         check(&["load"], "unknown command \"load\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
+        check(&["lsit"], "unknown command \"lsit\"", "did you mean rdsk list?");
+        check(&["help"], "unknown command \"help\"", "rdsk COMMAND --help explains one");
         check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");
         check(
             &["run", "--bs", "4k"],

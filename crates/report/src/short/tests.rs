@@ -250,8 +250,7 @@ fn the_last_line_names_what_shows_the_rest() {
     };
     let command = "rdsk show 01KAP3XM2C --history /srv/rdsk.db";
     assert_eq!(last(Further::By(command), 80), format!("More: {command} --details"));
-    // A command that is cut off could not be copied.
-    assert_eq!(last(Further::By(command), 40), "More: --details");
+    assert_eq!(last(Further::By(command), 40), "More: rdsk show RUN --details");
     assert_eq!(last(Further::Here, 80), "More: --details");
     assert!(last(Further::Nowhere, 80).contains("--json FILE"));
 }
