@@ -220,7 +220,7 @@ fn a_course_over_two_targets_says_so() {
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("name: sim:tms-ramsan in 2 runs, sim:tms-ramsan-2 in 2 runs since 2"),
+        text.contains("name: sim:tms-ramsan in 2 runs | sim:tms-ramsan-2 in 2 runs since 2"),
         "{}",
         run.stdout
     );

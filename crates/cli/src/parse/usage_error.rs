@@ -34,12 +34,13 @@ fn unknown_argument(error: &clap::Error, flag: &str, command: Option<&str>) -> P
     }
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = crate::flags::all().find(|known| known.name == bare);
-    if let (Some(known), Some(command)) = (elsewhere, command) {
+    if let Some(known) = elsewhere {
         let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name)).collect();
-        return usage(
-            format!("{shown} does not apply to rdsk {command}"),
-            format!("{shown} applies to {}", takers.join(", ")),
-        );
+        let hint = format!("{shown} applies to {}", takers.join(", "));
+        return match command {
+            Some(command) => usage(format!("{shown} does not apply to rdsk {command}"), hint),
+            None => usage(format!("{shown} comes after a command"), hint),
+        };
     }
     let hint = help_hint(command);
     let hint = match (text(error, ContextKind::SuggestedArg), command.and_then(named)) {
@@ -113,6 +114,7 @@ mod tests {
     #[test]
     fn every_usage_error_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
+        check(&["--dry-run"], "--dry-run comes after a command", "rdsk run, rdsk paths");
         check(&["load"], "unknown command \"load\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
         check(&["lsit"], "unknown command \"lsit\"", "did you mean rdsk list?");

@@ -144,8 +144,8 @@ fn a_course_over_several_targets_and_kernels_says_so() {
     }
     let (text, document) = course_of(&mut runs, &[1.0; 5], Metric::Rate);
     for line in [
-        "  kernel: 6.1 in 3 runs, 7.0 in 2 runs since 2026-03-04",
-        "  name: /dev/sda in 3 runs, /dev/sdb in 2 runs",
+        "  kernel: 6.1 in 3 runs | 7.0 in 2 runs since 2026-03-04",
+        "  name: /dev/sda in 3 runs | /dev/sdb in 2 runs",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
     }

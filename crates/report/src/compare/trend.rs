@@ -71,7 +71,7 @@ fn draw_differences(page: &mut Page, course: &Course<'_>, differences: &[Differe
     }
 }
 
-/// `6.1 in 3 runs, 7.0 in 2 runs since 2026-03-06`: each value with its runs, and where the values follow each other, since when.
+/// `6.1 in 3 runs | 7.0 in 2 runs since 2026-03-06`: each value with its runs, and where the values follow each other, since when.
 fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
     let mut found: Vec<(&Option<String>, usize)> = Vec::new();
     for value in values {
@@ -93,7 +93,7 @@ fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
     if found.len() > MOST_VALUES {
         all.push(format!("and {} other values", found.len() - MOST_VALUES));
     }
-    all.join(", ")
+    all.join(" | ")
 }
 
 /// The day on which a run began.
