@@ -7,7 +7,7 @@ use super::equal::{FIGURES, Pairs, ratios};
 use super::findings::{CODES, count, told};
 use super::table::{Table, percent, share};
 use super::trials::{Campaign, median};
-use crate::programs::{checked, executable, text_of};
+use crate::programs::{checked, executable, rdsk_command, text_of};
 use crate::step::{self, Ending};
 use anyhow::{Context as _, Result, ensure};
 use rdsk_model::Record;
@@ -32,7 +32,7 @@ const MAY_BE_TRUE: &[&str] = &["fast-start", "slows-down", "stalls"];
 /// Runs a command line of rdsk in a group of its own and reads the Record.
 pub(crate) fn record_of(campaign: &Campaign, program: &Path, words: &str) -> Result<Record> {
     let file = campaign.path("record.json");
-    let mut command = Command::new(program);
+    let mut command = rdsk_command(program);
     command.args(words.split_whitespace()).args(["--quiet", "--json"]).arg(&file).stderr(Stdio::null());
     // An earlier Record must not be read for a run that wrote none.
     let _ = std::fs::remove_file(&file);
