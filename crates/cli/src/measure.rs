@@ -1,7 +1,7 @@
 //! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
 //! measured, and how, is up to `experiment`.
 
-use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
+use crate::cli_args::{CliArgs, Detail, JsonPlace, RunMode, Verbosity};
 use crate::exchange::Outputs;
 use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
@@ -11,6 +11,7 @@ use crate::subcommand::RUN;
 use crate::{exit, out, panic_hook, resume, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
+use rdsk_report::Further;
 use rdsk_targets::Roots;
 use std::sync::Arc;
 
@@ -118,10 +119,11 @@ fn output_record(
     if let Err(problem) = outputs.write(record) {
         complain(&problem);
     }
+    let shown_again = shown_again(record, &keeper, args, in_document);
     if sink != Some(&Sink::Stdout)
         && !outputs.take_stdout()
         && !record.cells.is_empty()
-        && let Err(problem) = out::data(&page(record, args))
+        && let Err(problem) = out::data(&page(record, args, shown_again.as_deref()))
     {
         complain(&problem);
     }
@@ -141,11 +143,25 @@ fn output_record(
     code
 }
 
+/// The command that draws the run again, where something keeps it.
+fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Written) -> Option<String> {
+    if keeper.has_begun() {
+        return Some(history::show_command(&record.id));
+    }
+    match &args.json {
+        Some(JsonPlace::File(path)) if written == Written::InDocument => {
+            Some(format!("rdsk show {}", out::word(path)))
+        }
+        _ => None,
+    }
+}
+
 /// A run is summed up on one screen; a single question has a screen of its own.
-fn page(record: &Record, args: &CliArgs) -> String {
+fn page(record: &Record, args: &CliArgs, shown_again: Option<&str>) -> String {
     let style = screen::style(args);
     if args.subcommand == &RUN && args.detail == Detail::Short {
-        rdsk_report::short(record, style)
+        let further = shown_again.map_or(Further::Nowhere, Further::By);
+        rdsk_report::short(record, further, style)
     } else {
         rdsk_report::text(record, style)
     }

@@ -526,3 +526,43 @@ fn an_interrupt_ends_dd_while_it_opens() {
     }));
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status.unwrap()), Some(2));
 }
+
+/// The page is that of the Record, also without an answer, and never lies where the copy writes.
+#[test]
+fn a_page_with_figures_is_written_beside_the_answer() {
+    let place = scratch();
+    let (one, again) = (place.path().join("one.html"), place.path().join("again.html"));
+    let page = one.to_str().unwrap();
+    asked(place.path(), &["--report", page], "if=/dev/zero of=out bs=64k count=16");
+    let drawn = std::fs::read_to_string(&one).unwrap();
+    assert!(drawn.contains("<figure id=\"dd"), "{} bytes without a figure", drawn.len());
+    let json = place.path().join("record.json");
+    let shown = common::rdsk(["report", json.to_str().unwrap(), "-o", again.to_str().unwrap()]);
+    assert_eq!(shown.status_code, Some(0), "{}", shown.stderr);
+    assert_eq!(std::fs::read_to_string(&again).unwrap(), drawn);
+    let dd = |words: &[&str]| {
+        let mut command = common::command(std::iter::once("dd").chain(words.iter().copied()));
+        command.current_dir(place.path());
+        cli::run(command, SOON)
+    };
+    let silent =
+        dd(&["--explain=off", "--report", "silent.html", "if=/dev/zero", "of=out", "bs=64k", "count=16"]);
+    assert_eq!((silent.status_code, silent.stderr.lines().count()), (Some(0), 3), "{}", silent.stderr);
+    assert!(place.path().join("silent.html").exists());
+    for words in [
+        &["--report", "out", "if=/dev/zero", "of=out", "count=1"][..],
+        &["--report", "new", "if=/dev/zero", "of=./new", "count=1"],
+        &["--report", "new", "--json", "./new", "if=/dev/zero", "of=out", "count=1"],
+        &["--report", "-", "if=/dev/zero", "of=out", "count=1"],
+        &["--report", "record.json", "if=/dev/zero", "of=out", "count=1"],
+    ] {
+        let refused = dd(words);
+        assert_eq!(refused.status_code, Some(1), "{words:?}");
+        assert_eq!(
+            std::fs::metadata(place.path().join("out")).unwrap().len(),
+            1 << 20,
+            "{words:?}: untouched"
+        );
+    }
+    assert!(!place.path().join("new").exists());
+}

@@ -6,7 +6,7 @@ mod common;
 
 use common::rdsk;
 use rdsk_model::{Experiment, Record};
-use rdsk_report::{Style, markdown, markdown_table, short, text};
+use rdsk_report::{Further, Style, markdown, markdown_table, short, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,11 @@ fn every_one_is_drawn_and_leaves_in_every_form() {
     for (path, document) in documents() {
         let name = path.display();
         let record = record(&path, &document);
-        for page in [short(&record, Style::default()), text(&record, Style::default()), markdown(&record)] {
+        for page in [
+            short(&record, Further::Here, Style::default()),
+            text(&record, Style::default()),
+            markdown(&record),
+        ] {
             assert!(page.contains(&record.targets[0].name), "{name}: {page}");
             assert!(page.lines().count() > 3 && !page.contains("NaN"), "{name}: {page}");
         }

@@ -294,3 +294,50 @@ fn a_copy_is_kept_where_it_has_a_record() {
     assert_eq!(runs[0]["command"][1], "dd");
     assert!(place.quiet(&["show", "last"]).contains("in"));
 }
+
+/// The last line of a page is a command that works.
+#[test]
+fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
+    let place = Place::new();
+    let last = |page: &str| page.lines().last().unwrap().strip_prefix("More: rdsk ").unwrap().to_owned();
+    let line = last(&place.quiet(&RUN));
+    assert_eq!(line, format!("show {} --details", &id(&place.runs()[0])[..10]));
+    let words: Vec<&str> = line.split(' ').collect();
+    assert!(place.quiet(&words).contains("\nHEADLINE: "));
+    // Another history than that of the environment has to be named again.
+    let line = last(&place.quiet(&[&RUN[..], &["--history", "my other.db"]].concat()));
+    let words = shlex::split(&line).unwrap();
+    assert_eq!(words[2..], ["--history", "my other.db", "--details"]);
+    assert!(place.quiet(&words.iter().map(String::as_str).collect::<Vec<_>>()).contains("\nHEADLINE: "));
+    // What the history does not have is named by its document, and what nothing has by how to keep it.
+    let line = last(&place.quiet(&[&RUN[..], &["--no-history", "--json", "r.json"]].concat()));
+    assert_eq!(line, "show r.json --details");
+    let page = place.quiet(&[&RUN[..], &["--no-history"]].concat());
+    assert!(page.ends_with("More: --details, or rdsk show FILE --details of a --json FILE\n"), "{page}");
+    assert!(place.quiet(&["show", "r.json"]).ends_with("\nMore: --details\n"));
+}
+
+#[test]
+fn a_killed_run_took_no_time_that_is_known() {
+    let place = Place::new();
+    let words = ["run", ".", "--rw", "read", "--size", "4M", "--budget", "60s", "--quiet"];
+    let running = cli::start(place.command(&words));
+    let has_cells = || {
+        let listed = place.run(&["list", "--json"]).stdout;
+        serde_json::from_str::<Value>(&listed).is_ok_and(|list| list["runs"][0]["cells"].as_u64() > Some(0))
+    };
+    assert!(rdsk_testkit::wait_until(SOON, has_cells), "cells are kept");
+    let words_of = |line: &[&str]| place.quiet(line).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words_of(&["show", "last"]);
+    assert!(shown.contains("goes on: began 20"), "{shown}");
+    cli::signal(running.pid(), cli::Signal::KILL).unwrap();
+    running.finish(SOON);
+    for line in
+        [&["show", "last"][..], &["show", "last", "--details"], &["export", "last", "--format", "markdown"]]
+    {
+        let shown = words_of(line);
+        assert!(!shown.contains("took 0 ns") && !shown.contains("Took 0 ns"), "{shown}");
+        assert!(shown.to_lowercase().contains("cut off: began 20"), "{shown}");
+        assert!(shown.contains(" later, in "), "{shown}");
+    }
+}

@@ -6,7 +6,7 @@ use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::parse::usage;
 use crate::{history, input_file, out, screen, show};
 use rdsk_model::{Problem, ProblemKind, Record};
-use rdsk_report::Compactness;
+use rdsk_report::{Compactness, Further};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn take_in(
         return Ok(());
     }
     let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset);
-    out::data(&show::page(record, options.detail, style))
+    out::data(&show::page(record, options.detail, Further::Here, style))
 }
 
 fn takes_one(message: &str) -> Problem {

@@ -62,6 +62,11 @@ impl Keeper {
         }
     }
 
+    /// Whether the run is in the history, so that its id names it.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.history.is_some()
+    }
+
     fn begin(&mut self, record: &Record) {
         let begun = match &self.place {
             Place::Off => return,
