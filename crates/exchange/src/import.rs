@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let record = fixtures::run();
-        let written = serde_json::to_string_pretty(&record).unwrap();
-        assert_eq!(import(&written).unwrap(), [record.clone()]);
+        let records = [fixtures::run()];
+        let written = serde_json::to_string_pretty(&records[0]).unwrap();
+        assert_eq!(import(&written).unwrap(), records);
         let around = format!("warning: something\n{{this}} is a note\n{written}\ndone\n");
-        assert_eq!(import(&around).unwrap(), [record.clone()]);
-        let on_one_line = serde_json::to_string(&record).unwrap();
-        assert_eq!(import(&on_one_line).unwrap(), [record.clone()]);
-        assert_eq!(import(&format!("\u{feff}{written}")).unwrap(), [record], "behind a byte order mark");
+        assert_eq!(import(&around).unwrap(), records);
+        let on_one_line = serde_json::to_string(&records[0]).unwrap();
+        assert_eq!(import(&on_one_line).unwrap(), records);
+        assert_eq!(import(&format!("\u{feff}{written}")).unwrap(), records, "behind a byte order mark");
     }
 
     #[test]
