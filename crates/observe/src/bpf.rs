@@ -13,7 +13,7 @@ pub use device::BlockDevice;
 pub use error::{BpfError, Denied};
 pub use layout::{BioOrigin, BlockOp, Flags, RequestKind, Task};
 pub use programs::{Programs, Way};
-pub use snapshot::{Counted, DeviceCounted, DeviceTotals, Snapshot};
+pub use snapshot::{Counted, DeviceCounted, DeviceTotals, Snapshot, Times};
 pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
@@ -27,7 +27,7 @@ use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use syscalls::Sysno;
-use visit::{Ended, Shared, Stats, Visit};
+use visit::{Ended, Shared, Stats, Visit, locked};
 
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
@@ -79,7 +79,15 @@ pub(crate) struct BlockLayer {
     counted: Vec<CountedDevice>,
     visit: Option<Visit>,
     lost: u64,
+    /// What was not seen of some visits, in words, each once.
+    limits: Vec<&'static str>,
 }
+
+/// What the default leaves out at high rates, and what `--evidence bpf` does.
+const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each visit only; --evidence bpf counts \
+                               throughout";
+const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts throughout and takes times for a part of each visit only: \
+                             device latencies and the deepest queue are of that part";
 
 /// A device of a target.
 struct Carrier {
@@ -116,7 +124,7 @@ impl BlockLayer {
         if found.is_empty() {
             return Err(Unavailable::because("no block device is known"));
         }
-        if attachment == Attachment::Windowed && found.len() > MANY {
+        if attachment != Attachment::Throughout && found.len() > MANY {
             let why = format!("reading BPF's counts of {} devices takes long", found.len());
             return Err(Unavailable { why, hint: Some("--evidence bpf does it nevertheless".into()) });
         }
@@ -124,7 +132,17 @@ impl BlockLayer {
         let counted =
             carriers.iter().map(|one| counted_device(one, &names, takes_bios(one.index), stacks)).collect();
         let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
-        Ok(Self { programs, attachment, names, stats, carriers, counted, visit: None, lost: 0 })
+        Ok(Self {
+            programs,
+            attachment,
+            names,
+            stats,
+            carriers,
+            counted,
+            visit: None,
+            lost: 0,
+            limits: Vec::new(),
+        })
     }
 
     /// Just before the first I/O.
@@ -154,6 +172,17 @@ impl BlockLayer {
         self.lost
     }
 
+    /// In words, what the programs do not see as they are attached, or did not see at the rates there were.
+    pub(crate) fn limits(&self) -> Vec<String> {
+        let programs = locked(&self.programs);
+        let raw = programs.why_not_better().map(|why| {
+            format!(
+                "BPF programs are attached as raw_tp, which counts the same and costs more for each event, because {why}"
+            )
+        });
+        raw.into_iter().chain(self.limits.iter().map(|limit| (*limit).to_owned())).collect()
+    }
+
     fn add(&mut self, ended: &Ended, evidence: &mut VisitEvidence) {
         let counted = &ended.counted;
         let mut latency = Histogram::new();
@@ -169,7 +198,7 @@ impl BlockLayer {
             let device =
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
-            // A completion that was passed over leaves its request in flight.
+            // A completion that was passed over leaves its request in flight. Of a part of the visit, this is the deepest at least.
             if missed_of(ended, carrier.index) == 0 {
                 device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
             }
@@ -185,9 +214,17 @@ impl BlockLayer {
             ..counted.clone()
         };
         self.lost = self.lost.saturating_add(lost);
+        let limits =
+            [(ended.observed < ended.whole, COUNTED_IN_PART), (ended.timed < ended.observed, TIMED_IN_PART)];
+        for (_, limit) in limits.into_iter().filter(|(is_so, _)| *is_so) {
+            if !self.limits.contains(&limit) {
+                self.limits.push(limit);
+            }
+        }
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
             observed_ns: nanoseconds(ended.observed),
+            timed_ns: Some(nanoseconds(ended.timed)),
             visits_ns: nanoseconds(ended.whole),
             checks,
             lost,
@@ -201,9 +238,15 @@ impl BlockLayer {
         let of = |stats: &[Option<DiskStat>]| stats.get(carrier.index).copied().flatten();
         let (first, last) = (of(&ended.stats[0])?, of(&ended.stats[1])?);
         let its = &ended.counted.devices[carrier.index];
-        // What was passed over ended, too.
-        let bpf = its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty;
-        let sysfs = completions(&last).saturating_sub(completions(&first));
+        let completed = completions(&last).saturating_sub(completions(&first));
+        let (bpf, sysfs) = if ended.is_timed_throughout() {
+            // What was passed over ended, too.
+            (its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty, completed)
+        } else {
+            // The ends of most requests were not seen; their beginnings are those of what ended and of what is in flight.
+            let began = (completed + last.in_flight).saturating_sub(first.in_flight);
+            (begun(&ended.counted, carrier.index), began)
+        };
         // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
         // Linux 6.1: a read that a striped volume cut into four is four reads).
         let is_empty = |(kind, _): &(&RequestKind, u64)| is_empty(kind);
@@ -220,7 +263,7 @@ impl BlockLayer {
 /// Requests of a device whose end the programs passed over. Those that are still in flight when counting ends are none, and the kernel
 /// says how many they are.
 fn missed_of(ended: &Ended, device: usize) -> u64 {
-    let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
+    let in_flight = ended.timed_stats().get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
     let its = &ended.counted.devices[device];
     its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
 }
@@ -245,6 +288,16 @@ fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks:
         lost: None,
         device,
     }
+}
+
+/// Requests that a device was given, and those without data that only ask for a flush, which it never sees.
+fn begun(counted: &Counted, device: usize) -> u64 {
+    let requests: u64 = counts_of(counted, device).map(|(_, count)| count).sum();
+    let asks_for_flush = |(origin, [_, bytes]): &(&BioOrigin, &[u64; 2])| {
+        origin.device == device && origin.flags.is_preflush() && *bytes == 0
+    };
+    let bios: u64 = counted.bios.iter().filter(asks_for_flush).map(|(_, [count, _])| count).sum();
+    requests + bios
 }
 
 /// All requests that a device completed.
