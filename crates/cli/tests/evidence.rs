@@ -46,7 +46,13 @@ fn with_privilege_both_sources_count_the_same() {
     };
     let record = whole_and(|| record_of(reads(&device, &["--evidence", "bpf"])), is_exact);
     assert_eq!(word(&record, "/observer/source"), "bpf");
-    assert!(record["observer"]["why_not_higher"].is_null(), "{}", record["observer"]);
+    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is told, and nothing else.
+    let why = record["observer"]["why_not_higher"].as_str();
+    assert!(
+        why.is_none_or(|why| why.contains("takes times for a part of each visit only")),
+        "{}",
+        record["observer"]
+    );
     for cell in record["cells"].as_array().expect("a Record has cells") {
         let evidence = &cell["evidence"];
         assert_eq!(word(evidence, "/source"), "bpf");

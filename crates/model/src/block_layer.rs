@@ -95,8 +95,8 @@ pub struct BpfEvidence {
     /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
     /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
     pub observed_ns: u64,
-    /// Of that time, the part in which they took times, too: device latencies and the deepest queue are those of this part. `None` in
-    /// older Records, where it is all of it.
+    /// Of that time, the part in which they took times, too: device latencies are those of this part. `None` in older Records, where
+    /// it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_ns: Option<u64>,
     /// Time of the visits, until stable.
@@ -184,7 +184,7 @@ impl BpfEvidence {
         self.devices.iter().find(is_it).and_then(|known| known.lost).unwrap_or(self.lost)
     }
 
-    /// Time in which latencies and the deepest queue were seen.
+    /// Time in which latencies and the queue depth were seen.
     pub fn timed_ns(&self) -> u64 {
         self.timed_ns.unwrap_or(self.observed_ns)
     }

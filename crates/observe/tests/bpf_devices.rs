@@ -250,7 +250,7 @@ fn counts_are_exact_where_times_are_of_a_part() {
             programs.start(|_| first = Some(shown.stat()));
             read_blocks(&file, TIMED);
             assert!(wait_until(LONG, || shown.stat().in_flight == 0));
-            programs.stop_timing(|_| ());
+            programs.stop_timing();
             let times = programs.times();
             programs.detach_timing();
             read_blocks(&file, COUNTED);

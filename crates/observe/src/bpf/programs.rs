@@ -296,12 +296,9 @@ impl Programs {
         }
     }
 
-    /// Takes no times from now on; counting goes on. `at` is called for each device as soon as it is not timed.
-    pub fn stop_timing(&self, mut at: impl FnMut(usize)) {
-        for index in 0..self.devices.len() {
-            self.maps.only_count(index);
-            at(index);
-        }
+    /// Takes no times from now on; counting goes on.
+    pub fn stop_timing(&self) {
+        (0..self.devices.len()).for_each(|index| self.maps.only_count(index));
     }
 
     /// The times that were taken so far, just after the last of them.

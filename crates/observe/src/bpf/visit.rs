@@ -56,8 +56,8 @@ pub(super) struct Visit {
 enum Early {
     /// Counting.
     Counting(Moment),
-    /// Timing.
-    Timing(Moment, Times),
+    /// Timing, at this moment.
+    Timing(Instant, Times),
 }
 
 /// What a visit gave.
@@ -65,24 +65,10 @@ pub(super) struct Ended {
     pub(super) counted: Counted,
     /// The kernel's counters when counting began and ended.
     pub(super) stats: [Vec<Option<DiskStat>>; 2],
-    /// The kernel's counters when timing ended; `None` where that was when counting did.
-    end_of_timing: Option<Vec<Option<DiskStat>>>,
     /// How long the programs counted, how long they took times, and the whole visit.
     pub(super) observed: Duration,
     pub(super) timed: Duration,
     pub(super) whole: Duration,
-}
-
-impl Ended {
-    /// Whether times were taken for as long as the programs counted.
-    pub(super) fn is_timed_throughout(&self) -> bool {
-        self.end_of_timing.is_none()
-    }
-
-    /// The kernel's counters when timing ended.
-    pub(super) fn timed_stats(&self) -> &[Option<DiskStat>] {
-        self.end_of_timing.as_ref().unwrap_or(&self.stats[1])
-    }
 }
 
 /// The programs; a thread that panicked has left them usable.
@@ -119,25 +105,23 @@ impl Visit {
         drop(self.stop);
         let early = self.thread.and_then(|thread| thread.join().ok()).flatten();
         let programs = locked(programs);
-        let since_begin = |moment: &Moment| moment.at.saturating_duration_since(self.began.at);
+        let since_begin = |at: Instant| at.saturating_duration_since(self.began.at);
         let before = &self.before;
-        let (counted, end_of_timing, [observed, timed], last) = match early {
+        let (counted, [observed, timed], last) = match early {
             Some(Early::Counting(moment)) => {
-                let counted = before.until(&programs.snapshot()?);
-                (counted, None, [since_begin(&moment); 2], moment.stats)
+                (before.until(&programs.snapshot()?), [since_begin(moment.at); 2], moment.stats)
             }
-            Some(Early::Timing(moment, times)) => {
+            Some(Early::Timing(at, times)) => {
                 let ended = stopped_at(&programs, stats);
                 let counted = before.until_with(&times, &programs.snapshot()?);
-                let timed = since_begin(&moment);
-                (counted, Some(moment.stats), [whole, timed], ended.stats)
+                (counted, [whole, since_begin(at)], ended.stats)
             }
             None => {
                 let ended = stopped_at(&programs, stats);
-                (before.until(&programs.snapshot()?), None, [whole; 2], ended.stats)
+                (before.until(&programs.snapshot()?), [whole; 2], ended.stats)
             }
         };
-        Ok(Ended { counted, stats: [self.began.stats, last], end_of_timing, observed, timed, whole })
+        Ok(Ended { counted, stats: [self.began.stats, last], observed, timed, whole })
     }
 }
 
@@ -150,12 +134,6 @@ fn started(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
 fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
     let mut seen = Vec::with_capacity(stats.len());
     programs.stop(|index| seen.push(read(stats, index)));
-    Moment { at: Instant::now(), stats: seen }
-}
-
-fn untimed_at(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
-    let mut seen = Vec::with_capacity(stats.len());
-    programs.stop_timing(|index| seen.push(read(stats, index)));
     Moment { at: Instant::now(), stats: seen }
 }
 
@@ -183,10 +161,10 @@ fn end_if_fast(
                 programs.detach();
                 return Some(Early::Counting(moment));
             }
-            let moment = untimed_at(&programs, stats);
-            let times = programs.times();
+            programs.stop_timing();
+            let (at, times) = (Instant::now(), programs.times());
             programs.detach_timing();
-            return Some(Early::Timing(moment, times));
+            return Some(Early::Timing(at, times));
         }
         (last, pause) = (now, (pause * 2).min(LONGEST_LOOK));
     }
