@@ -32,6 +32,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),
     ("nbd-client", &["nbd-client"]),
     ("nbd-server", &["nbd-server"]),
+    ("poppler-utils", &["pdftotext"]),
     ("python3", &["python3"]),
     ("sysstat", &["iostat"]),
     ("thin-provisioning-tools", &["thin_check"]),

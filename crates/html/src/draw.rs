@@ -21,7 +21,7 @@ const ROW: u32 = 34;
 const NARROW_ROW: u32 = 48;
 /// Space for the labels and the title of the lower axis.
 const BELOW: u32 = 44;
-/// Characters of a row's label that are drawn on a wide drawing; the table has all of them.
+/// Characters of the name of a row, and in the legend of a file, that are drawn; the table has all of them.
 const MAX_LABEL: usize = 44;
 /// What is in every figure whatever its colours are.
 pub(crate) const STROKES: &str = ".line{fill:none;stroke:currentColor;stroke-linejoin:round}\
@@ -102,7 +102,8 @@ fn legend(plot: &Plot, width: u32) -> (String, u32) {
         return (text, 8);
     }
     for (index, name) in names.iter().enumerate() {
-        let wide = 24.0 + text_width(name) * LABEL + 14.0;
+        let name = short(name);
+        let wide = 24.0 + text_width(&name) * LABEL + 14.0;
         if x + wide > f64::from(width) && x > 16.0 {
             (x, line) = (16.0, line + 1);
         }
@@ -113,7 +114,7 @@ fn legend(plot: &Plot, width: u32) -> (String, u32) {
             r#"<rect class="area c{color}" x="{x:.0}" y="{y}" width="12" height="12"/><text class="ink" x="{:.0}" y="{}" font-size="{LABEL}">{}</text>"#,
             x + 18.0,
             y + 10,
-            escaped(name)
+            escaped(&name)
         )
         .expect("writing to a String cannot fail");
         x += wide;
@@ -221,12 +222,14 @@ fn draw_row_labels(
     Ok(())
 }
 
-/// A label that is no wider than there is room.
+/// A name that is no wider than there is room: both of its ends, which tell names apart.
 fn short(label: &str) -> String {
-    if label.chars().count() <= MAX_LABEL {
+    let letters: Vec<char> = label.chars().collect();
+    if letters.len() <= MAX_LABEL {
         return label.to_owned();
     }
-    label.chars().take(MAX_LABEL - 1).chain(['…']).collect()
+    let (first, last) = (MAX_LABEL / 2, letters.len() - (MAX_LABEL - 1) / 2);
+    letters[..first].iter().chain(&['…']).chain(&letters[last..]).collect()
 }
 
 fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
@@ -295,4 +298,17 @@ fn draw_intervals(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Re
     });
     chart.draw_series(lines.collect::<Vec<_>>())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(short("write direct"), "write direct");
+        let long = short(&format!("first{}last", "x".repeat(100)));
+        assert_eq!(long.chars().count(), MAX_LABEL);
+        assert!(long.starts_with("first") && long.contains('…') && long.ends_with("last"), "{long}");
+    }
 }

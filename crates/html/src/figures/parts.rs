@@ -20,13 +20,9 @@ pub(super) fn ran(record: &Record, experiment: Experiment) -> impl Iterator<Item
     record.cells.iter().filter(move |cell| cell.experiment == experiment && metrics::ran(cell))
 }
 
-/// The cells of one experiment, by any key.
-pub(super) fn groups<K: PartialEq>(
-    record: &Record,
-    experiment: Experiment,
-    key: impl Fn(&CellRecord) -> K,
-) -> Vec<(K, Vec<&CellRecord>)> {
-    by_key(record.cells.iter().filter(|cell| cell.experiment == experiment).map(|cell| (key(cell), cell)))
+/// The name of a Record if there are others; safe to show.
+pub(super) fn record_name(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>) -> Option<String> {
+    (subjects.len() > 1).then(|| printable(subject.name))
 }
 
 /// The names of a cell's targets if the Record has several; safe to show.
@@ -42,7 +38,7 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
 
 /// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
 pub(super) fn owner(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>, cell: &CellRecord) -> String {
-    let record = (subjects.len() > 1).then(|| printable(subject.name));
+    let record = record_name(subjects, subject);
     let parts: Vec<String> = [record, target_name(subject.analysis, cell)].into_iter().flatten().collect();
     parts.join(", ")
 }
@@ -75,12 +71,9 @@ pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
     cell.workload.targets.iter().map(|index| format!("-t{index}")).collect()
 }
 
-/// The verdict of each cell with the requests that its device saw, equal sentences once.
-pub(super) fn evidence<'a>(
-    cells: impl IntoIterator<Item = &'a CellRecord>,
-    name: impl Fn(&CellRecord) -> String,
-) -> Vec<String> {
-    let said = by_key(cells.into_iter().map(|cell| (sentence(cell), name(cell))));
+/// The verdict of each cell with the requests that its device saw, equal sentences once, under the names of the cells.
+pub(super) fn evidence<'a>(cells: impl IntoIterator<Item = (String, &'a CellRecord)>) -> Vec<String> {
+    let said = by_key(cells.into_iter().map(|(name, cell)| (sentence(cell), name)));
     let all = said.len();
     let mut lines: Vec<String> = said
         .into_iter()

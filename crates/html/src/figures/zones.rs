@@ -82,7 +82,7 @@ fn medians(
             .into(),
         drawing: Drawing::of(plot, "No position was visited."),
         table: Table { heads: heads.map(String::from).to_vec(), rows: cells.iter().map(row).collect(), ..Table::default() },
-        evidence: evidence(cells.iter().map(|(_, cell, _)| *cell), |cell| cell.id.clone()),
+        evidence: evidence(cells.iter().map(|(subject, cell, _)| (name(subject, cell), *cell))),
     }
 }
 
@@ -125,10 +125,12 @@ fn cloud(analysis: &Analysis<'_>, cell: &CellRecord, zones: &Zones) -> Figure {
         ),
         drawing: Drawing::of(plot, "No position was visited."),
         table: positions(zones, along, unit),
-        evidence: evidence([cell], |cell| {
-            format!("{} on {}", cell.name(), names_of(analysis, &cell.workload.targets))
-        }),
+        evidence: evidence_of_cell(analysis, cell),
     }
+}
+
+fn evidence_of_cell(analysis: &Analysis<'_>, cell: &CellRecord) -> Vec<String> {
+    evidence([(format!("{} on {}", cell.name(), names_of(analysis, &cell.workload.targets)), cell)])
 }
 
 /// One pass: the rate of each of its I/Os at its place.
@@ -207,7 +209,8 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     } else {
         format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
     };
-    Table { heads: heads.to_vec(), rows: zones.positions.iter().step_by(every).map(row).collect(), left_out }
+    let rows = zones.positions.iter().step_by(every).map(row).collect();
+    Table { heads: heads.to_vec(), rows, left_out, ..Table::default() }
 }
 
 /// The median rate of each pass; `None` with fewer than two.
@@ -243,6 +246,6 @@ fn passes(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Figure> {
             .into(),
         drawing: Drawing::Plot(plot),
         table: Table { heads: vec!["pass".into(), format!("median, {}", unit.name)], rows, ..Table::default() },
-        evidence: Vec::new(),
+        evidence: evidence_of_cell(analysis, cell),
     })
 }
