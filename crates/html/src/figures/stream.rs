@@ -61,7 +61,9 @@ pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         let about = About::new(rows[0].cell);
         let mut figures = vec![means(&about, &rows)];
         figures.extend(latency(&about, &rows));
-        for (mode, rows) in by_label(rows) {
+        // The evidence of the first figure says why a mode ran nowhere.
+        let modes = by_label(rows).into_iter();
+        for (mode, rows) in modes.filter(|(_, rows)| rows.iter().any(|row| metrics::ran(row.cell))) {
             let about = About {
                 slug: format!("{}-{}", about.slug, slug(&mode)),
                 what: format!("{}, {mode}", about.what),

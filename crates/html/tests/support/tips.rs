@@ -71,9 +71,14 @@ fn digits(value: f64) -> String {
     format!("{}{}", if value < 0.0 { "-" } else { "" }, groups.join(","))
 }
 
-/// Halves go up, as in JavaScript: the next number above a half is no half.
+/// Halves go up, as in JavaScript.
 fn significant(value: f64, count: usize) -> f64 {
-    if value == 0.0 { 0.0 } else { format!("{:.*e}", count - 1, value.next_up()).parse().unwrap() }
+    // All digits of the number, which no float has more of than these.
+    let exact = format!("{value:.80e}");
+    let dropped = exact.split_once('e').expect("it has an exponent").0.chars().skip(count + 1);
+    let is_half = dropped.enumerate().all(|(index, digit)| digit == if index == 0 { '5' } else { '0' });
+    let value = if is_half { value.next_up() } else { value };
+    format!("{value:.*e}", count - 1).parse().unwrap()
 }
 
 /// Words with one space between them: a PDF has its own.
