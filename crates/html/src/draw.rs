@@ -23,7 +23,7 @@ const NARROW_ROW: u32 = 48;
 /// page has the same figures.
 const BAR: (f64, f64) = (-0.18, 0.38);
 /// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below.
-const RIM: f64 = 1.3;
+const RIM: f64 = 0.9;
 /// Series above one that make its marks larger.
 const MAX_RIMS: usize = 3;
 /// Space for the labels and the title of the lower axis.
@@ -254,7 +254,7 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
             chart.draw_series([PathElement::new(points().map(at).collect::<Vec<_>>(), line)])?;
             if series.points.len() <= FEW_MARKS {
                 chart.draw_series(
-                    points().map(|point| Circle::new(at(point), fine(2.6 + rim), color.filled())),
+                    points().map(|point| Circle::new(at(point), fine(2.5 + rim), color.filled())),
                 )?;
             }
         }

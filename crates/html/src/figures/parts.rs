@@ -10,8 +10,6 @@ use rdsk_report::words::verdict_word;
 use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::{Bytes, grouped, printable};
 
-/// Values of a series over time; more do not fit on a screen.
-const MAX_OVER_TIME: usize = 1500;
 /// Sentences of evidence beside a figure.
 const MAX_EVIDENCE: usize = 24;
 
@@ -132,9 +130,9 @@ pub(super) fn size_ticks(sizes: impl IntoIterator<Item = u64>) -> Vec<Tick> {
     sizes.into_iter().map(|size| Tick { at: size as f64, label: Bytes(size).to_string() }).collect()
 }
 
-/// Means of as many neighbours as make the series short enough, and how many these are.
-pub(super) fn shortened(values: &[u64]) -> (Vec<f64>, usize) {
-    let each = values.len().div_ceil(MAX_OVER_TIME).max(1);
+/// Means of as many neighbours as make the series no longer than `most`, and how many these are.
+pub(super) fn shortened(values: &[u64], most: usize) -> (Vec<f64>, usize) {
+    let each = values.len().div_ceil(most.max(1)).max(1);
     let mean = |part: &[u64]| part.iter().map(|&value| value as f64).sum::<f64>() / part.len() as f64;
     // A last part of fewer values would scatter more than the others.
     (values.chunks(each).filter(|part| part.len() == each).map(mean).collect(), each)
@@ -147,10 +145,10 @@ mod tests {
     #[test]
     fn a_long_series_keeps_its_mean() {
         let values: Vec<u64> = (0..3000).collect();
-        let (short, each) = shortened(&values);
+        let (short, each) = shortened(&values, 1500);
         assert_eq!((short.len(), each, short[0], short[1499]), (1500, 2, 0.5, 2998.5));
-        assert_eq!(shortened(&[7, 9]), (vec![7.0, 9.0], 1));
-        assert_eq!(shortened(&[]), (Vec::new(), 1));
+        assert_eq!(shortened(&[7, 9], 1500), (vec![7.0, 9.0], 1));
+        assert_eq!(shortened(&[], 1500), (Vec::new(), 1));
     }
 
     #[test]

@@ -14,6 +14,10 @@ use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::Bytes;
 
 const NS_PER_S: f64 = 1e9;
+/// Values of a rate over time; more do not fit on a screen.
+const MAX_RATES: usize = 1500;
+/// Values of a depth over time. Samples jump between whole numbers, and many of them would fill the drawing.
+const MAX_DEPTHS: usize = 300;
 
 /// What one figure is about: the end of its id, and the words of its title.
 struct About {
@@ -78,8 +82,9 @@ pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 /// The mean rates of all modes, a bar for each Record.
 fn means(about: &About, rows: &[Row<'_>]) -> Figure {
     let unit = Unit::MIB_PER_S;
-    let series = bars(rows, "mean rate", unit, |row| row.cell.result.bytes_per_s);
-    let plot = Plot { x: Axis::from_zero("rate", unit.name), y: Axis::rows(labels(rows)), series };
+    let ran: Vec<Row<'_>> = rows.iter().filter(|row| metrics::ran(row.cell)).cloned().collect();
+    let series = bars(&ran, "mean rate", unit, |row| row.cell.result.bytes_per_s);
+    let plot = Plot { x: Axis::from_zero("rate", unit.name), y: Axis::rows(labels(&ran)), series };
     Figure {
         id: about.id("means"),
         title: format!("Mean rate, {}", about.what),
@@ -100,7 +105,7 @@ fn depth(about: &About, rows: &[Row<'_>]) -> Figure {
     let line = |row: &Row<'_>| {
         let device = *metrics::devices(row.cell)?.first()?;
         let width_ns = device.series_width_ns.filter(|&width| width > 0)? as f64;
-        Some(over_time(row.name(), &device.in_flight_series, width_ns, 1.0))
+        Some(over_time(row.name(), (&device.in_flight_series, MAX_DEPTHS), width_ns, 1.0))
     };
     let plot = Plot {
         x: Axis::from_zero("time of I/O, visits one after the other", "s"),
@@ -125,7 +130,12 @@ fn rate(about: &About, rows: &[Row<'_>]) -> Figure {
     let line = |row: &Row<'_>| {
         let windows = row.cell.result.windows.as_ref().filter(|windows| windows.width_ns > 0)?;
         let width_ns = windows.width_ns as f64;
-        Some(over_time(row.name(), &windows.bytes, width_ns, Unit::MIB_PER_S.of(NS_PER_S / width_ns)))
+        Some(over_time(
+            row.name(),
+            (&windows.bytes, MAX_RATES),
+            width_ns,
+            Unit::MIB_PER_S.of(NS_PER_S / width_ns),
+        ))
     };
     let plot = Plot {
         x: Axis::from_zero("time of I/O, visits one after the other", "s"),
@@ -149,8 +159,8 @@ fn rate(about: &About, rows: &[Row<'_>]) -> Figure {
 }
 
 /// One value per sample, each at its end; several samples together where there are very many.
-fn over_time(name: String, values: &[u64], width_ns: f64, factor: f64) -> Series {
-    let (values, each) = shortened(values);
+fn over_time(name: String, (values, most): (&[u64], usize), width_ns: f64, factor: f64) -> Series {
+    let (values, each) = shortened(values, most);
     let width_s = width_ns * each as f64 / NS_PER_S;
     let points =
         (1_u32..).zip(values).map(|(index, value)| Point::at(f64::from(index) * width_s, value * factor));
