@@ -196,7 +196,7 @@ fn draw_mesh(chart: &mut Chart<'_, '_>, plot: &Plot, medium: Medium) -> Result<(
         .axis_desc_style(font(LABEL, Pos::new(HPos::Center, VPos::Center)))
         .set_all_tick_mark_size(fine(4.0))
         .x_desc(plot.x.label())
-        .x_labels(if medium == Medium::Narrow { 5 } else { 10 });
+        .x_labels(if medium == Medium::Narrow { 4 } else { 12 });
     if has_rows {
         mesh.y_labels(0).disable_y_mesh();
     } else {

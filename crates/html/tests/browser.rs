@@ -331,7 +331,7 @@ fn print(browser: &mut Chromium, page: &Path, to: &Path) {
     use base64::Engine as _;
     browser.open(page);
     let paper = json!({ "printBackground": true, "preferCSSPageSize": true });
-    let answer = browser.call("Page.printToPDF", paper);
+    let answer = browser.call("Page.printToPDF", &paper);
     let bytes = base64::engine::general_purpose::STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
     std::fs::write(to, bytes).unwrap();
 }
@@ -385,7 +385,7 @@ fn screenshots() {
             let height = browser.evaluate("document.documentElement.scrollHeight").as_f64().unwrap();
             let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
             let params = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
-            let answer = browser.call("Page.captureScreenshot", params);
+            let answer = browser.call("Page.captureScreenshot", &params);
             let bytes = base64::engine::general_purpose::STANDARD.decode(answer["data"].as_str().unwrap());
             std::fs::write(page.with_extension(format!("{name}.png")), bytes.unwrap()).unwrap();
         }

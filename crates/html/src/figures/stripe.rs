@@ -94,11 +94,14 @@ fn why_not(all: &[Swept<'_>], otherwise: &'static str) -> &'static str {
     if all.iter().all(|swept| swept.result.counted.is_some()) { COUNTED } else { otherwise }
 }
 
+/// A kind of line: its name, and what gives its points.
+type Kind<'k, T> = (&'k str, &'k dyn Fn(&T) -> Option<Point>);
+
 /// Two lines for each owner.
 fn lines<'s, T: 's>(
     all: &[Swept<'s>],
     of: impl Fn(&Swept<'s>) -> &'s [T],
-    kinds: [(&str, &dyn Fn(&T) -> Option<Point>); 2],
+    kinds: [Kind<'_, T>; 2],
 ) -> Vec<Series> {
     let of_swept = |swept: &Swept<'s>| {
         kinds.map(|(name, point)| {

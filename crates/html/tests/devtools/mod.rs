@@ -46,7 +46,7 @@ impl Chromium {
         let mut said = String::new();
         for _ in 0..ATTEMPTS {
             let mut browser = Self::spawned();
-            match browser.answer("Browser.getVersion", json!({})) {
+            match browser.answer("Browser.getVersion", &json!({})) {
                 Ok(_) => {
                     browser.prepare();
                     return browser;
@@ -97,17 +97,17 @@ impl Chromium {
     }
 
     fn prepare(&mut self) {
-        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let target = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let attached =
-            self.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
+            self.call("Target.attachToTarget", &json!({ "targetId": target["targetId"], "flatten": true }));
         self.session = attached["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            self.call(&format!("{domain}.enable"), json!({}));
+            self.call(&format!("{domain}.enable"), &json!({}));
         }
         let offline =
             json!({ "offline": true, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
-        self.call("Network.emulateNetworkConditions", offline);
-        self.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        self.call("Network.emulateNetworkConditions", &offline);
+        self.call("Emulation.setFocusEmulationEnabled", &json!({ "enabled": true }));
         self.window(1100, 900, 1);
         self.system("light");
     }
@@ -121,14 +121,14 @@ impl Chromium {
     ///
     /// # Panics
     /// When it is refused, or not answered in time.
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         match self.answer(method, params) {
             Ok(result) => result,
             Err(why) => panic!("{method}: {why}\n{}", self.log()),
         }
     }
 
-    fn answer(&mut self, method: &str, params: Value) -> Result<Value, String> {
+    fn answer(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         self.last_id += 1;
         let mut command = json!({ "id": self.last_id, "method": method, "params": params });
         if let Some(session) = &self.session {
@@ -165,7 +165,7 @@ impl Chromium {
     /// When it cannot be opened.
     pub(crate) fn open(&mut self, page: &Path) {
         self.events.clear();
-        let answer = self.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
+        let answer = self.call("Page.navigate", &json!({ "url": format!("file://{}", page.display()) }));
         assert!(answer["errorText"].is_null(), "{}: {answer}", page.display());
         let end = Instant::now() + LIMIT;
         while self.events_of("Page.loadEventFired").is_empty() {
@@ -200,7 +200,7 @@ impl Chromium {
     /// When it throws.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let mut answer = self.call("Runtime.evaluate", params);
+        let mut answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].take()
     }
@@ -217,19 +217,19 @@ impl Chromium {
         let is_phone = width < 500;
         let metrics =
             json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": is_phone });
-        self.call("Emulation.setDeviceMetricsOverride", metrics);
-        self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": is_phone }));
+        self.call("Emulation.setDeviceMetricsOverride", &metrics);
+        self.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": is_phone }));
     }
 
     /// The theme of the system: `light` or `dark`.
     pub(crate) fn system(&mut self, theme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
-        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
     /// Moves the pointer to a place of the window.
     pub(crate) fn point_at(&mut self, (x, y): (f64, f64)) {
-        self.call("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y }));
+        self.call("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x, "y": y }));
     }
 
     /// Presses and releases the left button there.
@@ -237,14 +237,14 @@ impl Chromium {
         self.point_at((x, y));
         for what in ["mousePressed", "mouseReleased"] {
             let event = json!({ "type": what, "x": x, "y": y, "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", event);
+            self.call("Input.dispatchMouseEvent", &event);
         }
     }
 
     /// Taps there with a finger.
     pub(crate) fn tap(&mut self, (x, y): (f64, f64)) {
         for (what, points) in [("touchStart", json!([{ "x": x, "y": y }])), ("touchEnd", json!([]))] {
-            self.call("Input.dispatchTouchEvent", json!({ "type": what, "touchPoints": points }));
+            self.call("Input.dispatchTouchEvent", &json!({ "type": what, "touchPoints": points }));
         }
     }
 
@@ -266,7 +266,7 @@ impl Chromium {
         };
         for what in ["rawKeyDown", "keyUp"] {
             let event = json!({ "type": what, "key": key, "code": key, "windowsVirtualKeyCode": code });
-            self.call("Input.dispatchKeyEvent", event);
+            self.call("Input.dispatchKeyEvent", &event);
         }
     }
 }
@@ -276,7 +276,7 @@ impl Drop for Chromium {
         // A browser whose commands end, ends; one that does not is killed.
         self.session = None;
         if !std::thread::panicking() {
-            let _ = self.answer("Browser.close", json!({}));
+            let _ = self.answer("Browser.close", &json!({}));
         }
         self.commands = None;
         let end = Instant::now() + Duration::from_secs(10);
