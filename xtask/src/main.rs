@@ -1,5 +1,5 @@
-//! The project's own tasks: test, ci, arch, bpf, docs, same-records, bench, calibrate, campaign. It is the one place that knows how the tests are
-//! run, and it is never part of the program.
+//! The project's own tasks: test, ci, arch, bpf, docs, same-records, bench, calibrate, screenshots, campaign. It is the one place that
+//! knows how the tests are run, and it is never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
@@ -12,6 +12,7 @@ mod docs;
 mod options;
 mod programs;
 mod same_records;
+mod screenshots;
 mod step;
 mod suite;
 mod test_counts;
@@ -39,6 +40,7 @@ usage: cargo xtask COMMAND
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
                               compare-real
+  screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
   campaign [NAME] [--runs N]  a long series of tests with a page of results in docs/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
         "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "calibrate" => calibrate::run(&root(), rest),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {

@@ -32,6 +32,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),
     ("nbd-client", &["nbd-client"]),
     ("nbd-server", &["nbd-server"]),
+    ("poppler-utils", &["pdftotext"]),
     ("python3", &["python3"]),
     ("python3-pandas", &["/usr/lib/python3/dist-packages/pandas/__init__.py"]),
     (

@@ -69,7 +69,10 @@ fn figures_are_files_that_are_never_replaced_and_runs_lie_over_each_other() {
     let mut names: Vec<String> =
         fs::read_dir(&svg).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    assert_eq!(names, ["scale-read.svg", "scale-write.svg"]);
+    assert_eq!(
+        names,
+        ["scale-read-targets.svg", "scale-read.svg", "scale-write-targets.svg", "scale-write.svg"]
+    );
     let drawn = text(&svg.join("scale-read.svg"));
     for first in ["sim:tms-ramsan/0 + ", "sim:tms-ramsan-2/0 + "] {
         assert!(drawn.contains(first), "the legend names {first}");

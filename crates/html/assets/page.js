@@ -112,30 +112,32 @@
       tip.style.top = `${above > 0 ? above : y * scale + 14}px`;
     }
 
-    plot.addEventListener("pointermove", (event) => {
+    function follow(event) {
       const drawing = visible();
       const box = drawing.svg.getBoundingClientRect();
       const scale = drawing.svg.viewBox.baseVal.width / box.width;
       at = nearest(drawing, (event.clientX - box.left) * scale, (event.clientY - box.top) * scale);
       mark();
+    }
+    plot.addEventListener("pointermove", follow);
+    plot.addEventListener("pointerdown", follow);
+    // A finger leaves whenever it is lifted; its value stays until another place is tapped.
+    plot.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") { at = null; mark(); }
     });
-    plot.addEventListener("pointerleave", () => { at = null; mark(); });
     plot.addEventListener("blur", () => { at = null; mark(); });
     plot.addEventListener("keydown", (event) => {
-      const along = { ArrowRight: 1, ArrowLeft: -1 }[event.key] || 0;
+      const along = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key] || 0;
       const across = { ArrowDown: 1, ArrowUp: -1 }[event.key] || 0;
       if (event.key === "Escape") { at = null; mark(); return; }
       if (!along && !across) return;
       event.preventDefault();
       const filled = data.series.map((_, index) => index).filter((index) => data.series[index].x.length > 0);
-      if (at === null) {
-        at = [filled[0], 0];
-      } else {
-        const place = filled.indexOf(at[0]) + across;
-        const index = filled[(place + filled.length) % filled.length];
-        const count = data.series[index].x.length;
-        at = [index, Math.max(0, Math.min(count - 1, at[1] + along))];
-      }
+      // The first key shows the first value, End the last.
+      const [series, item] = at || [filled[0], along > 0 && along < Infinity ? -1 : 0];
+      const place = filled.indexOf(series) + (at ? across : 0);
+      const index = filled[(place + filled.length) % filled.length];
+      at = [index, Math.max(0, Math.min(data.series[index].x.length - 1, item + along))];
       mark();
     });
   }

@@ -13,6 +13,9 @@ const HEADROOM: f64 = 1.06;
 /// Decades up to which a logarithmic axis has labels at 2 and 5, too.
 const FEW_DECADES: f64 = 2.5;
 
+/// How far apart labels of an axis are at least, over the room that each would have if all were as far apart.
+const APART: f64 = 0.65;
+
 /// An axis with its range.
 pub(crate) struct Coord {
     kind: Kind,
@@ -87,6 +90,12 @@ impl Coord {
         Self { kind, ticks: axis.ticks.clone(), range }
     }
 
+    /// Where a value lies between the ends of the axis, 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        const FINE: i32 = 1 << 20;
+        f64::from(self.map(&value, (0, FINE))) / f64::from(FINE)
+    }
+
     fn is_within(&self, value: f64) -> bool {
         self.range.start <= value && value <= self.range.end
     }
@@ -120,11 +129,15 @@ impl Ranged for Coord {
         match (&self.kind, self.ticks.is_empty()) {
             (_, false) if room == 0 => Vec::new(),
             (_, false) => {
-                // As many labels as there is room for, evenly left out.
-                let within: Vec<f64> =
-                    self.ticks.iter().map(|tick| tick.at).filter(|&at| self.is_within(at)).collect();
-                let every = within.len().div_ceil(room).max(1);
-                within.into_iter().step_by(every).collect()
+                let within = self.ticks.iter().map(|tick| tick.at).filter(|&at| self.is_within(at));
+                let mut kept: Vec<f64> = Vec::new();
+                for at in within {
+                    let is_free = |last: &f64| self.share(at) - self.share(*last) >= APART / room as f64;
+                    if kept.last().is_none_or(is_free) {
+                        kept.push(at);
+                    }
+                }
+                kept
             }
             (Kind::Log(_), true) => self.decades(),
             (Kind::Linear(coord), true) => coord.key_points(hint),
@@ -186,8 +199,13 @@ mod tests {
         assert_eq!(many.key_points(BoldPoints(8)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
         let ticks = (0..9_u32).map(|at| Tick { at: f64::from(at), label: format!("row {at}") }).collect();
         let named = Coord::new(&Axis::from_zero("", "").with_ticks(ticks), 0.0..8.0);
-        assert_eq!(named.key_points(BoldPoints(4)), [0.0, 3.0, 6.0]);
+        assert_eq!(named.key_points(BoldPoints(4)), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(named.format_ext(&3.0), "row 3");
+        // Sizes lie unevenly: one that would touch the label before it has none.
+        let sizes = [1.0, 27.0, 512.0, 2048.0, 4096.0, 65_536.0].map(|at| Tick { at, label: String::new() });
+        let uneven = Coord::new(&Axis::log("", "").with_ticks(sizes.to_vec()), 1.0..65_536.0);
+        assert_eq!(uneven.key_points(BoldPoints(4)), [1.0, 27.0, 512.0, 4096.0, 65_536.0]);
+        assert_eq!(uneven.key_points(BoldPoints(12)).len(), 6);
         assert_eq!(
             [number(0.5), number(40.0), number(1200.0), number(2e5), number(0.0)],
             ["0.5", "40", "1200", "200,000", "0"]

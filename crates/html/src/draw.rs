@@ -19,9 +19,16 @@ const FEW_MARKS: usize = 40;
 /// Height of a row of bars on a wide drawing; on a narrow one its label stands above it.
 const ROW: u32 = 34;
 const NARROW_ROW: u32 = 48;
+/// Where the bars of a row begin and end around its middle, in rows, below the name that a narrow drawing has there. The script of the
+/// page has the same figures.
+const BAR: (f64, f64) = (-0.18, 0.38);
+/// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below.
+const RIM: f64 = 0.9;
+/// Series above one that make its marks larger.
+const MAX_RIMS: usize = 3;
 /// Space for the labels and the title of the lower axis.
 const BELOW: u32 = 44;
-/// Characters of a row's label that are drawn on a wide drawing; the table has all of them.
+/// Characters of the name of a row, and in the legend of a file, that are drawn; the table has all of them.
 const MAX_LABEL: usize = 44;
 /// What is in every figure whatever its colours are.
 pub(crate) const STROKES: &str = ".line{fill:none;stroke:currentColor;stroke-linejoin:round}\
@@ -102,7 +109,8 @@ fn legend(plot: &Plot, width: u32) -> (String, u32) {
         return (text, 8);
     }
     for (index, name) in names.iter().enumerate() {
-        let wide = 24.0 + text_width(name) * LABEL + 14.0;
+        let name = short(name);
+        let wide = 24.0 + text_width(&name) * LABEL + 14.0;
         if x + wide > f64::from(width) && x > 16.0 {
             (x, line) = (16.0, line + 1);
         }
@@ -113,7 +121,7 @@ fn legend(plot: &Plot, width: u32) -> (String, u32) {
             r#"<rect class="area c{color}" x="{x:.0}" y="{y}" width="12" height="12"/><text class="ink" x="{:.0}" y="{}" font-size="{LABEL}">{}</text>"#,
             x + 18.0,
             y + 10,
-            escaped(name)
+            escaped(&name)
         )
         .expect("writing to a String cannot fail");
         x += wide;
@@ -188,7 +196,7 @@ fn draw_mesh(chart: &mut Chart<'_, '_>, plot: &Plot, medium: Medium) -> Result<(
         .axis_desc_style(font(LABEL, Pos::new(HPos::Center, VPos::Center)))
         .set_all_tick_mark_size(fine(4.0))
         .x_desc(plot.x.label())
-        .x_labels(if medium == Medium::Narrow { 5 } else { 10 });
+        .x_labels(if medium == Medium::Narrow { 4 } else { 12 });
     if has_rows {
         mesh.y_labels(0).disable_y_mesh();
     } else {
@@ -205,6 +213,8 @@ fn draw_row_labels(
     (left, top, bottom): (i32, i32, i32),
 ) -> Result<(), Error> {
     let rows = plot.y.ticks.len().max(1) as f64;
+    let has_bars = plot.series.iter().any(|series| matches!(series.shape, Shape::Bar { .. }));
+    let middle = if has_bars { 0.5 + f64::midpoint(BAR.0, BAR.1) } else { 0.5 };
     for (index, tick) in plot.y.ticks.iter().enumerate() {
         let height = f64::from(bottom - top) / rows;
         let begin = f64::from(top) + height * index as f64;
@@ -212,34 +222,40 @@ fn draw_row_labels(
         let text = short(&tick.label);
         if medium == Medium::Narrow {
             let style = font(LABEL, Pos::new(HPos::Left, VPos::Center));
-            root.draw(&Text::new(text, (left + fine(4.0), at(0.2)), style))?;
+            root.draw(&Text::new(text, (left + fine(4.0), at(0.15)), style))?;
         } else {
             let style = font(LABEL, Pos::new(HPos::Right, VPos::Center));
-            root.draw(&Text::new(text, (left - fine(8.0), at(0.5)), style))?;
+            root.draw(&Text::new(text, (left - fine(8.0), at(middle)), style))?;
         }
     }
     Ok(())
 }
 
-/// A label that is no wider than there is room.
+/// A name that is no wider than there is room: both of its ends, which tell names apart.
 fn short(label: &str) -> String {
-    if label.chars().count() <= MAX_LABEL {
+    let letters: Vec<char> = label.chars().collect();
+    if letters.len() <= MAX_LABEL {
         return label.to_owned();
     }
-    label.chars().take(MAX_LABEL - 1).chain(['…']).collect()
+    let (first, last) = (MAX_LABEL / 2, letters.len() - (MAX_LABEL - 1) / 2);
+    letters[..first].iter().chain(&['…']).chain(&letters[last..]).collect()
 }
 
 fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
     let color = color(SERIES[plot.color_of(series) % SERIES.len()].0);
     let points = || series.points.iter();
     let at = |point: &Point| (point.x, point.y);
+    let above = plot.series.iter().rev().take_while(|other| other.name != series.name).count();
+    let rim = RIM * above.min(MAX_RIMS) as f64;
     match series.shape {
         Shape::Line => {
             let width = fine(if series.points.len() > 400 { 1.2 } else { 2.0 }).unsigned_abs();
             let line = ShapeStyle { color: color.into(), filled: false, stroke_width: width };
             chart.draw_series([PathElement::new(points().map(at).collect::<Vec<_>>(), line)])?;
             if series.points.len() <= FEW_MARKS {
-                chart.draw_series(points().map(|point| Circle::new(at(point), fine(3.0), color.filled())))?;
+                chart.draw_series(
+                    points().map(|point| Circle::new(at(point), fine(2.5 + rim), color.filled())),
+                )?;
             }
         }
         Shape::Level => {
@@ -249,7 +265,8 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
             chart.draw_series(whole.chunks(2).map(|pair| PathElement::new(pair.to_vec(), line)))?;
         }
         Shape::Mark => {
-            chart.draw_series(points().map(|point| Circle::new(at(point), fine(4.5), color.filled())))?;
+            chart
+                .draw_series(points().map(|point| Circle::new(at(point), fine(4.0 + rim), color.filled())))?;
         }
         Shape::Cloud => {
             chart.draw_series(points().map(|point| Circle::new(at(point), DOT, color.filled())))?;
@@ -266,7 +283,7 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
 
 /// Where a bar begins and ends around the middle of its row, in rows.
 fn bar(slot: usize, slots: usize) -> (f64, f64) {
-    let (begin, end) = (-0.18, 0.38);
+    let (begin, end) = BAR;
     let height = (end - begin) / slots.max(1) as f64;
     (begin + height * slot as f64, begin + height * (slot as f64 + 0.86))
 }
@@ -295,4 +312,17 @@ fn draw_intervals(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Re
     });
     chart.draw_series(lines.collect::<Vec<_>>())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(short("write direct"), "write direct");
+        let long = short(&format!("first{}last", "x".repeat(100)));
+        assert_eq!(long.chars().count(), MAX_LABEL);
+        assert!(long.starts_with("first") && long.contains('…') && long.ends_with("last"), "{long}");
+    }
 }

@@ -133,6 +133,8 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// What the table leaves out; empty if nothing.
     pub left_out: String,
+    /// Whether it is shown with the figure without being asked for.
+    pub is_open: bool,
 }
 
 impl Plot {

@@ -3,7 +3,7 @@
 
 use crate::axis::{Along, range};
 use crate::draw::{Drawn, Medium, STROKES, draw};
-use crate::figure::{Drawing, Figure, Plot, Point, Scale, Series, Shape};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape};
 use crate::figures::{Section, Subject, of_record, of_several};
 use crate::palette::{SERIES, Theme, rules};
 use base64::Engine as _;
@@ -222,7 +222,7 @@ fn element(figure: &Figure, drawn: &Drawn, class: &str) -> String {
 /// The values of a plot for the script: what a pointer or the keyboard shows.
 fn data(plot: &Plot) -> Value {
     let has_rows = plot.y.scale == Scale::Rows;
-    let axis = |axis: &crate::figure::Axis| json!({ "label": axis.title, "unit": axis.unit, "log": matches!(axis.scale, Scale::Log | Scale::Share), "share": axis.scale == Scale::Share, "ticks": axis.ticks });
+    let axis = |axis: &Axis| json!({ "label": axis.title, "unit": axis.unit, "log": matches!(axis.scale, Scale::Log | Scale::Share), "share": axis.scale == Scale::Share, "ticks": axis.ticks });
     let mut taken = HashSet::new();
     let series: Vec<Value> = plot.series.iter().map(|series| series_data(plot, series, &mut taken)).collect();
     json!({
@@ -235,17 +235,18 @@ fn data(plot: &Plot) -> Value {
 
 fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) -> Value {
     let points = seen(plot, series, taken);
-    let column =
-        |of: &dyn Fn(&Point) -> f64| points.iter().map(|point| rounded(of(point))).collect::<Vec<f64>>();
+    let column = |axis: &Axis, of: &dyn Fn(&Point) -> f64| {
+        points.iter().map(|point| shown(axis, of(point))).collect::<Vec<f64>>()
+    };
     let mut value = json!({
         "name": series.name,
         "color": plot.color_of(series) % SERIES.len(),
-        "x": column(&|point| point.x),
-        "y": column(&|point| point.y),
+        "x": column(&plot.x, &|point| point.x),
+        "y": column(&plot.y, &|point| point.y),
     });
     if let Shape::Bar { slot, slots } = series.shape {
         value["slot"] = json!([slot, slots]);
-        value["from"] = json!(column(&|point| point.from));
+        value["from"] = json!(column(&plot.x, &|point| point.from));
     }
     if points.iter().any(|point| point.interval.is_some()) {
         let ends = |point: &Point| point.interval.map(|(low, high)| [rounded(low), rounded(high)]);
@@ -254,7 +255,8 @@ fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) ->
     value
 }
 
-/// The values that a pointer can find: all of them, but of dots on one pixel the first.
+/// The values that a pointer can find: all of them, but of dots on one pixel the first, and dots from left to right, as the keys
+/// go through them.
 fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) -> Vec<&'a Point> {
     if series.shape != Shape::Cloud {
         return series.points.iter().collect();
@@ -264,7 +266,15 @@ fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) ->
         rdsk_analysis::metrics::whole((value - range.start) / (range.end - range.start) * pixels)
     };
     let is_new = |point: &&Point| taken.insert((pixel(point.x, &x, PLOT.0), pixel(point.y, &y, PLOT.1)));
-    series.points.iter().filter(is_new).collect()
+    let mut points: Vec<&Point> = series.points.iter().filter(is_new).collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    points
+}
+
+/// A value as the script has it: as it is where a label of the axis stands for it or a share is computed from it, else rounded.
+fn shown(axis: &Axis, value: f64) -> f64 {
+    let is_exact = axis.scale == Scale::Share || axis.ticks.iter().any(|tick| tick.at == value);
+    if is_exact { value } else { rounded(value) }
 }
 
 /// Five significant digits: more than a screen shows, and half of the size.
@@ -298,6 +308,15 @@ mod tests {
         let text = json_in_script(&value);
         assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn a_value_with_a_label_is_found_by_it() {
+        let ticks = vec![crate::figure::Tick { at: 1_048_576.0, label: "1 MiB".into() }];
+        let sizes = Axis::log("block size", "").with_ticks(ticks);
+        assert_eq!([shown(&sizes, 1_048_576.0), shown(&sizes, 1_048_577.0)], [1_048_576.0, 1_048_600.0]);
+        let shares = Axis { scale: Scale::Share, ..Axis::log("share", "") };
+        assert_eq!(shown(&shares, 1.0 / 0.15), 1.0 / 0.15, "85 %, not 85.0001 %");
     }
 
     #[test]

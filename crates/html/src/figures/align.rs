@@ -1,35 +1,68 @@
 //! Size and alignment: the time per I/O over block size, the same for offsets that are not aligned, and the bytes that each
-//! write made the kernel read.
+//! write made the kernel read. Of several Records a figure for each state of the cache and path has a line for each of them.
 
-use super::parts::{evidence, groups, on_target, size_ticks, targets_slug};
+use super::Subject;
+use super::parts::{evidence, joined, on_target, size_ticks, slug, targets_slug};
+use super::rows::{Row, by_label, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
-use rdsk_model::{CacheState, CellRecord, Experiment, Op, Record};
+use rdsk_model::{CacheState, CellRecord, Experiment, Op};
 use rdsk_report::words::{place, verdict_word};
 use rdsk_report::{MISSING, Unit, significant};
 
-pub(super) fn figures(record: &Record) -> Vec<Figure> {
-    let groups = groups(record, Experiment::Align, |cell| (cell.workload.op, cell.workload.targets.clone()));
-    groups.iter().flat_map(|(_, cells)| of_group(record, cells)).collect()
+/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
+struct About {
+    op: Op,
+    slug: String,
+    of: String,
 }
 
-fn of_group(record: &Record, cells: &[&CellRecord]) -> Vec<Figure> {
-    let Some(first) = cells.first() else { return Vec::new() };
-    let (op, on) = (first.workload.op, on_target(record, first));
-    let id = |name: &str| format!("align-{name}-{op}{}", targets_slug(record, first));
-    let (aligned, shifted): (Vec<&CellRecord>, Vec<&CellRecord>) =
-        cells.iter().partition(|cell| cell.workload.shift_bytes == 0);
-    let mut figures = vec![by_size(id("size"), op, &on, &aligned)];
-    if !shifted.is_empty() {
-        let is_compared = |cell: &&&CellRecord| {
-            shifted.iter().any(|other| other.workload.block_bytes == cell.workload.block_bytes)
-        };
-        let mut compared: Vec<&CellRecord> = aligned.iter().filter(is_compared).copied().collect();
-        compared.extend(&shifted);
-        figures.push(by_place(id("place"), op, &on, compared));
+impl About {
+    fn id(&self, name: &str) -> String {
+        format!("align-{name}-{}{}", self.op, self.slug)
     }
-    figures.extend(reads(id("reads"), op, &on, cells));
+}
+
+pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
+    let record = subject.analysis;
+    let cells = rows(&[*subject], Experiment::Align, column);
+    let key = |cell: &CellRecord| (cell.workload.op, cell.workload.targets.clone());
+    let groups = by_key(cells.into_iter().map(|row| (key(row.cell), Row { owner: String::new(), ..row })));
+    let of_group = |((op, _), rows): ((Op, _), Vec<Row<'_>>)| {
+        let (slug, of) = (targets_slug(record, rows[0].cell), on_target(record, rows[0].cell));
+        of_group(&About { op, slug, of }, &rows)
+    };
+    groups.into_iter().flat_map(of_group).collect()
+}
+
+/// The figures of several Records, column by column.
+pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let cells = rows(subjects, Experiment::Align, column);
+    let by_op = by_key(cells.into_iter().map(|row| (row.cell.workload.op, row)));
+    let of_op = |(op, rows): (Op, Vec<Row<'_>>)| {
+        let of_column = move |(column, rows): (String, Vec<Row<'_>>)| {
+            of_group(&About { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
+        };
+        by_label(rows).into_iter().flat_map(of_column).collect::<Vec<_>>()
+    };
+    by_op.into_iter().flat_map(of_op).collect()
+}
+
+fn of_group(about: &About, rows: &[Row<'_>]) -> Vec<Figure> {
+    let is_aligned = |row: &&Row<'_>| row.cell.workload.shift_bytes == 0;
+    let (aligned, shifted): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(is_aligned);
+    let mut figures = vec![by_size(about, &aligned)];
+    if !shifted.is_empty() {
+        let has_twin = |row: &&&Row<'_>| {
+            let bytes = row.cell.workload.block_bytes;
+            shifted.iter().any(|other| other.cell.workload.block_bytes == bytes)
+        };
+        let mut compared: Vec<&Row<'_>> = aligned.iter().filter(has_twin).copied().collect();
+        compared.extend(&shifted);
+        figures.push(by_place(about, compared));
+    }
+    figures.extend(reads(about, rows));
     figures
 }
 
@@ -39,134 +72,142 @@ fn column(cell: &CellRecord) -> String {
     format!("{cached} {}", cell.workload.path)
 }
 
+/// `4 KiB`, `4 KiB + 512 B`.
+fn place_of(cell: &CellRecord) -> String {
+    place(cell.workload.block_bytes, cell.workload.shift_bytes)
+}
+
 fn mean_ns(cell: &CellRecord) -> Option<f64> {
     cell.result.latency_ns.as_ref()?.mean.filter(|_| metrics::ran(cell))
 }
 
-fn by_size(id: String, op: Op, on: &str, cells: &[&CellRecord]) -> Figure {
-    let unit = Unit::fit(&Unit::TIMES, cells.iter().filter_map(|cell| mean_ns(cell)));
-    let line = |(name, cells): (String, Vec<&CellRecord>)| {
-        let point =
-            |cell: &&CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
-        let mut points: Vec<Point> = cells.iter().filter_map(point).collect();
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series::new(name, Shape::Line, points)
+/// The series of each name, of those rows that have a point.
+fn series<'r, 's: 'r>(
+    rows: impl IntoIterator<Item = &'r Row<'s>>,
+    shape: impl Fn(usize) -> Shape,
+    point: impl Fn(&CellRecord) -> Option<Point>,
+) -> Vec<Series> {
+    let named = by_key(rows.into_iter().map(|row| (row.name(), row.cell)));
+    let one = |(slot, (name, cells)): (usize, (String, Vec<&CellRecord>))| {
+        let mut points: Vec<Point> = cells.into_iter().filter_map(&point).collect();
+        if shape(slot) == Shape::Line {
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        }
+        Series::new(name, shape(slot), points)
     };
-    let columns = by_key(cells.iter().map(|cell| (column(cell), *cell)));
+    named.into_iter().enumerate().map(one).filter(|series| !series.points.is_empty()).collect()
+}
+
+fn by_size(about: &About, rows: &[&Row<'_>]) -> Figure {
+    let op = about.op;
+    let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
+    let point =
+        |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
     let plot = Plot {
         x: Axis::log("block size", "")
-            .with_ticks(size_ticks(cells.iter().map(|cell| cell.workload.block_bytes))),
+            .with_ticks(size_ticks(rows.iter().map(|row| row.cell.workload.block_bytes))),
         y: Axis::log(&format!("mean time per {op}"), unit.name),
-        series: columns.into_iter().map(line).filter(|series| !series.points.is_empty()).collect(),
+        series: series(rows.iter().copied(), |_| Shape::Line, point),
     };
     Figure {
-        id,
-        title: format!("Time per {op} by block size{on}"),
+        id: about.id("size"),
+        title: format!("Time per {op} by block size{}", about.of),
         shows: format!(
-            "Aligned {op}s, one line for each state of the page cache and path. Both axes are logarithmic. A {op} that is not \
-             possible on a path has no value; the evidence says why."
+            "Aligned {op}s, a line each. Both axes are logarithmic. A {op} that is not possible on a path has no value; the \
+             evidence says why."
         ),
         drawing: Drawing::of(plot, "No aligned cell completed."),
-        table: table(op, cells),
-        evidence: evidence(cells.iter().copied(), |cell| {
-            format!("{} {}", column(cell), cell.workload.block_bytes)
-        }),
+        table: table(op, rows),
+        evidence: evidence(rows.iter().map(|row| named(row))),
     }
 }
 
-fn by_place(id: String, op: Op, on: &str, mut cells: Vec<&CellRecord>) -> Figure {
-    cells.sort_by_key(|cell| (cell.workload.block_bytes, cell.workload.shift_bytes));
-    let unit = Unit::fit(&Unit::TIMES, cells.iter().filter_map(|cell| mean_ns(cell)));
-    let name = |cell: &CellRecord| place(cell.workload.block_bytes, cell.workload.shift_bytes);
-    let places = distinct(cells.iter().map(|cell| name(cell)));
-    let series = |(column, cells): (String, Vec<&CellRecord>)| {
-        let point = |cell: &&CellRecord| {
-            let row = places.iter().position(|place| *place == name(cell))?;
-            Some(Point::at(unit.of(mean_ns(cell)?), row as f64))
-        };
-        Series::new(column, Shape::Mark, cells.iter().filter_map(point).collect())
+/// A cell with its name and place, as evidence calls it.
+fn named<'s>(row: &Row<'s>) -> (String, &'s CellRecord) {
+    (joined(&row.name(), &place_of(row.cell)), row.cell)
+}
+
+fn by_place(about: &About, mut rows: Vec<&Row<'_>>) -> Figure {
+    let op = about.op;
+    rows.sort_by_key(|row| (row.cell.workload.block_bytes, row.cell.workload.shift_bytes));
+    let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
+    let places = distinct(rows.iter().map(|row| place_of(row.cell)));
+    let point = |cell: &CellRecord| {
+        let row = places.iter().position(|place| *place == place_of(cell))?;
+        Some(Point::at(unit.of(mean_ns(cell)?), row as f64))
     };
-    let columns = by_key(cells.iter().map(|cell| (column(cell), *cell)));
     let plot = Plot {
         x: Axis::log(&format!("mean time per {op}"), unit.name),
         y: Axis::rows(places.iter().cloned()),
-        series: columns.into_iter().map(series).filter(|series| !series.points.is_empty()).collect(),
+        series: series(rows.iter().copied(), |_| Shape::Mark, point),
     };
     Figure {
-        id,
-        title: format!("Time per {op} by alignment{on}"),
+        id: about.id("place"),
+        title: format!("Time per {op} by alignment{}", about.of),
         shows: format!(
-            "The same {op}s at multiples of their size and moved by some bytes, a mark for each state of the page cache and \
-             path. The axis is logarithmic."
+            "The same {op}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
         ),
         drawing: Drawing::of(plot, "No cell completed."),
-        table: table(op, &cells),
-        evidence: evidence(cells.iter().copied(), |cell| format!("{} {}", column(cell), name(cell))),
+        table: table(op, &rows),
+        evidence: evidence(rows.iter().map(|row| named(row))),
     }
 }
 
 /// The bytes read for each write; `None` where the kernel read nothing, or did not count.
-fn reads(id: String, op: Op, on: &str, cells: &[&CellRecord]) -> Option<Figure> {
-    let is_asked = |cell: &&&CellRecord| {
-        op == Op::Write && metrics::ran(cell) && cell.workload.cache != CacheState::Warm
+fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
+    let bytes_of = |cell: &CellRecord| {
+        let is_asked = about.op == Op::Write && cell.workload.cache != CacheState::Warm;
+        metrics::read_bytes_per_io(cell).filter(|_| is_asked && metrics::ran(cell))
     };
-    let asked: Vec<(&CellRecord, f64)> = cells
-        .iter()
-        .filter(is_asked)
-        .filter_map(|cell| Some((*cell, metrics::read_bytes_per_io(cell)?)))
-        .collect();
+    let asked: Vec<(&Row<'_>, f64)> =
+        rows.iter().filter_map(|row| Some((row, bytes_of(row.cell)?))).collect();
     if asked.iter().all(|(_, bytes)| *bytes == 0.0) {
         return None;
     }
-    let name = |cell: &CellRecord| place(cell.workload.block_bytes, cell.workload.shift_bytes);
-    let places = distinct(asked.iter().map(|(cell, _)| name(cell)));
-    let columns = by_key(asked.iter().map(|(cell, bytes)| (column(cell), (*cell, *bytes))));
-    let slots = columns.len();
-    let series = columns.into_iter().enumerate().map(|(slot, (column, cells))| {
-        let bar = |(cell, bytes): &(&CellRecord, f64)| {
-            let row = places.iter().position(|place| *place == name(cell))?;
-            Some(Point::at(*bytes, row as f64))
-        };
-        Series::new(column, Shape::Bar { slot, slots }, cells.iter().filter_map(bar).collect())
-    });
+    let places = distinct(asked.iter().map(|(row, _)| place_of(row.cell)));
+    let slots = distinct(asked.iter().map(|(row, _)| row.name())).len();
+    let point = |cell: &CellRecord| {
+        let row = places.iter().position(|place| *place == place_of(cell))?;
+        Some(Point::at(bytes_of(cell)?, row as f64))
+    };
     let plot = Plot {
         x: Axis::from_zero("bytes read for each write", "B"),
         y: Axis::rows(places.iter().cloned()),
-        series: series.collect(),
+        series: series(asked.iter().map(|(row, _)| *row), |slot| Shape::Bar { slot, slots }, point),
     };
-    let rows = asked.iter().map(|(cell, bytes)| vec![column(cell), name(cell), significant(*bytes)]);
+    let row = |(row, bytes): &(&Row<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
     Some(Figure {
-        id,
-        title: format!("Reads that writes caused{on}"),
+        id: about.id("reads"),
+        title: format!("Reads that writes caused{}", about.of),
         shows: "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the rest first. \
                 A path without a bar at a place read nothing there."
             .into(),
         drawing: Drawing::Plot(plot),
         table: Table {
             heads: ["", "write of", "bytes read"].map(String::from).to_vec(),
-            rows: rows.collect(),
+            rows: asked.iter().map(row).collect(),
             ..Table::default()
         },
-        evidence: evidence(asked.iter().map(|(cell, _)| *cell), |cell| format!("{} {}", column(cell), name(cell))),
+        evidence: evidence(asked.iter().map(|(row, _)| named(row))),
     })
 }
 
-fn table(op: Op, cells: &[&CellRecord]) -> Table {
-    let row = |cell: &&CellRecord| {
-        let reads = metrics::read_bytes_per_io(cell);
+fn table(op: Op, rows: &[&Row<'_>]) -> Table {
+    let row = |row: &&Row<'_>| {
+        let reads = metrics::read_bytes_per_io(row.cell);
         vec![
-            column(cell),
-            place(cell.workload.block_bytes, cell.workload.shift_bytes),
-            Unit::MICROSECONDS.figure_or_missing(mean_ns(cell)),
+            row.name(),
+            place_of(row.cell),
+            Unit::MICROSECONDS.figure_or_missing(mean_ns(row.cell)),
             reads.map_or_else(|| MISSING.into(), significant),
-            verdict_word(cell),
+            verdict_word(row.cell),
         ]
     };
     let of = format!("{op} of");
     let heads = ["", &of, "mean, µs", "bytes read for each", "verdict"];
     Table {
         heads: heads.map(String::from).to_vec(),
-        rows: cells.iter().map(row).collect(),
+        rows: rows.iter().map(row).collect(),
         ..Table::default()
     }
 }

@@ -1,8 +1,11 @@
-//! The copies of `rdsk dd`: where the time of each run went.
+//! The copies of `rdsk dd`: where the time of each run went, of one or several Records.
 
-use super::parts::{evidence, ran};
+use super::Subject;
+use super::parts::{joined, record_name};
+use super::rows::{evidence_of_rows, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_model::{CopyRun, Experiment, Record};
+use rdsk_analysis::metrics;
+use rdsk_model::{CopyRun, Experiment};
 use rdsk_report::{Unit, or_missing};
 use rdsk_units::{Bytes, printable};
 
@@ -24,19 +27,26 @@ const PARTS: [Part; 5] = [
     }),
 ];
 
-pub(super) fn figures(record: &Record) -> Vec<Figure> {
-    let runs: Vec<(String, &CopyRun)> = record
-        .copies
-        .iter()
-        .flat_map(|copy| {
-            let operands = printable(&copy.operands.join(" "));
-            let name = move |run: &CopyRun| match copy.runs.len() {
+/// Each run with its name.
+fn runs<'s>(subjects: &[Subject<'s, '_>]) -> Vec<(String, &'s CopyRun)> {
+    let mut found = Vec::new();
+    for subject in subjects {
+        let owner = record_name(subjects, subject).unwrap_or_default();
+        let analysis = subject.analysis;
+        for copy in &analysis.copies {
+            let operands = joined(&owner, &printable(&copy.operands.join(" ")));
+            let name = |run: &CopyRun| match copy.runs.len() {
                 1 => operands.clone(),
                 _ => format!("{operands}, run {}", run.round + 1),
             };
-            copy.runs.iter().map(move |run| (name(run), run))
-        })
-        .collect();
+            found.extend(copy.runs.iter().map(|run| (name(run), run)));
+        }
+    }
+    found
+}
+
+pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let runs = runs(subjects);
     if runs.is_empty() {
         return Vec::new();
     }
@@ -51,6 +61,10 @@ pub(super) fn figures(record: &Record) -> Vec<Figure> {
         let points = runs.iter().enumerate().filter_map(bar).collect();
         Series::new(*name, Shape::Bar { slot: 0, slots: 1 }, points)
     };
+    let cells: Vec<_> = rows(subjects, Experiment::Dd, |cell| cell.id.clone())
+        .into_iter()
+        .filter(|row| metrics::ran(row.cell))
+        .collect();
     let row = |(name, run): &(String, &CopyRun)| {
         let time = |ns: u64| unit.figure(ns as f64);
         vec![
@@ -82,6 +96,6 @@ pub(super) fn figures(record: &Record) -> Vec<Figure> {
             rows: runs.iter().map(row).collect(),
             ..Table::default()
         },
-        evidence: evidence(ran(record, Experiment::Dd), |cell| cell.id.clone()),
+        evidence: evidence_of_rows(&cells),
     }]
 }

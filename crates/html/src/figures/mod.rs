@@ -7,6 +7,7 @@ mod headline;
 mod parts;
 mod paths;
 mod percentiles;
+mod rows;
 mod scale;
 mod stream;
 mod stripe;
@@ -38,39 +39,45 @@ pub struct Section {
 
 /// All figures of one Record, in the order of the questions; no section for what was not measured.
 pub fn of_record(analysis: &Analysis<'_>) -> Vec<Section> {
-    let subjects = [Subject { name: "", analysis }];
-    let section = |experiment: Experiment| {
-        let figures = match experiment {
-            Experiment::Headline => headline::figures(&subjects),
-            Experiment::Paths => paths::figures(analysis),
-            Experiment::Stream => stream::figures(analysis),
-            Experiment::Align => align::figures(analysis),
-            Experiment::Zones => zones::figures(analysis),
-            Experiment::Scale => scale::figures(&subjects),
-            Experiment::Stripe => stripe::figures(analysis),
-            Experiment::Dd => copies::figures(analysis),
-            Experiment::Fio => jobs(analysis),
-        };
-        Section { experiment, title: title(experiment), figures }
-    };
+    let subject = Subject { name: "", analysis };
+    sections(|experiment| match experiment {
+        Experiment::Headline => headline::figures(&[subject]),
+        Experiment::Paths => paths::figures(&[subject]),
+        Experiment::Stream => stream::figures(&subject),
+        Experiment::Align => align::figures(&subject),
+        Experiment::Zones => zones::figures(analysis),
+        Experiment::Scale => scale::figures(&[subject]),
+        Experiment::Stripe => stripe::figures(&subject),
+        Experiment::Dd => copies::figures(&[subject]),
+        Experiment::Fio => jobs(&[subject]),
+    })
+}
+
+fn sections(figures: impl Fn(Experiment) -> Vec<Figure>) -> Vec<Section> {
+    let section = |experiment| Section { experiment, title: title(experiment), figures: figures(experiment) };
     Experiment::ALL.iter().copied().map(section).filter(|section| !section.figures.is_empty()).collect()
 }
 
 /// What another program's document tells well enough to be drawn: the latencies of its jobs.
-fn jobs(analysis: &Analysis<'_>) -> Vec<Figure> {
-    let cells = parts::ran(analysis, Experiment::Fio).map(|cell| (cell.id.clone(), cell));
-    percentiles::figure("fio-latency", "Latency by percentile", cells).into_iter().collect()
+fn jobs(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let mut jobs = rows::rows(subjects, Experiment::Fio, |cell| cell.id.clone());
+    jobs.retain(|row| rdsk_analysis::metrics::ran(row.cell));
+    percentiles::figure("fio-latency", "Latency by percentile", &jobs).into_iter().collect()
 }
 
-/// The figures that lay several Records over each other: headline, speed by position, and scaling.
+/// The figures that lay several Records over each other: of each question those that compare, with a line or a bar for each Record.
 pub fn of_several(subjects: &[Subject<'_, '_>]) -> Vec<Section> {
-    let sections = [
-        (Experiment::Headline, headline::figures(subjects)),
-        (Experiment::Zones, zones::overlay(subjects)),
-        (Experiment::Scale, scale::figures(subjects)),
-    ];
-    let section = |(experiment, figures)| Section { experiment, title: title(experiment), figures };
-    sections.into_iter().map(section).filter(|section| !section.figures.is_empty()).collect()
+    sections(|experiment| match experiment {
+        Experiment::Headline => headline::figures(subjects),
+        Experiment::Paths => paths::figures(subjects),
+        Experiment::Stream => stream::overlay(subjects),
+        Experiment::Align => align::overlay(subjects),
+        Experiment::Zones => zones::overlay(subjects),
+        Experiment::Scale => scale::figures(subjects),
+        Experiment::Stripe => stripe::overlay(subjects),
+        Experiment::Dd => copies::figures(subjects),
+        Experiment::Fio => jobs(subjects),
+    })
 }
 
 fn title(experiment: Experiment) -> &'static str {

@@ -10,8 +10,6 @@ use rdsk_report::words::verdict_word;
 use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::{Bytes, grouped, printable};
 
-/// Values of a series over time; more do not fit on a screen.
-const MAX_OVER_TIME: usize = 1500;
 /// Sentences of evidence beside a figure.
 const MAX_EVIDENCE: usize = 24;
 
@@ -20,13 +18,9 @@ pub(super) fn ran(record: &Record, experiment: Experiment) -> impl Iterator<Item
     record.cells.iter().filter(move |cell| cell.experiment == experiment && metrics::ran(cell))
 }
 
-/// The cells of one experiment, by any key.
-pub(super) fn groups<K: PartialEq>(
-    record: &Record,
-    experiment: Experiment,
-    key: impl Fn(&CellRecord) -> K,
-) -> Vec<(K, Vec<&CellRecord>)> {
-    by_key(record.cells.iter().filter(|cell| cell.experiment == experiment).map(|cell| (key(cell), cell)))
+/// The name of a Record if there are others; safe to show.
+pub(super) fn record_name(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>) -> Option<String> {
+    (subjects.len() > 1).then(|| printable(subject.name))
 }
 
 /// The names of a cell's targets if the Record has several; safe to show.
@@ -42,7 +36,7 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
 
 /// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
 pub(super) fn owner(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>, cell: &CellRecord) -> String {
-    let record = (subjects.len() > 1).then(|| printable(subject.name));
+    let record = record_name(subjects, subject);
     let parts: Vec<String> = [record, target_name(subject.analysis, cell)].into_iter().flatten().collect();
     parts.join(", ")
 }
@@ -75,12 +69,9 @@ pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
     cell.workload.targets.iter().map(|index| format!("-t{index}")).collect()
 }
 
-/// The verdict of each cell with the requests that its device saw, equal sentences once.
-pub(super) fn evidence<'a>(
-    cells: impl IntoIterator<Item = &'a CellRecord>,
-    name: impl Fn(&CellRecord) -> String,
-) -> Vec<String> {
-    let said = by_key(cells.into_iter().map(|cell| (sentence(cell), name(cell))));
+/// The verdict of each cell with the requests that its device saw, equal sentences once, under the names of the cells.
+pub(super) fn evidence<'a>(cells: impl IntoIterator<Item = (String, &'a CellRecord)>) -> Vec<String> {
+    let said = by_key(cells.into_iter().map(|(name, cell)| (sentence(cell), name)));
     let all = said.len();
     let mut lines: Vec<String> = said
         .into_iter()
@@ -139,9 +130,9 @@ pub(super) fn size_ticks(sizes: impl IntoIterator<Item = u64>) -> Vec<Tick> {
     sizes.into_iter().map(|size| Tick { at: size as f64, label: Bytes(size).to_string() }).collect()
 }
 
-/// Means of as many neighbours as make the series short enough, and how many these are.
-pub(super) fn shortened(values: &[u64]) -> (Vec<f64>, usize) {
-    let each = values.len().div_ceil(MAX_OVER_TIME).max(1);
+/// Means of as many neighbours as make the series no longer than `most`, and how many these are.
+pub(super) fn shortened(values: &[u64], most: usize) -> (Vec<f64>, usize) {
+    let each = values.len().div_ceil(most.max(1)).max(1);
     let mean = |part: &[u64]| part.iter().map(|&value| value as f64).sum::<f64>() / part.len() as f64;
     // A last part of fewer values would scatter more than the others.
     (values.chunks(each).filter(|part| part.len() == each).map(mean).collect(), each)
@@ -154,10 +145,10 @@ mod tests {
     #[test]
     fn a_long_series_keeps_its_mean() {
         let values: Vec<u64> = (0..3000).collect();
-        let (short, each) = shortened(&values);
+        let (short, each) = shortened(&values, 1500);
         assert_eq!((short.len(), each, short[0], short[1499]), (1500, 2, 0.5, 2998.5));
-        assert_eq!(shortened(&[7, 9]), (vec![7.0, 9.0], 1));
-        assert_eq!(shortened(&[]), (Vec::new(), 1));
+        assert_eq!(shortened(&[7, 9], 1500), (vec![7.0, 9.0], 1));
+        assert_eq!(shortened(&[], 1500), (Vec::new(), 1));
     }
 
     #[test]

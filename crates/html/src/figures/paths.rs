@@ -1,10 +1,13 @@
 //! Direct against buffered: the time of one pass, split into the return of the last call, the close, and the flush until the data
-//! is stable.
+//! is stable, of one or several Records.
 
-use super::parts::{evidence, groups, joined, target_name, with_unit};
+use super::Subject;
+use super::parts::with_unit;
+use super::rows::{Row, by_label, evidence_of_rows, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, passes};
-use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_report::words::{path_column, verdict_word};
 use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::Bytes;
@@ -17,30 +20,19 @@ struct Times {
     stable_ns: Option<f64>,
 }
 
-pub(super) fn figures(record: &Record) -> Vec<Figure> {
-    let cells: Vec<&CellRecord> = groups(record, Experiment::Paths, |cell| {
-        (cell.workload.targets.clone(), cell.workload.op, cell.workload.block_bytes)
-    })
-    .into_iter()
-    .flat_map(|(_, cells)| cells)
-    .collect();
+pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let cells = named(subjects);
     if cells.is_empty() {
         return Vec::new();
     }
-    let has_sizes = cells.iter().any(|cell| cell.workload.block_bytes != cells[0].workload.block_bytes);
-    let label = |cell: &CellRecord| {
-        let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
-        let what = format!("{}{size} {}", cell.workload.op, path_column(cell));
-        joined(&target_name(record, cell).unwrap_or_default(), &what)
-    };
-    let timed: Vec<(&CellRecord, Times)> =
-        cells.iter().filter_map(|cell| Some((*cell, times(cell)?))).collect();
+    let timed: Vec<(&Row<'_>, Times)> =
+        cells.iter().filter_map(|row| Some((row, times(row.cell)?))).collect();
     let longest = timed.iter().map(|(_, times)| times.stable_ns.unwrap_or(times.return_ns));
     // One unit for all: the longest time decides it.
     let unit = Unit::fit(&Unit::TIMES, longest.reduce(f64::max));
     let plot = Plot {
         x: Axis::from_zero("time of one pass", unit.name),
-        y: Axis::rows(timed.iter().map(|(cell, _)| label(cell))),
+        y: Axis::rows(timed.iter().map(|(row, _)| row.name())),
         series: series(&timed, unit),
     };
     vec![Figure {
@@ -50,9 +42,30 @@ pub(super) fn figures(record: &Record) -> Vec<Figure> {
                 the close and with the flush until the data is on stable storage, which is the time that counts."
             .into(),
         drawing: Drawing::of(plot, "No pass was completed."),
-        table: table(&cells, unit, &label),
-        evidence: evidence(cells.iter().copied(), label),
+        table: table(&cells, unit),
+        evidence: evidence_of_rows(&cells),
     }]
+}
+
+/// The cells by targets, direction and size; of several Records those of each path together.
+fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Row<'s>> {
+    let all = rows(subjects, Experiment::Paths, |_| String::new());
+    let has_sizes = all.iter().any(|row| row.cell.workload.block_bytes != all[0].cell.workload.block_bytes);
+    let label = |cell: &CellRecord| {
+        let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
+        format!("{}{size} {}", cell.workload.op, path_column(cell))
+    };
+    let key = |row: &Row<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
+    let grouped = by_key(all.into_iter().map(|row| (key(&row), row)));
+    let labelled =
+        grouped.into_iter().flat_map(|(_, rows)| rows).map(|row| Row { label: label(row.cell), ..row });
+    if subjects.len() < 2 {
+        return labelled.collect();
+    }
+    let together = by_label(labelled.collect()).into_iter();
+    together
+        .flat_map(|(label, rows)| rows.into_iter().map(move |row| Row { label: label.clone(), ..row }))
+        .collect()
 }
 
 fn times(cell: &CellRecord) -> Option<Times> {
@@ -65,9 +78,9 @@ fn times(cell: &CellRecord) -> Option<Times> {
     })
 }
 
-fn series(timed: &[(&CellRecord, Times)], unit: Unit) -> Vec<Series> {
+fn series(timed: &[(&Row<'_>, Times)], unit: Unit) -> Vec<Series> {
     let part = |name: &str, of: &dyn Fn(&Times) -> Option<(f64, f64)>| {
-        let bar = |(row, (_, times)): (usize, &(&CellRecord, Times))| {
+        let bar = |(row, (_, times)): (usize, &(&Row<'_>, Times))| {
             let (from, to) = of(times)?;
             Some(Point { x: unit.of(to), y: row as f64, from: unit.of(from), interval: None })
         };
@@ -83,8 +96,9 @@ fn series(timed: &[(&CellRecord, Times)], unit: Unit) -> Vec<Series> {
     all.into_iter().filter(|series| !series.points.is_empty()).collect()
 }
 
-fn table(cells: &[&CellRecord], unit: Unit, label: &dyn Fn(&CellRecord) -> String) -> Table {
-    let row = |cell: &&CellRecord| {
+fn table(rows: &[Row<'_>], unit: Unit) -> Table {
+    let row = |row: &Row<'_>| {
+        let cell = row.cell;
         let times = times(cell);
         let time = |ns: Option<f64>| unit.figure_or_missing(ns);
         let op = cell.workload.op;
@@ -92,7 +106,7 @@ fn table(cells: &[&CellRecord], unit: Unit, label: &dyn Fn(&CellRecord) -> Strin
         let rate = cell.result.bytes_per_s.map(|rate| rate.mean);
         let stable = if op == Op::Write { metrics::stable_rate(cell) } else { None };
         vec![
-            label(cell),
+            row.name(),
             time(times.as_ref().map(|times| times.return_ns)),
             time(times.as_ref().and_then(|times| times.close_ns)),
             time(times.as_ref().and_then(|times| times.stable_ns)),
@@ -120,7 +134,7 @@ fn table(cells: &[&CellRecord], unit: Unit, label: &dyn Fn(&CellRecord) -> Strin
     ];
     Table {
         heads: heads.map(String::from).to_vec(),
-        rows: cells.iter().map(row).collect(),
+        rows: rows.iter().map(row).collect(),
         ..Table::default()
     }
 }

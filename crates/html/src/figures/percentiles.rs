@@ -1,10 +1,9 @@
 //! Latencies by percentile, with an axis that gives every further nine the same room. A percentile without ten I/Os above it is
 //! not drawn.
 
-use super::parts::evidence;
+use super::rows::{Row, evidence_of_rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
-use rdsk_model::{CellRecord, Latency};
-use rdsk_report::words::headline_row;
+use rdsk_model::Latency;
 use rdsk_report::{MISSING, Unit};
 use rdsk_stats::Histogram;
 
@@ -25,15 +24,12 @@ const LABELS: [(f64, &str); 7] = [
 ];
 
 /// Latencies of cells by percentile; `None` where none was recorded.
-pub(super) fn figure<'a>(
-    id: &str,
-    title: &str,
-    cells: impl Iterator<Item = (String, &'a CellRecord)>,
-) -> Option<Figure> {
-    let cells: Vec<(String, &CellRecord, &Latency)> =
-        cells.filter_map(|(name, cell)| Some((name, cell, cell.result.latency_ns.as_ref()?))).collect();
-    let lines: Vec<(&str, Vec<(f64, f64)>)> =
-        cells.iter().map(|(name, _, latency)| (name.as_str(), values(latency))).collect();
+pub(super) fn figure(id: &str, title: &str, rows: &[Row<'_>]) -> Option<Figure> {
+    let has_latency = |row: &&Row<'_>| row.cell.result.latency_ns.is_some();
+    let rows: Vec<Row<'_>> = rows.iter().filter(has_latency).cloned().collect();
+    let latencies = || rows.iter().filter_map(|row| Some((row.name(), row.cell.result.latency_ns.as_ref()?)));
+    let lines: Vec<(String, Vec<(f64, f64)>)> =
+        latencies().map(|(name, latency)| (name, values(latency))).collect();
     let all = || lines.iter().flat_map(|(_, values)| values);
     let times: Vec<f64> = all().map(|&(_, ns)| ns).collect();
     let unit = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
@@ -45,7 +41,7 @@ pub(super) fn figure<'a>(
     let ticks = ticks.map(|&(share, label)| Tick { at: rarity(share), label: label.into() }).collect();
     let series = lines.iter().map(|(name, values)| {
         let points = values.iter().map(|&(share, ns)| Point::at(rarity(share), unit.of(ns))).collect();
-        Series::new(*name, Shape::Line, points)
+        Series::new(name.as_str(), Shape::Line, points)
     });
     let plot = Plot {
         x: Axis { scale: Scale::Share, ..Axis::log("share of I/Os that are as fast", "") }.with_ticks(ticks),
@@ -59,8 +55,8 @@ pub(super) fn figure<'a>(
                 of the rest; a line ends where fewer than ten I/Os were slower. Both axes are logarithmic."
             .into(),
         drawing: Drawing::Plot(plot),
-        table: table(&cells, unit),
-        evidence: evidence(cells.iter().map(|(_, cell, _)| *cell), headline_row),
+        table: table(latencies(), unit),
+        evidence: evidence_of_rows(&rows),
     })
 }
 
@@ -87,11 +83,11 @@ fn values(latency: &Latency) -> Vec<(f64, f64)> {
     SHARES.iter().filter_map(|&share| Some((share, value(share)? as f64))).collect()
 }
 
-fn table(cells: &[(String, &CellRecord, &Latency)], unit: Unit) -> Table {
+fn table<'a>(latencies: impl Iterator<Item = (String, &'a Latency)>, unit: Unit) -> Table {
     let figure = |ns: Option<u64>| ns.map_or_else(|| MISSING.into(), |ns| unit.figure(ns as f64));
-    let row = |(name, _, latency): &(String, &CellRecord, &Latency)| {
+    let row = |(name, latency): (String, &Latency)| {
         let percentiles = [latency.p50, latency.p90, latency.p99, latency.p999, latency.p9999, latency.max];
-        let mut row = vec![name.clone(), rdsk_units::grouped(latency.count)];
+        let mut row = vec![name, rdsk_units::grouped(latency.count)];
         row.extend(percentiles.map(figure));
         row
     };
@@ -100,7 +96,7 @@ fn table(cells: &[(String, &CellRecord, &Latency)], unit: Unit) -> Table {
         .iter()
         .enumerate()
         .map(|(index, head)| if index < 2 { (*head).to_owned() } else { format!("{head}, {}", unit.name) });
-    Table { heads: heads.collect(), rows: cells.iter().map(row).collect(), ..Table::default() }
+    Table { heads: heads.collect(), rows: latencies.map(row).collect(), ..Table::default() }
 }
 
 #[cfg(test)]
@@ -128,6 +124,7 @@ mod tests {
         let record = fixtures::run();
         let mut cell = record.cells[0].clone();
         cell.result.latency_ns = None;
-        assert!(figure("x", "x", [("one".to_owned(), &cell)].into_iter()).is_none());
+        let row = Row { owner: String::new(), label: "one".into(), cell: &cell };
+        assert!(figure("x", "x", &[row]).is_none());
     }
 }

@@ -1,15 +1,16 @@
-//! Rate over block size: a line for each number of streams, on each set of targets, of one or several Records.
+//! Rate over block size: a line for each number of streams, on each set of targets, of one or several Records, and what each target
+//! of a set gave of it.
 
 use super::Subject;
-use super::parts::{evidence, interval, joined, names_of, size_ticks};
+use super::parts::{evidence, interval, joined, names_of, record_name, size_ticks};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_analysis::groups::by_key;
-use rdsk_analysis::scale::{Grid, Line};
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::scale::{Grid, Line, TargetShare};
 use rdsk_analysis::words::plural;
 use rdsk_model::{CellRecord, Op};
 use rdsk_report::words::{plus_minus, verdict_word};
 use rdsk_report::{MISSING, Unit, or_missing, significant};
-use rdsk_units::{Bytes, printable};
+use rdsk_units::{Bytes, percent};
 
 /// A grid and whose it is.
 type Owned<'s, 'r> = (&'s Subject<'s, 'r>, &'s Grid<'r>);
@@ -18,12 +19,15 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let grids =
         subjects.iter().flat_map(|subject| subject.analysis.scale().iter().map(move |grid| (subject, grid)));
     let by_op = by_key(grids.map(|owned| (owned.1.op, owned)));
-    by_op.into_iter().map(|(op, grids)| figure(subjects, op, &grids)).collect()
+    let of_op = |(op, grids): (Op, Vec<Owned<'_, '_>>)| {
+        [Some(figure(subjects, op, &grids)), by_target(subjects, op, &grids)].into_iter().flatten()
+    };
+    by_op.into_iter().flat_map(of_op).collect()
 }
 
 /// What tells a grid from the others of the figure.
 fn owner(subjects: &[Subject<'_, '_>], (subject, grid): &Owned<'_, '_>) -> String {
-    let record = (subjects.len() > 1).then(|| printable(subject.name));
+    let record = record_name(subjects, subject);
     let has_others = subject.analysis.scale().iter().any(|other| other.targets != grid.targets);
     let targets = has_others.then(|| names_of(subject.analysis, &grid.targets));
     [record, targets].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -48,7 +52,11 @@ fn figure(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Figu
         series: series.filter(|series| !series.points.is_empty()).collect(),
     };
     let knees: Vec<String> = grids.iter().filter_map(|owned| knee(subjects, owned)).collect();
-    let cells: Vec<&CellRecord> = lines().flat_map(|line| &line.points).map(|point| point.cell).collect();
+    let cells = grids.iter().flat_map(|owned| {
+        let whose = owner(subjects, owned);
+        let points = owned.1.lines.iter().flat_map(|line| &line.points);
+        points.map(|point| (joined(&whose, &point.cell.id), point.cell)).collect::<Vec<_>>()
+    });
     Figure {
         id: format!("scale-{op}"),
         title: format!("Rate over block size, {op}"),
@@ -61,7 +69,7 @@ fn figure(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Figu
         .to_owned(),
         drawing: Drawing::of(plot, "No cell completed."),
         table: table(subjects, grids, unit),
-        evidence: evidence(cells, |cell| cell.id.clone()),
+        evidence: evidence(cells),
     }
 }
 
@@ -88,6 +96,79 @@ fn knee(subjects: &[Subject<'_, '_>], owned: &Owned<'_, '_>) -> Option<String> {
     let whose = owner(subjects, owned);
     let lead = if whose.is_empty() { "More".to_owned() } else { format!("{whose}: more") };
     (!said.is_empty()).then(|| format!("{lead} streams gain little {}.", rdsk_analysis::words::list(&said)))
+}
+
+/// A target's share of a cell: its name with that of its Record, the block size, and the number of streams of all targets.
+struct Share<'s> {
+    name: String,
+    block_bytes: u64,
+    streams: u32,
+    share: &'s TargetShare,
+    /// The cell with its name.
+    cell: (String, &'s CellRecord),
+}
+
+/// What each target gave with the most streams; `None` where no cell has several targets.
+fn by_target(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Option<Figure> {
+    let mut shares: Vec<Share<'_>> = Vec::new();
+    for (subject, grid) in grids.iter().filter(|(_, grid)| grid.targets.len() > 1) {
+        let Some(streams) = grid.counts().last().copied() else { continue };
+        let record = record_name(subjects, subject).unwrap_or_default();
+        // A target of several sets has a line for each.
+        let is_of_set = |other: &&Grid<'_>| other.op == op && other.targets.len() > 1;
+        let of_set = match subject.analysis.scale().iter().filter(is_of_set).count() {
+            1 => String::new(),
+            _ => format!(" of {} targets", grid.targets.len()),
+        };
+        for (line, point) in grid.lines.iter().filter_map(|line| Some((line, line.point(streams)?))) {
+            let ran = point.targets.iter().filter(|_| point.bytes_per_s().is_some());
+            shares.extend(ran.map(|share| Share {
+                name: joined(&record, &format!("{}{of_set}", names_of(subject.analysis, &[share.target]))),
+                block_bytes: line.block_bytes,
+                streams,
+                share,
+                cell: (joined(&record, &point.cell.id), point.cell),
+            }));
+        }
+    }
+    if shares.is_empty() {
+        return None;
+    }
+    let unit = Unit::MIB_PER_S;
+    let point = |one: &&Share<'_>| Point::at(one.block_bytes as f64, unit.of(one.share.bytes_per_s));
+    let named = by_key(shares.iter().map(|one| (one.name.clone(), one)));
+    let line = |(name, own): (String, Vec<&Share<'_>>)| {
+        Series::new(name, Shape::Line, own.iter().map(point).collect())
+    };
+    let row = |one: &Share<'_>| {
+        vec![
+            one.name.clone(),
+            Bytes(one.block_bytes).to_string(),
+            format!("{} of {}", one.share.streams, one.streams),
+            unit.figure(one.share.bytes_per_s),
+            or_missing(one.share.busy_share.map(percent)),
+        ]
+    };
+    let rate = format!("rate, {}", unit.name);
+    let heads = ["target", "block size", "streams", &rate, "device busy"];
+    Some(Figure {
+        id: format!("scale-{op}-targets"),
+        title: format!("Rate of each target, {op}"),
+        shows: "A line for each target with the most streams that were measured: the bytes of its streams from their first start \
+                to their last end, ramps included."
+            .into(),
+        drawing: Drawing::Plot(Plot {
+            x: Axis::log("block size", "").with_ticks(size_ticks(shares.iter().map(|one| one.block_bytes))),
+            y: Axis::from_zero("rate of the target", unit.name),
+            series: named.into_iter().map(line).collect(),
+        }),
+        table: Table {
+            heads: heads.map(String::from).to_vec(),
+            rows: shares.iter().map(row).collect(),
+            ..Table::default()
+        },
+        evidence: evidence(distinct(shares.iter().map(|one| one.cell.clone()))),
+    })
 }
 
 fn table(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>], unit: Unit) -> Table {

@@ -34,11 +34,7 @@ fn same(one: f64, other: f64) -> bool {
 
 #[test]
 fn every_question_has_figures_with_whole_tables_and_ids_of_their_own() {
-    let mut record = fixtures::run();
-    record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
-    let mut job = record.cells[0].clone();
-    (job.id, job.experiment) = ("fio/job/read".into(), Experiment::Fio);
-    record.cells.push(job);
+    let record = whole_run();
     let analysis = Analysis::of(&record);
     let sections = of_record(&analysis);
     let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();
@@ -177,23 +173,100 @@ fn what_was_not_sampled_says_why_it_is_not_drawn() {
     }
 }
 
+/// A run with cells of every experiment.
+fn whole_run() -> Record {
+    let mut record = fixtures::run();
+    record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
+    let mut job = record.cells[0].clone();
+    (job.id, job.experiment) = ("fio/job/read".into(), Experiment::Fio);
+    record.cells.push(job);
+    record
+}
+
 #[test]
-fn several_records_share_their_figures() {
-    let (one, other) = (fixtures::run(), fixtures::run());
+fn several_records_share_the_figures_of_every_question() {
+    let (one, other) = (whole_run(), whole_run());
     let (first, second) = (Analysis::of(&one), Analysis::of(&other));
     let subjects =
         [Subject { name: "before", analysis: &first }, Subject { name: "after", analysis: &second }];
     let sections = of_several(&subjects);
     let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();
-    assert_eq!(asked, [Experiment::Headline, Experiment::Zones, Experiment::Scale]);
+    assert_eq!(asked, Experiment::ALL);
+    let mut ids: Vec<&str> = Vec::new();
     for figure in sections.iter().flat_map(|section| &section.figures) {
-        let Drawing::Plot(plot) = &figure.drawing else { panic!("{} is drawn", figure.id) };
+        assert!(!ids.contains(&figure.id.as_str()), "{} is there once", figure.id);
+        assert!(figure.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
+        ids.push(&figure.id);
+        for row in &figure.table.rows {
+            assert_eq!(row.len(), figure.table.heads.len(), "{}: {row:?}", figure.id);
+        }
+        let Drawing::Plot(plot) = &figure.drawing else { continue };
+        let mut names: Vec<&str> = plot.series.iter().map(|series| series.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), plot.series.len(), "{}: names differ", figure.id);
         for name in ["before", "after"] {
-            assert!(plot.series.iter().any(|series| series.name.starts_with(name)), "{}", figure.id);
+            let is_there = names.iter().any(|series| series.starts_with(name))
+                || plot.y.ticks.iter().any(|row| row.label.starts_with(name));
+            assert!(is_there, "{name} in {}: {names:?}", figure.id);
         }
     }
     let bars = &sections[0].figures[0].drawing;
     let Drawing::Plot(plot) = bars else { panic!("bandwidth is drawn") };
     let slots: Vec<_> = plot.series.iter().map(|series| series.shape).collect();
     assert_ne!(slots[0], slots[1], "bars of two Records lie side by side");
+}
+
+#[test]
+fn paths_of_several_records_stand_below_each_other() {
+    let (one, other) = (fixtures::run(), fixtures::run());
+    let (first, second) = (Analysis::of(&one), Analysis::of(&other));
+    let subjects = [Subject { name: "a", analysis: &first }, Subject { name: "b", analysis: &second }];
+    let figures = of_several(&subjects).into_iter().flat_map(|section| section.figures);
+    let figure = figures.into_iter().find(|figure| figure.id == "paths-time").unwrap();
+    let Drawing::Plot(plot) = &figure.drawing else { panic!("{figure:?}") };
+    for pair in plot.y.ticks.chunks(2) {
+        let [one, other] = pair else { panic!("{:?}", plot.y.ticks) };
+        assert_eq!(one.label.strip_prefix("a: "), other.label.strip_prefix("b: "));
+    }
+    assert_eq!(plot.y.ticks.len(), 2 * plot_of(&one, "paths-time").y.ticks.len());
+}
+
+#[test]
+fn each_target_of_a_set_has_a_line_and_the_bytes_of_its_streams() {
+    let mut record = fixtures::run();
+    let mut other = record.targets[0].clone();
+    (other.index, other.name) = (1, "other".into());
+    record.targets.push(other);
+    record.cells.retain(|cell| cell.experiment == Experiment::Scale && cell.workload.op == Op::Read);
+    for cell in &mut record.cells {
+        cell.workload.targets = vec![0, 1];
+        cell.result.streams.iter_mut().for_each(|stream| stream.target = stream.index % 2);
+    }
+    let analysis = Analysis::of(&record);
+    let most = analysis.scale()[0].counts().into_iter().max().unwrap();
+    let point = analysis.scale()[0].lines[0].point(most).unwrap();
+    assert_eq!(point.targets.len(), 2, "{point:?}");
+    let plot = plot_of(&record, "scale-read-targets");
+    assert_eq!(plot.series.len(), 2);
+    for (series, share) in plot.series.iter().zip(&point.targets) {
+        assert_eq!(series.points.len(), analysis.scale()[0].lines.len());
+        assert!(same(series.points[0].y, share.bytes_per_s / MIB), "{series:?}");
+    }
+    assert!(
+        plots(&Analysis::of(&fixtures::run())).iter().all(|(figure, _)| !figure.id.ends_with("-targets"))
+    );
+}
+
+#[test]
+fn the_rows_of_iostat_are_shown_with_the_depth() {
+    let record = fixtures::run();
+    let analysis = Analysis::of(&record);
+    let figures: Vec<Figure> = of_record(&analysis).into_iter().flat_map(|section| section.figures).collect();
+    for figure in figures {
+        assert_eq!(figure.table.is_open, figure.id.starts_with("stream-depth-"), "{}", figure.id);
+        if figure.table.is_open {
+            assert!(figure.table.heads.iter().any(|head| head == "w/s" || head == "r/s"), "{figure:?}");
+        }
+    }
 }

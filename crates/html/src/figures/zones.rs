@@ -23,8 +23,8 @@ pub(super) fn figures(analysis: &Analysis<'_>) -> Vec<Figure> {
     for cell in ran(analysis, Experiment::Zones) {
         let Some(zones) = analysis.zones(cell) else { continue };
         figures.push(cloud(analysis, cell, zones));
-        figures.extend(passes(analysis, cell));
     }
+    figures.extend(passes(&Subject { name: "", analysis }));
     figures
 }
 
@@ -82,7 +82,7 @@ fn medians(
             .into(),
         drawing: Drawing::of(plot, "No position was visited."),
         table: Table { heads: heads.map(String::from).to_vec(), rows: cells.iter().map(row).collect(), ..Table::default() },
-        evidence: evidence(cells.iter().map(|(_, cell, _)| *cell), |cell| cell.id.clone()),
+        evidence: evidence(cells.iter().map(|(subject, cell, _)| (name(subject, cell), *cell))),
     }
 }
 
@@ -125,10 +125,12 @@ fn cloud(analysis: &Analysis<'_>, cell: &CellRecord, zones: &Zones) -> Figure {
         ),
         drawing: Drawing::of(plot, "No position was visited."),
         table: positions(zones, along, unit),
-        evidence: evidence([cell], |cell| {
-            format!("{} on {}", cell.name(), names_of(analysis, &cell.workload.targets))
-        }),
+        evidence: evidence_of_cell(analysis, cell),
     }
+}
+
+fn evidence_of_cell(analysis: &Analysis<'_>, cell: &CellRecord) -> Vec<String> {
+    evidence([(format!("{} on {}", cell.name(), names_of(analysis, &cell.workload.targets)), cell)])
 }
 
 /// One pass: the rate of each of its I/Os at its place.
@@ -207,42 +209,62 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     } else {
         format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
     };
-    Table { heads: heads.to_vec(), rows: zones.positions.iter().step_by(every).map(row).collect(), left_out }
+    let rows = zones.positions.iter().step_by(every).map(row).collect();
+    Table { heads: heads.to_vec(), rows, left_out, ..Table::default() }
 }
 
-/// The median rate of each pass; `None` with fewer than two.
-fn passes(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Figure> {
+/// The median rate of each pass: one figure per direction, a line for each block size and target with more than one pass.
+fn passes(subject: &Subject<'_, '_>) -> Vec<Figure> {
+    let seen = |cell| Some((cell, pass_rates(cell)?));
+    let cells = ran(subject.analysis, Experiment::Zones).filter_map(seen);
+    let by_op = by_key(cells.map(|one| (one.0.workload.op, one)));
+    by_op.into_iter().map(|(op, cells)| passes_of(subject, op, &cells)).collect()
+}
+
+/// Bytes per second at the median latency of each pass; `None` with fewer than two.
+fn pass_rates(cell: &CellRecord) -> Option<Vec<f64>> {
     let block = cell.workload.block_bytes as f64;
     let rate = |run: &PointRun| {
         let rates: Vec<f64> = run.latency_ns.iter().map(|&ns| block * 1e9 / ns.max(1) as f64).collect();
         median(&rates)
     };
     let rates: Vec<f64> = cell.result.points.iter().filter_map(rate).collect();
-    if rates.len() < 2 {
-        return None;
-    }
-    let unit = Unit::fit(&Unit::RATES, rates.iter().copied());
-    let (op, size) = (cell.workload.op, Bytes(cell.workload.block_bytes));
-    let points: Vec<Point> =
-        (1_u32..).zip(&rates).map(|(pass, &rate)| Point::at(f64::from(pass), unit.of(rate))).collect();
-    let rows = (1_u32..).zip(&rates).map(|(pass, &rate)| vec![pass.to_string(), unit.figure(rate)]).collect();
-    let ticks = points.iter().map(|point| crate::figure::Tick {
-        at: point.x,
-        label: significant(point.x).replace(".00", "").replace(".0", ""),
-    });
-    let plot = Plot {
-        x: Axis::from_zero("pass", "").with_ticks(ticks.collect()),
-        y: Axis::from_zero("median rate", unit.name),
-        series: vec![Series::new("median of the pass", Shape::Line, points.clone())],
+    (rates.len() > 1).then_some(rates)
+}
+
+fn passes_of(subject: &Subject<'_, '_>, op: Op, cells: &[(&CellRecord, Vec<f64>)]) -> Figure {
+    let unit = Unit::fit(&Unit::RATES, cells.iter().flat_map(|(_, rates)| rates.iter().copied()));
+    let name = |cell: &CellRecord| {
+        joined(&owner(&[*subject], subject, cell), &Bytes(cell.workload.block_bytes).to_string())
     };
-    Some(Figure {
-        id: format!("zones-{op}-{}{}-passes", slug(&size.to_string()), targets_slug(analysis, cell)),
-        title: format!("Rate of each pass, {op}s of {size}{}", on_target(analysis, cell)),
-        shows: "The median rate over all positions, pass by pass: a line that rises or falls is a change with time, not with \
-                position."
+    let line = |(cell, rates): &(&CellRecord, Vec<f64>)| {
+        let points = (1_u32..).zip(rates).map(|(pass, &rate)| Point::at(f64::from(pass), unit.of(rate)));
+        Series::new(name(cell), Shape::Line, points.collect())
+    };
+    let most = cells.iter().map(|(_, rates)| rates.len()).max().unwrap_or(0);
+    let ticks =
+        (1_u32..).take(most).map(|pass| crate::figure::Tick { at: f64::from(pass), label: pass.to_string() });
+    let heads = cells.iter().map(|(cell, _)| format!("{}, {}", name(cell), unit.name));
+    let row = |pass: usize| {
+        let rates = cells.iter().map(|(_, rates)| unit.figure_or_missing(rates.get(pass).copied()));
+        std::iter::once((pass + 1).to_string()).chain(rates).collect()
+    };
+    Figure {
+        id: format!("zones-{op}-passes"),
+        title: format!("Rate of each pass, {op}"),
+        shows: "The median rate over all positions, pass by pass, one line for each block size: a line that rises or falls is a \
+                change with time, not with position."
             .into(),
-        drawing: Drawing::Plot(plot),
-        table: Table { heads: vec!["pass".into(), format!("median, {}", unit.name)], rows, ..Table::default() },
-        evidence: Vec::new(),
-    })
+        drawing: Drawing::Plot(Plot {
+            x: Axis::from_zero("pass", "").with_ticks(ticks.collect()),
+            y: Axis::from_zero("median rate", unit.name),
+            series: cells.iter().map(line).collect(),
+        }),
+        table: Table {
+            heads: std::iter::once("pass".to_owned()).chain(heads).collect(),
+            rows: (0..most).map(row).collect(),
+            ..Table::default()
+        },
+        evidence: cells.iter().flat_map(|(cell, _)| evidence_of_cell(subject.analysis, cell)).collect(),
+    }
 }

@@ -11,6 +11,7 @@ use crate::figures::{MISSING, Unit, iops, or_missing, plus_minus};
 use crate::findings::advice;
 use crate::header::{host_text, measured_by, took, whole_seconds};
 use crate::short::{matters, not_device, ranking, title};
+use rdsk_analysis::metrics;
 use rdsk_analysis::words::{plural, sentence};
 use rdsk_model::{CellRecord, Experiment, Latency, Record, Status};
 use text::{block, plain, row};
@@ -87,7 +88,9 @@ fn figures(lines: &mut Vec<String>, record: &Record) {
     if all.is_empty() {
         return;
     }
-    let shown = &all[..all.len().min(MAX_ROWS)];
+    // Where there is no room for all, a cell without figures takes none; the verdicts below count it.
+    let with_figures = |cell: &&&CellRecord| all.len() <= MAX_ROWS || metrics::ran(cell);
+    let shown: Vec<&CellRecord> = all.iter().filter(with_figures).take(MAX_ROWS).copied().collect();
     let medians = shown.iter().filter_map(|cell| cell.result.latency_ns.as_ref()?.p50);
     let unit = Unit::fit(&Unit::TIMES, medians.map(|ns| ns as f64));
     let (p50, p99) = (format!("p50 {}", unit.name), format!("p99 {}", unit.name));
@@ -97,7 +100,7 @@ fn figures(lines: &mut Vec<String>, record: &Record) {
     let percentile = |cell: &CellRecord, which: fn(&Latency) -> Option<u64>| {
         unit.figure_or_missing(cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64))
     };
-    for cell in shown {
+    for &cell in &shown {
         let target = target_name(record, cell).map_or_else(String::new, |name| format!(" on {name}"));
         lines.push(row([
             &format!("{}{target}", cell.name()),

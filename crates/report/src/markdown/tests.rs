@@ -114,6 +114,23 @@ fn no_record_makes_a_summary_long() {
 }
 
 #[test]
+fn cells_without_figures_take_no_room_from_others() {
+    let mut record = fixtures::run();
+    let ran = record.cells.iter().find(|cell| cell.experiment == Experiment::Headline).unwrap().clone();
+    record.cells = (0..2 * MAX_ROWS)
+        .map(|index| CellRecord { id: format!("headline/{index}"), ..ran.clone() })
+        .collect();
+    for cell in record.cells.iter_mut().step_by(2) {
+        cell.result.stop = rdsk_model::StopReason::NotApplicable;
+        cell.verdict = None;
+    }
+    let text = markdown(&record);
+    assert_eq!(rendered(&text).rows, MAX_ROWS, "{text}");
+    assert!(!text.contains("| headline/0 |") && text.contains("| headline/1 |"), "{text}");
+    assert!(text.contains(&format!("and {MAX_ROWS} more cells")), "{text}");
+}
+
+#[test]
 fn names_stay_text() {
     for name in HOSTILE {
         let record = hostile(name);
