@@ -11,6 +11,7 @@ mod forwarding;
 mod history;
 mod html_page;
 mod info;
+mod input_file;
 mod interrupt;
 mod json_file;
 mod measure;

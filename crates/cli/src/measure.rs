@@ -3,7 +3,7 @@
 
 use crate::cli_args::{CliArgs, Detail, JsonPlace, RunMode, Verbosity};
 use crate::exchange::Outputs;
-use crate::history::{self, Keeper};
+use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
@@ -13,6 +13,7 @@ use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::Further;
 use rdsk_targets::Roots;
+use std::sync::Arc;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -79,7 +80,7 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs
     keeper.progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&record, keeper, args, (sink, outputs)),
+        Ok(record) => output_record(&Arc::new(record), (keeper, &guard), args, (sink, outputs)),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -95,11 +96,13 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
 /// The documents first, since what they take cannot be produced again; then the page; then the history, which may have to wait for
 /// other processes; then errors, so that they are last on the screen.
 fn output_record(
-    record: &Record,
-    keeper: Keeper,
+    record: &Arc<Record>,
+    (keeper, guard): (Keeper, &Guard),
     args: &CliArgs,
     (sink, outputs): (Option<&Sink>, &Outputs),
 ) -> u8 {
+    // All of it may wait: for a reader, for a disk, for other processes.
+    guard.set_last_act(keeper.instead(record, Written::Nowhere));
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -108,14 +111,15 @@ fn output_record(
         }
     };
     let written = sink.map(|sink| sink.write(&rdsk_report::json(record, args.compactness)));
-    let is_written = matches!(written, Some(Ok(())));
+    let in_document = Written::of(matches!(written, Some(Ok(()))));
     if let Some(Err(problem)) = written {
         complain(&problem);
     }
+    guard.set_last_act(keeper.instead(record, in_document));
     if let Err(problem) = outputs.write(record) {
         complain(&problem);
     }
-    let shown_again = shown_again(record, &keeper, args, is_written);
+    let shown_again = shown_again(record, &keeper, args, in_document);
     if sink != Some(&Sink::Stdout)
         && !outputs.take_stdout()
         && !record.cells.is_empty()
@@ -123,7 +127,8 @@ fn output_record(
     {
         complain(&problem);
     }
-    keeper.finish(record, is_written);
+    keeper.finish(record, in_document);
+    guard.set_last_act(None);
     if let Some(problem) = record.error.clone().or_else(|| cell_errors(record)) {
         complain(&problem);
     }
@@ -139,12 +144,14 @@ fn output_record(
 }
 
 /// The command that draws the run again, where something keeps it.
-fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, is_written: bool) -> Option<String> {
+fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Written) -> Option<String> {
     if keeper.has_begun() {
         return Some(history::show_command(&record.id));
     }
     match &args.json {
-        Some(JsonPlace::File(path)) if is_written => Some(format!("rdsk show {}", out::word(path))),
+        Some(JsonPlace::File(path)) if written == Written::InDocument => {
+            Some(format!("rdsk show {}", out::word(path)))
+        }
         _ => None,
     }
 }

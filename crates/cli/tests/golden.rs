@@ -62,7 +62,7 @@ fn every_one_is_drawn_and_leaves_in_every_form() {
         }
         let json = rdsk_report::json(&record, rdsk_report::Compactness::Full);
         assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record, "{name}");
-        assert_eq!(rdsk_exchange::import(&json).unwrap(), record, "{name}");
+        assert_eq!(rdsk_exchange::import(&json).unwrap(), [record.clone()], "{name}");
         assert_eq!(rdsk_exchange::csv([&record]).lines().count(), 1 + record.cells.len(), "{name}");
         let samples = rdsk_exchange::openmetrics(&[&record]);
         let infos = samples.lines().filter(|line| line.starts_with("rdsk_cell_info{")).count();

@@ -10,6 +10,7 @@ mod survives;
 
 use common::{SOON, error_and_hint};
 use rdsk_testkit::cli::{self, Ended, Run};
+use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -107,6 +108,10 @@ fn a_word_that_means_nothing_or_several_runs_is_refused_and_a_file_comes_first()
     let prefix: String = id(&place.runs()[0]).chars().take(5).collect();
     let (several, _) = error_and_hint(&place.run(&["show", &prefix]));
     assert!(place.runs().iter().all(|run| several.contains(id(run))), "{several}");
+    // A label that is exactly the word is meant, where no single run is.
+    place.quiet(&[&RUN[..], &["--label", &prefix]].concat());
+    let shown: Value = serde_json::from_str(&place.quiet(&["show", &prefix, "--json", "-"])).unwrap();
+    assert_eq!(shown["label"].as_str(), Some(prefix.as_str()));
     fs::write(place.directory.path().join("r.json"), place.quiet(&["show", "r.json", "--json", "-"]))
         .unwrap();
     let both = place.run(&["show", "r.json"]);
@@ -214,6 +219,64 @@ fn escape_sequences_in_names_are_harmless() {
         assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{words:?}: {text:?}");
     }
     assert_eq!(place.quiet(&["list"]).lines().count(), 3);
+}
+
+/// The line of docs/history.md, by the shell of SQLite, and the views whole.
+#[test]
+fn sqlite3_reads_what_the_document_promises() {
+    if !requires(&[Need::Tool("sqlite3")]) {
+        return;
+    }
+    let place = Place::new();
+    let line = ["run", "sim:wd2500", "--only", "headline,paths", "--budget", "20s", "--label", "a,'b"];
+    place.quiet(&[&line[..], &["--json", "r.json"]].concat());
+    let read = fs::read_to_string(place.directory.path().join("r.json")).unwrap();
+    let record: Value = serde_json::from_str(&read).unwrap();
+    let cells = record["cells"].as_array().unwrap();
+    let sqlite = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).env("HISTORY", place.file());
+        let run = cli::run(shell, SOON);
+        assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""), "{script}");
+        run.stdout
+    };
+
+    let page = include_str!("../../../docs/history.md");
+    let start = page.find("    sqlite3 ~/").expect("the document has an example");
+    let example = page[start..].split("\n\n").next().unwrap();
+    let shown = sqlite(&example.replace("~/.local/share/rdsk/history.db", "\"$HISTORY\""));
+    let direct = cells.iter().find(|cell| cell["id"] == "paths/read/direct").unwrap();
+    let mib = direct["result"]["bytes_per_s"]["mean"].as_f64().unwrap() / 1_048_576.0;
+    assert_eq!(
+        shown,
+        format!("{}|sim:wd2500|{mib:.1}\n", record["started_at"].as_str().unwrap(), mib = mib.round())
+    );
+
+    let runs = sqlite("sqlite3 -json -readonly \"$HISTORY\" 'SELECT * FROM runs'");
+    let runs: Value = serde_json::from_str(&runs).unwrap();
+    assert_eq!((&runs[0]["id"], &runs[0]["label"]), (&record["id"], &record["label"]));
+    assert_eq!(runs[0]["cells"].as_u64(), Some(cells.len() as u64));
+    let rows = sqlite("sqlite3 -json -readonly \"$HISTORY\" 'SELECT * FROM cells ORDER BY position'");
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows.len(), cells.len());
+    for (row, cell) in rows.iter().zip(cells) {
+        for (column, pointer) in [
+            ("id", "/id"),
+            ("verdict", "/verdict/code"),
+            ("block_bytes", "/workload/block_bytes"),
+            ("bytes", "/result/bytes"),
+            ("latency_p99_ns", "/result/latency_ns/p99"),
+            ("latency_max_ns", "/result/latency_ns/max"),
+            ("to_stable_ns", "/result/to_stable_ns"),
+        ] {
+            assert_eq!(
+                row[column],
+                *cell.pointer(pointer).unwrap_or(&Value::Null),
+                "{column} of {}",
+                cell["id"]
+            );
+        }
+    }
 }
 
 #[test]

@@ -45,6 +45,7 @@ pub use result::{
     StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
+pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
     CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,

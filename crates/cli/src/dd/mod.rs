@@ -10,8 +10,9 @@ mod stderr;
 
 use crate::cli_args::Form;
 use crate::exchange::Outputs;
+use crate::history::{self, Written};
 use crate::json_file::Sink;
-use crate::{exit, history, out};
+use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
@@ -244,6 +245,6 @@ fn tell(record: &Record, documents: &Documents, is_explained: bool, stderr: &mut
     if is_explained {
         stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
-    history::keep_finished(record, is_in_json);
+    history::keep_finished(record, Written::of(is_in_json));
     written.map_err(|problem| out::problem(&problem))
 }

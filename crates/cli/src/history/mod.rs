@@ -11,7 +11,7 @@ mod pick;
 mod place;
 mod problem;
 
-pub(crate) use keep::{Keeper, keep_finished, keep_imported};
+pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
 pub(crate) use pick::{Picked, pick};
 pub(crate) use place::{Place, choose, pass_on};
 
