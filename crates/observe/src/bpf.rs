@@ -1,6 +1,7 @@
 //! Evidence from BPF programs in the block layer, for the devices that the counters of sysfs are read of, too. It says what was
 //! counted in one visit; what cannot be had is said in words, and the visit keeps the rest of its evidence.
 
+mod check;
 mod device;
 mod error;
 mod layout;
@@ -20,9 +21,8 @@ use crate::diskstat::StatFile;
 use crate::stack::Stack;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
-use rdsk_model::{
-    Bio, BpfEvidence, CountedDevice, CrossCheck, DiskStat, EvidenceSource, Op, Request, is_write_call,
-};
+use check::{Takes, by_both, counts_of, is_empty, lost_of, missed_of};
+use rdsk_model::{Bio, BpfEvidence, CountedDevice, CrossCheck, EvidenceSource, Op, Request, is_write_call};
 use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -88,13 +88,6 @@ const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts f
                                throughout";
 const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts throughout and takes times for a part of each visit only: \
                              device latencies are of that part";
-
-/// In which form a driver takes I/Os.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    Bios,
-    Requests,
-}
 
 /// A device of a target.
 struct Carrier {
@@ -242,49 +235,12 @@ impl BlockLayer {
 
     /// What both sources counted as done while the programs counted; `None` where sysfs cannot be read.
     fn check(&self, ended: &Ended, carrier: &Carrier) -> Option<CrossCheck> {
-        let of = |stats: &[Option<DiskStat>]| stats.get(carrier.index).copied().flatten();
-        let (first, last) = (of(&ended.stats[0])?, of(&ended.stats[1])?);
-        let its = &ended.counted.devices[carrier.index];
-        let takes_bios =
-            self.counted.iter().any(|one| one.takes_bios && one.device == self.names[carrier.index]);
-        let completed = completions(&last).saturating_sub(completions(&first));
-        let (bpf, sysfs) = if ended.timed == ended.observed {
-            // What was passed over ended, too.
-            (its.completed + unended(ended, carrier.index) + its.unseen + its.empty, completed)
-        } else {
-            // The ends of most requests were not seen; their beginnings are those of what ended and of what is in flight.
-            let began = (completed + last.in_flight).saturating_sub(first.in_flight);
-            let driver = if takes_bios { Takes::Bios } else { Takes::Requests };
-            (begun(&ended.counted, carrier.index, driver), began)
-        };
-        // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
-        // Linux 6.1: a read that a striped volume cut into four is four reads).
-        let is_empty = |(kind, _): &(&RequestKind, u64)| is_empty(kind);
-        let flushes: u64 = counts_of(&ended.counted, carrier.index).filter(is_empty).map(|one| one.1).sum();
-        let parts = if takes_bios { its.splits } else { 0 };
-        let bpf = bpf - flushes.min(bpf.saturating_sub(sysfs)) + parts.min(sysfs.saturating_sub(bpf));
         let device = self.names[carrier.index].clone();
+        let takes_bios = self.counted.iter().any(|one| one.takes_bios && one.device == device);
+        let driver = if takes_bios { Takes::Bios } else { Takes::Requests };
+        let (bpf, sysfs) = by_both(ended, carrier.index, driver)?;
         Some(CrossCheck { target: carrier.target, device, bpf, sysfs })
     }
-}
-
-/// Requests of a device whose end was not seen, but for those that the kernel had in flight when counting ended.
-fn unended(ended: &Ended, device: usize) -> u64 {
-    let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
-    let its = &ended.counted.devices[device];
-    its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
-}
-
-/// Of these, those that the programs passed over. While I/O goes on, requests end between the last look of the programs and that of
-/// the kernel, so that only the end of a visit tells.
-fn missed_of(ended: &Ended, device: usize) -> u64 {
-    if ended.timed == ended.whole { unended(ended, device) } else { ended.counted.devices[device].lost }
-}
-
-/// What the programs did not count in whole.
-fn lost_of(ended: &Ended, device: usize) -> u64 {
-    let its = &ended.counted.devices[device];
-    missed_of(ended, device).saturating_add(its.unseen).saturating_add(its.overflowed)
 }
 
 /// A counted device of a target, and those of the counted devices that are directly below it.
@@ -301,33 +257,6 @@ fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks:
         lost: None,
         device,
     }
-}
-
-/// What a device was given, and the bios without data that only ask for a flush: sysfs counts them as writes, and a driver that takes
-/// requests never sees them.
-fn begun(counted: &Counted, device: usize, driver: Takes) -> u64 {
-    let requests: u64 = counts_of(counted, device).map(|(_, count)| count).sum();
-    let asks_for_flush = |(origin, [_, bytes]): &(&BioOrigin, &[u64; 2])| {
-        origin.device == device && origin.flags.is_preflush() && *bytes == 0
-    };
-    let flushes = counted.bios.iter().filter(asks_for_flush).map(|(_, [count, _])| count).sum();
-    requests + if driver == Takes::Requests { flushes } else { 0 }
-}
-
-/// All requests that a device completed.
-fn completions(stat: &DiskStat) -> u64 {
-    let rest = [stat.discard_ios, stat.flush_ios].into_iter().flatten();
-    rest.fold(stat.read_ios.saturating_add(stat.write_ios), u64::saturating_add)
-}
-
-/// The requests of one device by kind.
-fn counts_of(counted: &Counted, device: usize) -> impl Iterator<Item = (&RequestKind, u64)> {
-    counted.requests.iter().filter(move |(kind, _)| kind.device == device).map(|(kind, &count)| (kind, count))
-}
-
-/// Whether these are bios without data that ask for a flush, which arrive as writes where a driver takes bios.
-fn is_empty(kind: &RequestKind) -> bool {
-    kind.bytes == 0 && kind.flags.is_preflush()
 }
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -397,33 +326,4 @@ fn direction(op: BlockOp) -> Option<Op> {
 pub fn system_call_name(number: u32) -> String {
     let known = Sysno::new(number as usize);
     known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Where the ends were not seen, what began is compared: requests of all kinds, and bios that only ask for a flush, which sysfs
-    /// counts as writes and no driver is given.
-    #[test]
-    fn what_began_is_all_that_sysfs_will_count() {
-        let word = |device: u64, flags: u64, op: u64| device << 32 | 1 << 31 | flags << 8 | op;
-        let kind = |device, op| RequestKind::from([word(device, 0, op), 4096]);
-        let bio = |device, flags| BioOrigin::from([word(device, flags, 1), 1, 0, 0]);
-        let counted = Counted {
-            interval_ns: 1,
-            devices: Vec::new(),
-            requests: [(kind(0, 0), 100), (kind(0, 1), 20), (kind(0, 2), 3), (kind(1, 0), 7)].into(),
-            bios: [
-                (bio(0, 2), [4, 0]),
-                (bio(0, 3), [5, 5 * 4096]),
-                (bio(0, 0), [50, 50]),
-                (bio(1, 2), [9, 0]),
-            ]
-            .into(),
-        };
-        assert_eq!(begun(&counted, 0, Takes::Requests), 100 + 20 + 3 + 4);
-        // Those are among the kinds where bios stand for requests.
-        assert_eq!(begun(&counted, 1, Takes::Bios), 7);
-    }
 }

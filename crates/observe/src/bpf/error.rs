@@ -7,6 +7,7 @@ use aya::{BtfError, EbpfError};
 use rustix::io::Errno;
 use std::error::Error as _;
 use std::io;
+use std::path::PathBuf;
 
 /// Why there is no evidence from BPF.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +184,15 @@ impl Surroundings {
     }
 }
 
+/// Whether the link `/proc/self/ns/pid` says that this process is in the namespace whose numbers the programs see. That one's inode
+/// is fixed (`PROC_PID_INIT_INO`), and a kernel without such namespaces (CONFIG_PID_NS) has no link.
+pub(super) fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
+    match link {
+        Ok(link) => link.as_os_str() == "pid:[4026531836]",
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// Whether a release such as `5.10.0-32-amd64` lacks what the programs use. What came last is `bpf_task_pt_regs` and
 /// `request_queue::disk`, both with 5.15; before them `bio::bi_bdev` and atomic operations that return the old value (5.12), the
 /// arguments of the tracepoints and `bpf_get_current_task_btf` (5.11), CAP_BPF (5.8), `BPF_MAP_LOOKUP_BATCH` (5.6), tp_btf and
@@ -247,5 +257,18 @@ mod tests {
         let error = BpfError::Mapping { map: "LIVE", source: Errno::INVAL.into() };
         let words = error.explained(&Surroundings::from(ALL, "", "6.1.0\n")).words();
         assert!(words.starts_with("the BPF map LIVE cannot be mapped: Invalid argument"), "{words}");
+    }
+
+    #[test]
+    fn the_first_pid_namespace_has_a_fixed_number() {
+        assert!(in_first_pid_namespace(&Ok("pid:[4026531836]".into())));
+        assert!(!in_first_pid_namespace(&Ok("pid:[4026532201]".into())));
+        assert!(!in_first_pid_namespace(&Ok(PathBuf::new())));
+    }
+
+    #[test]
+    fn a_kernel_without_pid_namespaces_has_only_one() {
+        assert!(in_first_pid_namespace(&Err(io::ErrorKind::NotFound.into())));
+        assert!(!in_first_pid_namespace(&Err(io::ErrorKind::PermissionDenied.into())));
     }
 }

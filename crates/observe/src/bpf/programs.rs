@@ -2,7 +2,7 @@
 //! `bpf/observer.bpf.c` by `cargo xtask bpf`. It needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
 
 use crate::bpf::device::BlockDevice;
-use crate::bpf::error::{BpfError, Surroundings};
+use crate::bpf::error::{BpfError, Surroundings, in_first_pid_namespace};
 use crate::bpf::layout::{BioOrigin, NEAR_DEVICES, RequestKind};
 use crate::bpf::maps::{Maps, Sizes, lanes};
 use crate::bpf::snapshot::{Snapshot, Times};
@@ -14,8 +14,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use rdsk_sys::bpf::{Entry, per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::{fs, io};
+use std::fs;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/observer.bpf.o");
 
@@ -93,15 +92,6 @@ enum Family {
     Alone,
     /// And those of what it starts from now on, and of what that starts.
     WithChildren,
-}
-
-/// Whether the link `/proc/self/ns/pid` says that this process is in the namespace whose numbers the programs see. That one's inode
-/// is fixed (`PROC_PID_INIT_INO`), and a kernel without such namespaces (CONFIG_PID_NS) has no link.
-fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
-    match link {
-        Ok(link) => link.as_os_str() == "pid:[4026531836]",
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
 }
 
 /// The programs in the kernel. They are detached when this goes away.
@@ -432,18 +422,5 @@ mod tests {
         assert_eq!(names(Family::Alone, &[device(0), device(1)]).len(), 9);
         assert_eq!(names(Family::WithChildren, &[device(0)])[..2], ["fork", "forget"]);
         assert_eq!(names(Family::WithChildren, &[]).len(), EVENTS.len());
-    }
-
-    #[test]
-    fn the_first_pid_namespace_has_a_fixed_number() {
-        assert!(in_first_pid_namespace(&Ok("pid:[4026531836]".into())));
-        assert!(!in_first_pid_namespace(&Ok("pid:[4026532201]".into())));
-        assert!(!in_first_pid_namespace(&Ok(PathBuf::new())));
-    }
-
-    #[test]
-    fn a_kernel_without_pid_namespaces_has_only_one() {
-        assert!(in_first_pid_namespace(&Err(io::ErrorKind::NotFound.into())));
-        assert!(!in_first_pid_namespace(&Err(io::ErrorKind::PermissionDenied.into())));
     }
 }
