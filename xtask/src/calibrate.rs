@@ -166,7 +166,13 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     for part in parts {
         let runs = settings.runs.unwrap_or(part.runs);
         let seeds = settings.first_seed..settings.first_seed.saturating_add(runs);
-        println!("── {}: {}, seeds {seeds:?}", part.name, part.title);
+        println!(
+            "── {}: {}, seeds {} to {}",
+            part.name,
+            part.title,
+            seeds.start,
+            seeds.end.saturating_sub(1)
+        );
         let began = Instant::now();
         let tables = (part.measure)(&campaign, &settings, &seeds).with_context(|| part.name.to_owned())?;
         if campaign.is_interrupted() {

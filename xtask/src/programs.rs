@@ -20,9 +20,16 @@ pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
     executables.next_back().context("cargo build named no executable")
 }
 
+/// A command that runs rdsk and keeps its runs out of the developer's own history, also where no cargo set that.
+pub(crate) fn rdsk_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("RDSK_HISTORY", "");
+    command
+}
+
 /// Runs a command line of rdsk and gives its Record and how it ended.
 pub(crate) fn record(program: &Path, line: &str) -> Result<(Value, ExitStatus)> {
-    let mut command = Command::new(program);
+    let mut command = rdsk_command(program);
     let output = command.args(line.split_whitespace()).args(["--json", "-", "--quiet"]).output();
     let output = output.with_context(|| format!("cannot run {}", program.display()))?;
     let record = serde_json::from_slice(&output.stdout)

@@ -34,6 +34,12 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("nbd-server", &["nbd-server"]),
     ("poppler-utils", &["pdftotext"]),
     ("python3", &["python3"]),
+    ("python3-pandas", &["/usr/lib/python3/dist-packages/pandas/__init__.py"]),
+    (
+        "python3-prometheus-client",
+        &["/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py"],
+    ),
+    ("sqlite3", &["sqlite3"]),
     ("sysstat", &["iostat"]),
     ("thin-provisioning-tools", &["thin_check"]),
     ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "lsblk", "mkswap"]),

@@ -173,8 +173,14 @@ impl<'a> BlockIo<'a> {
         self.devices.iter().map(|device| device.splits).sum()
     }
 
-    /// The most requests that were in flight at once on one device.
+    /// Whether times were taken all of the time, too.
+    pub fn is_timed(&self) -> bool {
+        self.cell.evidence.bpf.as_ref().is_some_and(|bpf| bpf.timed_share().is_none())
+    }
+
+    /// The most requests that were in flight at once on one device; `None` where that was seen for a part of the time only.
     pub fn deepest(&self) -> Option<u64> {
+        self.is_timed().then_some(())?;
         self.devices.iter().filter_map(|device| device.in_flight_max).max()
     }
 
@@ -338,6 +344,10 @@ mod tests {
         assert!(block_io(&change(|bpf| bpf.checks.clear())).is_none());
         assert!(block_io(&change(|bpf| bpf.checks[0].sysfs *= 2)).is_none());
         assert!(block_io(&change(|bpf| bpf.lost = 200)).is_none());
+        let in_part = change(|bpf| bpf.timed_ns = Some(bpf.observed_ns / 10));
+        let seen = block_io(&in_part).expect("counted throughout");
+        assert!(seen.is_exact && !seen.is_timed() && seen.deepest().is_none());
+        assert!(block_io(&small_writes()).is_some_and(|seen| seen.is_timed()));
         let one = change(|bpf| bpf.lost = 1);
         assert!(block_io(&one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
         // What was missed of a device that does not carry this target's figure makes its counts no worse.

@@ -19,7 +19,10 @@ pub fn page_bytes(record: &Record) -> u64 {
 
 /// A target of the Record by its index.
 pub fn target(record: &Record, index: u32) -> Option<&Target> {
-    record.targets.iter().find(|target| target.index == index)
+    // Targets stand in the order of their indices; a document from elsewhere may have them otherwise.
+    let is_it = |target: &&Target| target.index == index;
+    let here = record.targets.get(index as usize).filter(is_it);
+    here.or_else(|| record.targets.iter().find(is_it))
 }
 
 /// The first target of a cell.

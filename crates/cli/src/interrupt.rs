@@ -6,8 +6,8 @@ use rdsk_model::StopFlag;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
@@ -26,10 +26,15 @@ const ABANDONED: u8 = 2;
 /// What is done for a run that does not end: telling the user and writing the document.
 pub(crate) type OnAbandon = Box<dyn Fn() + Send + Sync>;
 
+/// What is done at the end of a process that a signal ends during its output, once.
+pub(crate) type LastAct = Box<dyn FnOnce() + Send>;
+
+type SharedLastAct = Arc<Mutex<Option<LastAct>>>;
+
 /// Handles signals until the process ends.
-#[derive(Debug)]
 pub(crate) struct Guard {
     state: Arc<AtomicU8>,
+    last_act: SharedLastAct,
 }
 
 impl Guard {
@@ -50,7 +55,8 @@ impl Guard {
         }
         let mut signals = Signals::new(wanted)?;
         let state = Arc::new(AtomicU8::new(RUNNING));
-        let shared = Arc::clone(&state);
+        let last_act = SharedLastAct::default();
+        let (shared, last) = (Arc::clone(&state), Arc::clone(&last_act));
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let on_abandon: Arc<dyn Fn() + Send + Sync> = Arc::from(on_abandon);
             let mut signals = signals.forever();
@@ -60,8 +66,7 @@ impl Guard {
                 stop.raise();
                 if shared.load(Ordering::SeqCst) == ENDING {
                     // The test files are removed and only output is left.
-                    std::thread::sleep(OUTPUT_TIMEOUT);
-                    leave();
+                    leave_output(&last);
                 }
                 let (state, words) = (Arc::clone(&shared), Arc::clone(&on_abandon));
                 let patient = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
@@ -75,11 +80,16 @@ impl Guard {
             if signals.find(is_another).is_some() {
                 abandon(&shared, on_abandon.as_ref());
                 // The run has ended, and its output is being written.
-                std::thread::sleep(OUTPUT_TIMEOUT);
-                leave();
+                leave_output(&last);
             }
         })?;
-        Ok(Self { state })
+        Ok(Self { state, last_act })
+    }
+
+    /// Sets what a signal that cuts the output short leaves to do; `None` once nothing would be lost. While that is done already,
+    /// it does not return, and the process ends.
+    pub(crate) fn set_last_act(&self, last_act: Option<LastAct>) {
+        *lock(&self.last_act) = last_act;
     }
 
     /// The run has ended by itself and its output starts. Does not return if the watchdog was first, which then writes the
@@ -114,6 +124,21 @@ fn abandon(state: &AtomicU8, on_abandon: &(dyn Fn() + Send + Sync)) {
         }
         leave();
     }
+}
+
+/// Ends a process whose output does not end.
+fn leave_output(last_act: &Mutex<Option<LastAct>>) -> ! {
+    std::thread::sleep(OUTPUT_TIMEOUT);
+    // The lock is kept, so that the process does not end in the midst of it.
+    let mut last_act = lock(last_act);
+    if let Some(act) = last_act.take() {
+        act();
+    }
+    leave();
+}
+
+fn lock(last_act: &Mutex<Option<LastAct>>) -> MutexGuard<'_, Option<LastAct>> {
+    last_act.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[allow(clippy::exit, reason = "another thread hangs in the kernel and cannot be waited for")]

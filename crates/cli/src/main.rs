@@ -11,10 +11,12 @@ mod forwarding;
 mod history;
 mod html_page;
 mod info;
+mod input_file;
 mod interrupt;
 mod json_file;
 mod measure;
 mod out;
+mod own_command;
 mod panic_hook;
 mod parse;
 mod progress;
@@ -28,7 +30,7 @@ mod watch;
 
 use crate::json_file::Sink;
 use crate::parse::Parsed;
-use crate::subcommand::{INFO, SHOW, SIM};
+use crate::subcommand::{INFO, OwnCommand, SHOW, SIM};
 use rdsk_model::Problem;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -40,37 +42,37 @@ fn main() -> ExitCode {
         return ExitCode::from(out::failure(&out::unusable(&error)));
     }
     let words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|word| word == "dd") {
-        return ExitCode::from(dd::run(&words[2..], command(&words)));
-    }
+    let own = words.get(1).and_then(|word| OwnCommand::named(word));
     // dd leaves no file behind that a signal would leave, and ends as dd does.
-    interrupt::survive_file_limits();
-    if words.get(1).is_some_and(|word| word == "watch") {
-        return ExitCode::from(watch::run(&words[1..]));
+    if own != Some(OwnCommand::Dd) {
+        interrupt::survive_file_limits();
     }
-    if words.get(1).is_some_and(|word| word == "list" || word == "delete") {
-        return ExitCode::from(history::run(&words[1..]));
-    }
-    if words.get(1).is_some_and(|word| word == "compare") {
-        return ExitCode::from(compare::run(&words[1..]));
-    }
-    if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
-        return ExitCode::from(code);
-    }
-    if words.get(1).is_some_and(|word| word == "report") {
-        return ExitCode::from(html_page::run(&words[1..]));
-    }
-    let code = match parse::parse(&words) {
+    let its_words = words.get(1..).unwrap_or_default();
+    ExitCode::from(match own {
+        Some(OwnCommand::List) => history::list(its_words),
+        Some(OwnCommand::Compare) => compare::run(its_words),
+        Some(OwnCommand::Report) => html_page::run(its_words),
+        Some(OwnCommand::Export) => exchange::export(its_words),
+        Some(OwnCommand::Import) => exchange::import(its_words),
+        Some(OwnCommand::Delete) => history::delete(its_words),
+        Some(OwnCommand::Dd) => dd::run(&words[2..], command(&words)),
+        Some(OwnCommand::Watch) => watch::run(its_words),
+        None => run(&words),
+    })
+}
+
+/// Runs a command line whose flags are those of `flags`, or one of no command.
+fn run(words: &[OsString]) -> u8 {
+    match parse::parse(words) {
         Ok(Parsed::Text(text)) => {
             out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
         }
         Ok(Parsed::Args(args)) if args.subcommand == &INFO => info::show(&args),
         Ok(Parsed::Args(args)) if args.subcommand == &SIM => sim::show(&args),
-        Ok(Parsed::Args(args)) if args.subcommand == &SHOW => show::show(&args, command(&words)),
-        Ok(Parsed::Args(args)) => measure::measure(&args, command(&words)),
-        Err(problem) => misused(&problem, &words),
-    };
-    ExitCode::from(code)
+        Ok(Parsed::Args(args)) if args.subcommand == &SHOW => show::show(&args, command(words)),
+        Ok(Parsed::Args(args)) => measure::measure(&args, command(words)),
+        Err(problem) => misused(&problem, words),
+    }
 }
 
 /// Reports a usage error, in the document too if one was requested.

@@ -1,9 +1,9 @@
 //! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
 //! measured, and how, is up to `experiment`.
 
-use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
+use crate::cli_args::{CliArgs, Detail, JsonPlace, RunMode, Verbosity};
 use crate::exchange::Outputs;
-use crate::history::{self, Keeper};
+use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
@@ -11,7 +11,9 @@ use crate::subcommand::RUN;
 use crate::{exit, out, panic_hook, resume, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
+use rdsk_report::Further;
 use rdsk_targets::Roots;
+use std::sync::Arc;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -78,7 +80,7 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs
     keeper.progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&record, keeper, args, (sink, outputs)),
+        Ok(record) => output_record(&Arc::new(record), (keeper, &guard), args, (sink, outputs)),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -94,11 +96,13 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
 /// The documents first, since what they take cannot be produced again; then the page; then the history, which may have to wait for
 /// other processes; then errors, so that they are last on the screen.
 fn output_record(
-    record: &Record,
-    keeper: Keeper,
+    record: &Arc<Record>,
+    (keeper, guard): (Keeper, &Guard),
     args: &CliArgs,
     (sink, outputs): (Option<&Sink>, &Outputs),
 ) -> u8 {
+    // All of it may wait: for a reader, for a disk, for other processes.
+    guard.set_last_act(keeper.instead(record, Written::Nowhere));
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -107,21 +111,24 @@ fn output_record(
         }
     };
     let written = sink.map(|sink| sink.write(&rdsk_report::json(record, args.compactness)));
-    let is_written = matches!(written, Some(Ok(())));
+    let in_document = Written::of(matches!(written, Some(Ok(()))));
     if let Some(Err(problem)) = written {
         complain(&problem);
     }
+    guard.set_last_act(keeper.instead(record, in_document));
     if let Err(problem) = outputs.write(record) {
         complain(&problem);
     }
+    let shown_again = shown_again(record, &keeper, args, in_document);
     if sink != Some(&Sink::Stdout)
         && !outputs.take_stdout()
         && !record.cells.is_empty()
-        && let Err(problem) = out::data(&page(record, args))
+        && let Err(problem) = out::data(&page(record, args, shown_again.as_deref()))
     {
         complain(&problem);
     }
-    keeper.finish(record, is_written);
+    keeper.finish(record, in_document);
+    guard.set_last_act(None);
     if let Some(problem) = record.error.clone().or_else(|| cell_errors(record)) {
         complain(&problem);
     }
@@ -136,11 +143,25 @@ fn output_record(
     code
 }
 
+/// The command that draws the run again, where something keeps it.
+fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Written) -> Option<String> {
+    if keeper.has_begun() {
+        return Some(history::show_command(&record.id));
+    }
+    match &args.json {
+        Some(JsonPlace::File(path)) if written == Written::InDocument => {
+            Some(format!("rdsk show {}", out::word(path)))
+        }
+        _ => None,
+    }
+}
+
 /// A run is summed up on one screen; a single question has a screen of its own.
-fn page(record: &Record, args: &CliArgs) -> String {
+fn page(record: &Record, args: &CliArgs, shown_again: Option<&str>) -> String {
     let style = screen::style(args);
     if args.subcommand == &RUN && args.detail == Detail::Short {
-        rdsk_report::short(record, style)
+        let further = shown_again.map_or(Further::Nowhere, Further::By);
+        rdsk_report::short(record, further, style)
     } else {
         rdsk_report::text(record, style)
     }

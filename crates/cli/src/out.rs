@@ -4,8 +4,10 @@
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 /// Writes a text to standard output, with a newline at the end.
 ///
@@ -57,6 +59,12 @@ pub(crate) fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<
         }
     }
     Ok(())
+}
+
+/// A path as a word of a command line to copy: quoted where a shell would take it apart.
+pub(crate) fn word(path: &Path) -> String {
+    let text = printable(&path.to_string_lossy());
+    shlex::try_quote(&text).map_or_else(|_| text.clone(), Cow::into_owned)
 }
 
 /// A standard stream that was closed and cannot be kept so.

@@ -5,8 +5,8 @@ mod conflicts;
 mod usage_error;
 
 use crate::cli_args::{CliArgs, JsonPlace};
-use crate::flags::Flag;
-use crate::subcommand::{ALL, Subcommand};
+use crate::flags::{BadValue, Flag};
+use crate::subcommand::{ALL, OWN, Subcommand};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -44,8 +44,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
     for flag in crate::flags::all().filter(|flag| is_given(matches, flag)) {
         let texts: Vec<&str> =
             matches.get_raw(flag.name).into_iter().flatten().filter_map(OsStr::to_str).collect();
-        flag.set(&mut args, &texts)
-            .map_err(|bad| usage(format!("--{}: {}", flag.name, bad.message), bad.hint))?;
+        flag.set(&mut args, &texts).map_err(bad(flag.name))?;
     }
     args.targets = targets(matches)?;
     conflicts::check(&args)?;
@@ -82,6 +81,11 @@ pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Prob
     Problem::new(ProblemKind::Usage, "usage", message.into(), hint.into())
 }
 
+/// The problem that a bad value of this flag is.
+pub(crate) fn bad(flag: &'static str) -> impl Fn(BadValue) -> Problem {
+    move |bad| usage(format!("--{flag}: {}", bad.message), bad.hint)
+}
+
 /// The problem that one of clap's errors is, for a command with a parser of its own.
 pub(crate) fn usage_problem(error: &clap::Error, command: &str) -> Problem {
     usage_error::problem(error, Some(command))
@@ -116,15 +120,8 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: these have parsers of their own, and their words never come here.
-        .subcommand(Command::new("list").about(crate::history::LIST))
-        .subcommand(Command::new("delete").about(crate::history::DELETE))
-        .subcommand(Command::new("export").about(crate::exchange::EXPORT))
-        .subcommand(Command::new("import").about(crate::exchange::IMPORT))
-        .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
-        .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
-        .subcommand(Command::new("report").about(crate::html_page::SUMMARY))
-        .subcommand(Command::new("compare").about(crate::compare::SUMMARY))
+        // Only for the list: their words never come here.
+        .subcommands(OWN.iter().map(|own| Command::new(own.name()).about(own.summary())))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

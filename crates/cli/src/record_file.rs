@@ -2,7 +2,7 @@
 //! looks at no target.
 
 use crate::history::{self, Picked};
-use crate::out;
+use crate::{input_file, out};
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_units::printable;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Recor
             out::warning(&format!(
                 "{} is a file, which is taken, and names run {} of the history too",
                 printable(word),
-                run.id
+                printable(&run.id)
             ));
         }
         return read(path, asked, code);
@@ -55,11 +55,6 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
         let hint = "name a file that rdsk wrote with --json";
         Problem::new(ProblemKind::Usage, code, format!("{asked} {shown}: {why}"), hint)
     };
-    let facts = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    // A pipe may never end, and a device holds no Record.
-    if !facts.is_file() {
-        return Err(problem("it is not a regular file".into()));
-    }
-    let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
+    let document = input_file::read(path).map_err(|error| problem(error.to_string()))?;
     serde_json::from_slice(&document).map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
 }

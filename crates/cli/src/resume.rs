@@ -5,28 +5,9 @@ use crate::cli_args::CliArgs;
 use crate::parse::{Parsed, parse};
 use crate::record_file;
 use crate::subcommand::MEASURING;
-use rdsk_model::{Problem, ProblemKind, Record};
+use rdsk_model::{OUTPUT_FLAGS, Problem, ProblemKind, Record};
 use rdsk_units::printable;
 use std::ffi::OsString;
-
-/// Flags that say nothing about what is measured: with these alone, the command line of the earlier run counts.
-const OF_OUTPUT: &[&str] = &[
-    "resume",
-    "json",
-    "json-compact",
-    "report",
-    "details",
-    "dry-run",
-    "label",
-    "quiet",
-    "color",
-    "ascii",
-    "csv",
-    "openmetrics",
-    "markdown",
-    "history",
-    "no-history",
-];
 
 /// The arguments that count, and the Record that the run goes on with, if any.
 ///
@@ -35,7 +16,9 @@ const OF_OUTPUT: &[&str] = &[
 pub(crate) fn resumed(args: &CliArgs) -> Result<(CliArgs, Option<Box<Record>>), Problem> {
     let Some(word) = &args.resume else { return Ok((args.clone(), None)) };
     let earlier = record_file::named(word, "--resume", "no-resume")?;
-    let says_what = !args.targets.is_empty() || args.given.iter().any(|flag| !OF_OUTPUT.contains(flag));
+    // With flags of output alone, the command line of the earlier run counts.
+    let is_of_output = |flag: &&str| OUTPUT_FLAGS.iter().any(|known| known.name == *flag);
+    let says_what = !args.targets.is_empty() || !args.given.iter().all(is_of_output);
     let mut args = if says_what { args.clone() } else { replayed(args, &earlier)? };
     // A new test file is as large as the one that is gone.
     if args.size_bytes.is_none() {

@@ -7,7 +7,7 @@ use crate::parse::usage;
 use crate::{exit, history, out, record_file, screen};
 use rdsk_experiment::failed_record;
 use rdsk_model::{Experiment, Problem, Record};
-use rdsk_report::Style;
+use rdsk_report::{Further, Style};
 
 /// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
 pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -28,7 +28,11 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
         }
         outputs.write(&record)?;
         let is_taken = sink == Some(Sink::Stdout) || outputs.take_stdout();
-        if is_taken { Ok(()) } else { out::data(&page(&record, args.detail, screen::style(args))) }
+        if is_taken {
+            Ok(())
+        } else {
+            out::data(&page(&record, args.detail, Further::Here, screen::style(args)))
+        }
     });
     let Err(problem) = shown else { return exit::DONE };
     if let Some(sink) = &sink {
@@ -50,7 +54,7 @@ fn record(args: &CliArgs) -> Result<Record, Problem> {
 }
 
 /// A single question has a screen of its own, which says more than a line of the short page.
-pub(crate) fn page(record: &Record, detail: Detail, style: Style) -> String {
+pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style: Style) -> String {
     let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
     // A copy without storage has no cells.
     let is_single = !record.copies.is_empty()
@@ -58,6 +62,6 @@ pub(crate) fn page(record: &Record, detail: Detail, style: Style) -> String {
     if detail == Detail::Full || is_single {
         rdsk_report::text(record, style)
     } else {
-        rdsk_report::short(record, style)
+        rdsk_report::short(record, further, style)
     }
 }

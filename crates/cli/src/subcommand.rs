@@ -2,9 +2,10 @@
 
 use rdsk_experiment::IN_RUN;
 use rdsk_model::Experiment;
+use std::ffi::OsStr;
 
-/// Every subcommand, in the order of the help: those that measure first, then the one that shows what was measured, and
-/// before the last one those with drawings.
+/// Every subcommand whose flags are those of `flags`, in the order of the help: those that measure first, then the one that shows
+/// what was measured, and before the last one those with drawings.
 pub(crate) const ALL: &[&Subcommand] =
     &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, &ALIGN, &STRIPE, &SHOW, &INFO, &SIM];
 pub(crate) const MEASURING: &[&Subcommand] = ALL.split_at(ALL.len() - 3).0;
@@ -197,9 +198,77 @@ pub(crate) static SIM: Subcommand = Subcommand {
     ],
 };
 
+/// A subcommand with a parser of its own. In the list of commands they stand after [`ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnCommand {
+    List,
+    Compare,
+    Report,
+    Export,
+    Import,
+    Delete,
+    Dd,
+    Watch,
+}
+
+/// All of them, in the order of the help.
+pub(crate) const OWN: &[OwnCommand] = &[
+    OwnCommand::List,
+    OwnCommand::Compare,
+    OwnCommand::Report,
+    OwnCommand::Export,
+    OwnCommand::Import,
+    OwnCommand::Delete,
+    OwnCommand::Dd,
+    OwnCommand::Watch,
+];
+
+impl OwnCommand {
+    /// The one that a word on the command line names.
+    pub(crate) fn named(word: &OsStr) -> Option<Self> {
+        OWN.iter().copied().find(|own| word == own.name())
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// One line for the list of commands.
+    pub(crate) const fn summary(self) -> &'static str {
+        self.words().1
+    }
+
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::List => ("list", "List the runs in the history, newest first"),
+            Self::Compare => {
+                ("compare", "Compare runs cell by cell, and say what changed and how sure that is")
+            }
+            Self::Report => ("report", "Write a page with figures of earlier runs, or the figures as files"),
+            Self::Export => ("export", "Write Records as CSV, OpenMetrics, Markdown or JSON"),
+            Self::Import => {
+                ("import", "Read what fio measured, or a Record, and explain it as far as it goes")
+            }
+            Self::Delete => ("delete", "Delete runs from the history"),
+            Self::Dd => ("dd", "Copy as dd does with dd's own operands, and say what that measured"),
+            Self::Watch => ("watch", "Show live what block devices do, or what the I/O of a command became"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_names_one_command() {
+        for (place, own) in OWN.iter().enumerate() {
+            assert_eq!(OwnCommand::named(own.name().as_ref()), Some(*own), "two have one name");
+            assert_eq!(OWN.iter().position(|other| other == own), Some(place));
+            assert!(ALL.iter().all(|other| other.name != own.name()));
+        }
+        assert_eq!(OwnCommand::named("run".as_ref()), None);
+    }
 
     #[test]
     fn every_example_is_a_command_line_that_parses() {

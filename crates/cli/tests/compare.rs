@@ -193,6 +193,46 @@ fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
 }
 
 #[test]
+fn a_run_is_not_compared_with_itself() {
+    let scratch = scratch();
+    let one = record(scratch.path(), "one.json", "sim:tms-ramsan", "1");
+    let two = record(scratch.path(), "two.json", "sim:tms-ramsan", "2");
+    let copy = scratch.path().join("copy.json").to_str().unwrap().to_owned();
+    fs::copy(&one, &copy).unwrap();
+    let (said, hint) = error_and_hint(&compare(&[&one, &two, &copy]));
+    assert!(said.starts_with(&format!("{one} and {copy} are the same run, 01")), "{said}");
+    assert_eq!(hint, "name two runs; rdsk list shows them");
+}
+
+#[test]
+fn a_course_over_two_targets_says_so() {
+    let scratch = scratch();
+    let paths: Vec<String> = (0..4)
+        .map(|number| {
+            let system = ["sim:tms-ramsan", "sim:tms-ramsan-2"][number / 2];
+            record(scratch.path(), &format!("{number}.json"), system, &number.to_string())
+        })
+        .collect();
+    let one: Value = serde_json::from_str(&fs::read_to_string(&paths[0]).unwrap()).unwrap();
+    let mut words = vec!["--trend", one["cells"][0]["id"].as_str().unwrap()];
+    words.extend(paths.iter().map(String::as_str));
+    let run = compare(&words);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("name: sim:tms-ramsan in 2 runs | sim:tms-ramsan-2 in 2 runs since 2"),
+        "{}",
+        run.stdout
+    );
+    is_narrow(&run.stdout);
+    words.extend(["--json", "-"]);
+    let found = document(&compare(&words));
+    let name = found["differences"].as_array().unwrap().iter().find(|one| one["what"] == "name").unwrap();
+    let expected = ["sim:tms-ramsan", "sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-2"];
+    assert_eq!(name["values"], serde_json::json!(expected));
+}
+
+#[test]
 fn simulated_systems_are_run_and_compared() {
     let run = cli::run(
         command(["compare", "sim:tms-ramsan", "sim:tms-ramsan-2", "--question", "scale", "--quiet"]),

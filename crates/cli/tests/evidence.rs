@@ -9,7 +9,7 @@ use rdsk_testkit::{Call, CpuQuota, FuseDisk, LoopDevice, Need, requires, without
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use support::bpf::{turn, whole};
+use support::bpf::{turn, whole_and};
 use support::{LONG, cell, count, figure, findings, loop_device, rdsk, record_of, tool, word};
 
 const ID: &str = "headline/read/random-qd1";
@@ -31,9 +31,28 @@ fn with_privilege_both_sources_count_the_same() {
     }
     let _turn = turn();
     let device = loop_device();
-    let record = whole(|| record_of(reads(&device, &["--evidence", "bpf"])));
+    // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
+    let is_exact = |record: &Value| {
+        let all = record["cells"].as_array().expect("a Record has cells").iter().map(|cell| {
+            let evidence = &cell["evidence"];
+            let [at_once, nowait] =
+                [false, true].map(|is_marked| own_bytes(evidence, device.name(), is_marked));
+            let asked = count(cell, "/result/bytes") + cell["result"]["warmup_bytes"].as_u64().unwrap_or(0);
+            assert!(at_once <= asked && nowait <= asked, "{asked}: {}", evidence["bios"]);
+            let is_all = at_once == asked || at_once == 0 && nowait == asked;
+            is_all.then_some(()).ok_or_else(|| format!("{asked} bytes: {}", evidence["bios"]))
+        });
+        all.collect()
+    };
+    let record = whole_and(|| record_of(reads(&device, &["--evidence", "bpf"])), is_exact);
     assert_eq!(word(&record, "/observer/source"), "bpf");
-    assert!(record["observer"]["why_not_higher"].is_null(), "{}", record["observer"]);
+    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is told, and nothing else.
+    let why = record["observer"]["why_not_higher"].as_str();
+    assert!(
+        why.is_none_or(|why| why.contains("takes times for a part of each visit only")),
+        "{}",
+        record["observer"]
+    );
     for cell in record["cells"].as_array().expect("a Record has cells") {
         let evidence = &cell["evidence"];
         assert_eq!(word(evidence, "/source"), "bpf");
@@ -41,10 +60,6 @@ fn with_privilege_both_sources_count_the_same() {
         let check = &evidence["bpf"]["checks"][0];
         assert_eq!(word(check, "/device"), device.name());
         assert_eq!(count(check, "/bpf"), count(check, "/sysfs"), "{check}");
-        // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
-        let [at_once, nowait] = [false, true].map(|is_marked| own_bytes(evidence, device.name(), is_marked));
-        let asked = count(cell, "/result/bytes") + cell["result"]["warmup_bytes"].as_u64().unwrap_or(0);
-        assert!(at_once == asked || at_once == 0 && nowait == asked, "{asked}: {}", evidence["bios"]);
     }
 }
 
@@ -238,17 +253,24 @@ fn a_partition_and_its_disk_are_counted_each() {
     let _turn = turn();
     let device = loop_device();
     let parts = device.partition_gpt().expect("the device takes partitions");
-    let record = whole(|| record_of(reads_of(&parts[0].display().to_string(), &["--evidence", "bpf"])));
-    for cell in record["cells"].as_array().expect("a Record has cells") {
-        let checks = cell["evidence"]["bpf"]["checks"].as_array().expect("a list");
-        let own = format!("{}p1", device.name());
+    let own = format!("{}p1", device.name());
+    // The partition's disk, too. What is below the backing file serves other programs as well, and one of their requests may end
+    // between the end of counting and the look into sysfs.
+    let ours = |check: &&Value| check["device"].as_str().is_some_and(|name| own.starts_with(name));
+    let checks_of = |record: &Value| -> Vec<Vec<Value>> {
+        let cells = record["cells"].as_array().expect("a Record has cells").iter();
+        cells.map(|cell| cell["evidence"]["bpf"]["checks"].as_array().expect("a list").clone()).collect()
+    };
+    let is_exact = |record: &Value| {
+        let checks = checks_of(record);
+        let agree = checks.iter().flatten().filter(ours).all(|check| check["bpf"] == check["sysfs"]);
+        agree.then_some(()).ok_or_else(|| format!("{checks:?}"))
+    };
+    let run = || record_of(reads_of(&parts[0].display().to_string(), &["--evidence", "bpf"]));
+    let record = whole_and(run, is_exact);
+    for checks in checks_of(&record) {
         assert_eq!(checks[0]["device"], own, "{checks:?}");
-        assert_eq!(count(&checks[0], "/bpf"), count(&checks[0], "/sysfs"), "{checks:?}");
-        // The partition's disk, too. What is below the backing file serves other programs as well, and one of their requests may end
-        // between the end of counting and the look into sysfs.
-        let ours = |check: &&Value| check["device"].as_str().is_some_and(|name| own.starts_with(name));
         assert_eq!(checks.iter().filter(ours).count(), 2, "{checks:?}");
-        assert!(checks.iter().filter(ours).all(|check| check["bpf"] == check["sysfs"]), "{checks:?}");
     }
     let findings = record["findings"].as_array().expect("a list");
     assert!(findings.iter().all(|finding| finding["code"] != "evidence-differs"), "{findings:?}");

@@ -103,7 +103,7 @@ fn a_run_writes_all_forms_beside_its_page() {
     let flags = ["--json", &json, "--csv", &csv, "--openmetrics", &prom, "--markdown", &markdown];
     let run = rdsk(line.iter().chain(&flags));
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("More: --details"), "the page is still there: {}", run.stdout);
+    assert!(run.stdout.contains("\nMore: "), "the page is still there: {}", run.stdout);
     for (format, file) in [("csv", &csv), ("openmetrics", &prom), ("markdown", &markdown)] {
         assert_eq!(read(Path::new(file)), rdsk(["export", &json, "--format", format]).stdout, "{format}");
         // And rdsk show says the same, here in place of the page.
@@ -157,6 +157,28 @@ fn what_fio_measured_is_shown_kept_and_passed_on() {
     assert_eq!(both.stdout.matches("read by rdsk").count(), 2);
 }
 
+/// As `fio >> FILE` leaves them, or behind the mark that some editors put first.
+#[test]
+fn each_document_of_a_file_is_imported() {
+    let scratch = scratch();
+    let [one, other] = ["libaio-plus", "many"].map(|name| read(Path::new(&format!("{FIO}/{name}.json"))));
+    let file = scratch.path().join("night.json");
+    let name = file.to_str().unwrap();
+    fs::write(&file, format!("\u{feff}{one}{other}")).unwrap();
+    let run = rdsk(["import", name]);
+    assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(run.stdout.matches("read by rdsk").count(), 2, "{}", run.stdout);
+    let document = scratch.path().join("one.json");
+    let refused = rdsk(["import", name, "-o", document.to_str().unwrap()]);
+    assert_eq!((refused.status_code, refused.stdout.as_str()), (Some(2), ""));
+    assert!(error_and_hint(&refused).0.contains("the file holds 2 documents"), "{}", refused.stderr);
+    assert!(!document.exists());
+    fs::write(&file, format!("{one}{}", &other[..other.len() / 2])).unwrap();
+    let cut = rdsk(["import", name]);
+    assert_eq!((cut.status_code, cut.stdout.as_str()), (Some(2), ""), "no half of an answer");
+    assert!(error_and_hint(&cut).0.contains("its JSON is damaged or cut off"), "{}", cut.stderr);
+}
+
 #[test]
 fn what_is_no_document_of_a_run_is_told_in_words() {
     let scratch = scratch();
@@ -167,14 +189,14 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
     };
     let fio = read(Path::new(&format!("{FIO}/grouped.json")));
     let huge = write("huge", b"{");
-    fs::File::options().write(true).open(&huge).unwrap().set_len(300 << 20).unwrap();
+    fs::File::options().write(true).open(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
     for (file, said) in [
         (write("text", b"hello"), "it holds neither a Record of rdsk nor the JSON of fio"),
         (write("bytes", &[0xff, 0, 1]), "it holds neither"),
         (write("cut", &fio.as_bytes()[..fio.len() / 2]), "its JSON is damaged or cut off"),
         (write("old", fio.replace("fio-3.33", "fio-2.2").as_bytes()), "fio before version 3"),
         (write("later", b"{\"schema\": \"rdsk.record/9\"}"), "its schema is \"rdsk.record/9\""),
-        (huge, "it is larger than 256 MiB"),
+        (huge, "it is larger than 1 GiB"),
         (scratch.path().to_str().unwrap().into(), "it is not a regular file"),
         ("/nonexistent/fio.json".into(), "No such file"),
     ] {
@@ -184,6 +206,10 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
         assert!(error.starts_with("import ") && error.contains(said), "{error}");
         assert!(hint.contains("--output-format=json"), "{hint}");
     }
+    // A Record is read no further than a document of fio.
+    let run = rdsk(["show", scratch.path().join("huge").to_str().unwrap()]);
+    assert_eq!(run.status_code, Some(2));
+    assert!(error_and_hint(&run).0.contains("it is larger than 1 GiB"), "{}", run.stderr);
     // One that is bad keeps the others from being shown, so that a script sees no half of an answer.
     let run = rdsk(["import", &format!("{FIO}/many.json"), &write("bad", b"[]")]);
     assert_eq!((run.status_code, run.stdout.as_str()), (Some(2), ""));

@@ -6,7 +6,7 @@ mod common;
 
 use common::rdsk;
 use rdsk_model::{Experiment, Record};
-use rdsk_report::{Style, markdown, markdown_table, short, text};
+use rdsk_report::{Further, Style, markdown, markdown_table, short, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -52,13 +52,17 @@ fn every_one_is_drawn_and_leaves_in_every_form() {
     for (path, document) in documents() {
         let name = path.display();
         let record = record(&path, &document);
-        for page in [short(&record, Style::default()), text(&record, Style::default()), markdown(&record)] {
+        for page in [
+            short(&record, Further::Here, Style::default()),
+            text(&record, Style::default()),
+            markdown(&record),
+        ] {
             assert!(page.contains(&record.targets[0].name), "{name}: {page}");
             assert!(page.lines().count() > 3 && !page.contains("NaN"), "{name}: {page}");
         }
         let json = rdsk_report::json(&record, rdsk_report::Compactness::Full);
         assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record, "{name}");
-        assert_eq!(rdsk_exchange::import(&json).unwrap(), record, "{name}");
+        assert_eq!(rdsk_exchange::import(&json).unwrap(), [record.clone()], "{name}");
         assert_eq!(rdsk_exchange::csv([&record]).lines().count(), 1 + record.cells.len(), "{name}");
         let samples = rdsk_exchange::openmetrics(&[&record]);
         let infos = samples.lines().filter(|line| line.starts_with("rdsk_cell_info{")).count();

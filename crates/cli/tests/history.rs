@@ -10,6 +10,7 @@ mod survives;
 
 use common::{SOON, error_and_hint};
 use rdsk_testkit::cli::{self, Ended, Run};
+use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -107,6 +108,10 @@ fn a_word_that_means_nothing_or_several_runs_is_refused_and_a_file_comes_first()
     let prefix: String = id(&place.runs()[0]).chars().take(5).collect();
     let (several, _) = error_and_hint(&place.run(&["show", &prefix]));
     assert!(place.runs().iter().all(|run| several.contains(id(run))), "{several}");
+    // A label that is exactly the word is meant, where no single run is.
+    place.quiet(&[&RUN[..], &["--label", &prefix]].concat());
+    let shown: Value = serde_json::from_str(&place.quiet(&["show", &prefix, "--json", "-"])).unwrap();
+    assert_eq!(shown["label"].as_str(), Some(prefix.as_str()));
     fs::write(place.directory.path().join("r.json"), place.quiet(&["show", "r.json", "--json", "-"]))
         .unwrap();
     let both = place.run(&["show", "r.json"]);
@@ -216,6 +221,64 @@ fn escape_sequences_in_names_are_harmless() {
     assert_eq!(place.quiet(&["list"]).lines().count(), 3);
 }
 
+/// The line of docs/history.md, by the shell of SQLite, and the views whole.
+#[test]
+fn sqlite3_reads_what_the_document_promises() {
+    if !requires(&[Need::Tool("sqlite3")]) {
+        return;
+    }
+    let place = Place::new();
+    let line = ["run", "sim:wd2500", "--only", "headline,paths", "--budget", "20s", "--label", "a,'b"];
+    place.quiet(&[&line[..], &["--json", "r.json"]].concat());
+    let read = fs::read_to_string(place.directory.path().join("r.json")).unwrap();
+    let record: Value = serde_json::from_str(&read).unwrap();
+    let cells = record["cells"].as_array().unwrap();
+    let sqlite = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).env("HISTORY", place.file());
+        let run = cli::run(shell, SOON);
+        assert_eq!((run.ended, run.stderr.as_str()), (Ended::Exited(0), ""), "{script}");
+        run.stdout
+    };
+
+    let page = include_str!("../../../docs/history.md");
+    let start = page.find("    sqlite3 ~/").expect("the document has an example");
+    let example = page[start..].split("\n\n").next().unwrap();
+    let shown = sqlite(&example.replace("~/.local/share/rdsk/history.db", "\"$HISTORY\""));
+    let direct = cells.iter().find(|cell| cell["id"] == "paths/read/direct").unwrap();
+    let mib = direct["result"]["bytes_per_s"]["mean"].as_f64().unwrap() / 1_048_576.0;
+    assert_eq!(
+        shown,
+        format!("{}|sim:wd2500|{mib:.1}\n", record["started_at"].as_str().unwrap(), mib = mib.round())
+    );
+
+    let runs = sqlite("sqlite3 -json -readonly \"$HISTORY\" 'SELECT * FROM runs'");
+    let runs: Value = serde_json::from_str(&runs).unwrap();
+    assert_eq!((&runs[0]["id"], &runs[0]["label"]), (&record["id"], &record["label"]));
+    assert_eq!(runs[0]["cells"].as_u64(), Some(cells.len() as u64));
+    let rows = sqlite("sqlite3 -json -readonly \"$HISTORY\" 'SELECT * FROM cells ORDER BY position'");
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows.len(), cells.len());
+    for (row, cell) in rows.iter().zip(cells) {
+        for (column, pointer) in [
+            ("id", "/id"),
+            ("verdict", "/verdict/code"),
+            ("block_bytes", "/workload/block_bytes"),
+            ("bytes", "/result/bytes"),
+            ("latency_p99_ns", "/result/latency_ns/p99"),
+            ("latency_max_ns", "/result/latency_ns/max"),
+            ("to_stable_ns", "/result/to_stable_ns"),
+        ] {
+            assert_eq!(
+                row[column],
+                *cell.pointer(pointer).unwrap_or(&Value::Null),
+                "{column} of {}",
+                cell["id"]
+            );
+        }
+    }
+}
+
 #[test]
 fn a_copy_is_kept_where_it_has_a_record() {
     let place = Place::new();
@@ -230,4 +293,51 @@ fn a_copy_is_kept_where_it_has_a_record() {
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0]["command"][1], "dd");
     assert!(place.quiet(&["show", "last"]).contains("in"));
+}
+
+/// The last line of a page is a command that works.
+#[test]
+fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
+    let place = Place::new();
+    let last = |page: &str| page.lines().last().unwrap().strip_prefix("More: rdsk ").unwrap().to_owned();
+    let line = last(&place.quiet(&RUN));
+    assert_eq!(line, format!("show {} --details", &id(&place.runs()[0])[..10]));
+    let words: Vec<&str> = line.split(' ').collect();
+    assert!(place.quiet(&words).contains("\nHEADLINE: "));
+    // Another history than that of the environment has to be named again.
+    let line = last(&place.quiet(&[&RUN[..], &["--history", "my other.db"]].concat()));
+    let words = shlex::split(&line).unwrap();
+    assert_eq!(words[2..], ["--history", "my other.db", "--details"]);
+    assert!(place.quiet(&words.iter().map(String::as_str).collect::<Vec<_>>()).contains("\nHEADLINE: "));
+    // What the history does not have is named by its document, and what nothing has by how to keep it.
+    let line = last(&place.quiet(&[&RUN[..], &["--no-history", "--json", "r.json"]].concat()));
+    assert_eq!(line, "show r.json --details");
+    let page = place.quiet(&[&RUN[..], &["--no-history"]].concat());
+    assert!(page.ends_with("More: --details, or rdsk show FILE --details of a --json FILE\n"), "{page}");
+    assert!(place.quiet(&["show", "r.json"]).ends_with("\nMore: --details\n"));
+}
+
+#[test]
+fn a_killed_run_took_no_time_that_is_known() {
+    let place = Place::new();
+    let words = ["run", ".", "--rw", "read", "--size", "4M", "--budget", "60s", "--quiet"];
+    let running = cli::start(place.command(&words));
+    let has_cells = || {
+        let listed = place.run(&["list", "--json"]).stdout;
+        serde_json::from_str::<Value>(&listed).is_ok_and(|list| list["runs"][0]["cells"].as_u64() > Some(0))
+    };
+    assert!(rdsk_testkit::wait_until(SOON, has_cells), "cells are kept");
+    let words_of = |line: &[&str]| place.quiet(line).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words_of(&["show", "last"]);
+    assert!(shown.contains("goes on: began 20"), "{shown}");
+    cli::signal(running.pid(), cli::Signal::KILL).unwrap();
+    running.finish(SOON);
+    for line in
+        [&["show", "last"][..], &["show", "last", "--details"], &["export", "last", "--format", "markdown"]]
+    {
+        let shown = words_of(line);
+        assert!(!shown.contains("took 0 ns") && !shown.contains("Took 0 ns"), "{shown}");
+        assert!(shown.to_lowercase().contains("cut off: began 20"), "{shown}");
+        assert!(shown.contains(" later, in "), "{shown}");
+    }
 }

@@ -115,8 +115,14 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         below: vec!["sda".into()],
         lost: Some(3),
     };
-    let bpf =
-        BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3, devices: vec![counted] };
+    let bpf = BpfEvidence {
+        observed_ns: 2,
+        timed_ns: Some(1),
+        visits_ns: 3,
+        checks: vec![check],
+        lost: 3,
+        devices: vec![counted],
+    };
     let evidence = record["cells"][0]["evidence"].as_object_mut().unwrap();
     for (name, value) in [
         ("extents", json!(extents)),

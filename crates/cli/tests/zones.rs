@@ -196,6 +196,17 @@ fn passes_that_a_budget_cut_short_are_all_continued() {
     assert_eq!(cell.result.bytes, Some(4 * 50 * 5 * MIB));
     assert_eq!(cell.evidence.device[0].read_bytes, cell.result.bytes, "each byte is counted once");
     assert_eq!(cell.verdict.as_ref().map(|verdict| verdict.code), Some(rdsk_model::VerdictCode::Device));
+    // Nothing is left to do then.
+    let complete = record_of(rdsk(&[&arguments[..], &[&"7"]].concat()));
+    std::fs::write(kept.path(), complete.to_string()).unwrap();
+    let refused = cli::run(rdsk(&[&arguments[..], &[&"7", &"--resume", &kept.path()]].concat()), LONG);
+    assert_eq!((refused.ended, refused.stdout.as_str()), (Ended::Exited(2), ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no pass is missing"), "{}", refused.stderr);
+    // But more passes than it has.
+    let mut more = arguments;
+    more[7] = &"5";
+    let (more, seen) = read(record_of(rdsk(&[&more[..], &[&"7", &"--resume", &kept.path()]].concat())));
+    assert_eq!((seen[0].passes, more.cells[0].result.points.len()), (5, 5));
 }
 
 /// In ascending order, a Record of a version whose passes all began at the first position is refused for that reason.

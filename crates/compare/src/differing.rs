@@ -1,6 +1,6 @@
 //! What differs between runs beside their figures: target, host, program, settings. It says what, and never that this is why.
 
-use rdsk_model::{Device, Host, Record, Target, TargetKind};
+use rdsk_model::{Device, Host, Record, Target, TargetKind, without_output};
 use rdsk_units::{Bytes, grouped};
 use std::collections::BTreeSet;
 
@@ -109,21 +109,21 @@ pub fn differences(runs: &[&Record]) -> Vec<Difference> {
     found
 }
 
-/// The words of a command line that shape what is measured: not the program, its targets, or where the answer goes.
+/// The words of a command line that shape what is measured: not the program, its targets, or where the answer goes; nor the seed,
+/// which runs in turn are given.
 fn command(run: &Record) -> String {
-    let mut words: Vec<&str> = Vec::new();
-    let mut rest = run.command.iter().skip(1).map(String::as_str);
-    let is_target = |word: &str| run.targets.iter().any(|target| target.name == word);
+    let words: Vec<&str> = without_output(run.command.get(1..).unwrap_or_default());
+    let mut kept: Vec<&str> = Vec::new();
+    let mut rest = words.into_iter();
     while let Some(word) = rest.next() {
+        let is_target = run.targets.iter().any(|target| target.name == word);
         match word {
-            "--json" | "--label" | "--seed" => drop(rest.next()),
-            "--quiet" | "--json-compact" | "--details" => {}
-            word if ["--json=", "--label=", "--seed="].iter().any(|flag| word.starts_with(flag)) => {}
-            word if is_target(word) => {}
-            word => words.push(word),
+            "--seed" => drop(rest.next()),
+            word if is_target || word.starts_with("--seed=") => {}
+            word => kept.push(word),
         }
     }
-    words.join(" ")
+    kept.join(" ")
 }
 
 /// Of each text the words that not all others have; `None` where nothing is left.
@@ -199,6 +199,24 @@ mod tests {
             ("command line", &vec![None, Some("--budget 20s".into())])
         );
         assert_eq!(all.len(), 2);
+    }
+
+    #[test]
+    fn where_the_answer_goes_is_no_difference() {
+        let differ = |other: &str| {
+            let words = |line: &str| line.split(' ').map(String::from).collect();
+            let base = Record { command: words("rdsk run /dev/sda"), ..run() };
+            let other = Record { command: words(other), ..run() };
+            differences(&[&base, &other])
+        };
+        for other in [
+            "rdsk run /dev/sda -q --report b.html --seed 7",
+            "rdsk run --markdown=b.md --csv b.csv --openmetrics b.prom /dev/sda --no-history",
+            "rdsk run /dev/sda --history h.db --color never --ascii --details --label x",
+        ] {
+            assert_eq!(differ(other), [], "{other}");
+        }
+        assert_eq!(differ("rdsk run /dev/sda --rw read")[0].values[1].as_deref(), Some("--rw read"));
     }
 
     #[test]

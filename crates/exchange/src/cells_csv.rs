@@ -59,7 +59,7 @@ pub const COLUMNS: &[Column] = &[
     column("shift_bytes", |_, cell| Whole(Some(cell.workload.shift_bytes))),
     column("queue_depth", |_, cell| Whole(Some(cell.workload.queue_depth.into()))),
     column("streams", |_, cell| Whole(Some(cell.workload.streams.into()))),
-    column("offset_bytes", |_, cell| Whole(Some(cell.workload.offset_bytes))),
+    column("offset_bytes", |_, cell| Whole(cell.workload.known_offset_bytes())),
     column("span_bytes", |_, cell| Whole(Some(cell.workload.span_bytes).filter(|&span| span > 0))),
     column("engine", |_, cell| Word(cell.result.engine.map_or("", |engine| engine.as_str()))),
     column("stop", |_, cell| Word(cell.result.stop.as_str())),

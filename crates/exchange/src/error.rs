@@ -6,6 +6,12 @@ pub enum ImportError {
     /// It holds no document that is known.
     #[error("it holds neither a Record of rdsk nor the JSON of fio (--output-format=json or json+)")]
     Unknown,
+    /// It is what fio prints in another format.
+    #[error("it is fio's {format} output; rdsk reads its JSON (--output-format=json or json+)")]
+    FioFormat {
+        /// As fio's option calls it.
+        format: &'static str,
+    },
     /// It begins like a document, and then is none.
     #[error("its JSON is damaged or cut off: {0}")]
     Json(#[from] serde_json::Error),

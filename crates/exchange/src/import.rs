@@ -1,4 +1,5 @@
-//! Whose document a text is, and the Record that it becomes. Notes that a program prints around its document are passed over.
+//! Whose documents a text holds, and the Records that they become. Notes that a program prints around its documents are passed
+//! over; a document never is.
 
 use crate::error::ImportError;
 use crate::fio;
@@ -6,16 +7,19 @@ use crate::typed::typed;
 use rdsk_model::{Record, SCHEMA};
 use serde_json::Value;
 
-/// Lines that look like the start of a document; a text with more is none.
-const MAX_STARTS: usize = 64;
+/// What some programs put before a text in UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The Record in a text: one that rdsk wrote, or what a document of fio (version 3, `--output-format=json` or `json+`) says,
-/// with what fio cannot show as null.
+/// The Records in a text, in its order: those that rdsk wrote, and what documents of fio (version 3, `--output-format=json` or
+/// `json+`) say, with what fio cannot show as null. There is at least one.
 ///
 /// # Errors
-/// [`ImportError`] for any other text.
-pub fn import(text: &str) -> Result<Record, ImportError> {
-    let document = document(text)?;
+/// [`ImportError`] for any other text, and for one in which a further document is damaged or cut off.
+pub fn import(text: &str) -> Result<Vec<Record>, ImportError> {
+    documents(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?.into_iter().map(record).collect()
+}
+
+fn record(document: Value) -> Result<Record, ImportError> {
     let Some(schema) = document.get("schema") else { return fio::record(document) };
     match schema.as_str() {
         Some(SCHEMA) => typed("rdsk", document),
@@ -23,18 +27,40 @@ pub fn import(text: &str) -> Result<Record, ImportError> {
     }
 }
 
-/// The first object that is a document of rdsk or of fio. It begins a line, and other text may stand before and behind it.
-fn document(text: &str) -> Result<Value, ImportError> {
-    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
-    let mut damage = None;
-    for start in starts.filter(|&start| text[start..].starts_with('{')).take(MAX_STARTS) {
-        match serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>().next() {
-            Some(Ok(value)) if value.get("schema").or(value.get(fio::VERSION)).is_some() => return Ok(value),
-            Some(Err(error)) => damage = damage.or(Some(error)),
-            _ => {}
-        }
+/// The objects that are documents of rdsk or of fio. Each begins a line or follows another one, and other text may stand around
+/// them.
+fn documents(text: &str) -> Result<Vec<Value>, ImportError> {
+    let mut found = Vec::new();
+    let mut next = if text.starts_with('{') { Some(0) } else { next_line_with_object(text, 0) };
+    while let Some(start) = next {
+        let rest = &text[start..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let end = match values.next() {
+            Some(Ok(value)) => {
+                if value.get("schema").or(value.get(fio::VERSION)).is_some() {
+                    found.push(value);
+                }
+                start + values.byte_offset()
+            }
+            Some(Err(error)) if begins_like_document(rest) => return Err(ImportError::Json(error)),
+            _ => start + 1,
+        };
+        let after = text[end..].trim_start();
+        let follows = end > start + 1 && after.starts_with('{');
+        next = if follows { Some(text.len() - after.len()) } else { next_line_with_object(text, end) };
     }
-    Err(damage.map_or(ImportError::Unknown, ImportError::Json))
+    if found.is_empty() { Err(fio::other_format(text).unwrap_or(ImportError::Unknown)) } else { Ok(found) }
+}
+
+/// Where the next line begins that begins with an object.
+fn next_line_with_object(text: &str, from: usize) -> Option<usize> {
+    text[from..].find("\n{").map(|at| from + at + 1)
+}
+
+/// Whether a text begins with an object that has keys: a note in braces has none.
+fn begins_like_document(text: &str) -> bool {
+    let inside = text.strip_prefix('{').unwrap_or(text).trim_start();
+    inside.starts_with('"') || inside.is_empty()
 }
 
 #[cfg(test)]
@@ -46,10 +72,28 @@ mod tests {
     fn a_record_is_read_as_it_was_written() {
         let record = fixtures::run();
         let written = serde_json::to_string_pretty(&record).unwrap();
-        assert_eq!(import(&written).unwrap(), record);
-        assert_eq!(import(&format!("warning: something\n{written}\ndone\n")).unwrap(), record);
-        let read: Record = import(&serde_json::to_string(&record).unwrap()).unwrap();
-        assert_eq!(read, record, "on one line");
+        assert_eq!(import(&written).unwrap(), [record.clone()]);
+        let around = format!("warning: something\n{{this}} is a note\n{written}\ndone\n");
+        assert_eq!(import(&around).unwrap(), [record.clone()]);
+        let on_one_line = serde_json::to_string(&record).unwrap();
+        assert_eq!(import(&on_one_line).unwrap(), [record.clone()]);
+        assert_eq!(import(&format!("\u{feff}{written}")).unwrap(), [record], "behind a byte order mark");
+    }
+
+    #[test]
+    fn every_document_of_a_text_is_a_record() {
+        let (one, mut other) = (fixtures::run(), fixtures::run());
+        other.label = Some("the second one".into());
+        let [first, second] = [&one, &other].map(|record| serde_json::to_string_pretty(record).unwrap());
+        for between in ["\n", "", " ", "\nanother note\n{\"of\": \"something else\"}\n"] {
+            let text = format!("{first}{between}{second}\n");
+            assert_eq!(import(&text).unwrap(), [one.clone(), other.clone()], "{between:?}");
+        }
+        // What is cut off is told of, whatever stands before it.
+        let cut = &second[..second.len() / 2];
+        let error = import(&format!("{first}\n{cut}")).unwrap_err();
+        assert!(matches!(error, ImportError::Json(_)), "{error}");
+        assert!(matches!(import(&format!("{first}\n{{")).unwrap_err(), ImportError::Json(_)));
     }
 
     #[test]

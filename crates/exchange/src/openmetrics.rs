@@ -3,7 +3,7 @@
 
 use crate::cells_csv::target_names;
 use rdsk_analysis::metrics::seconds;
-use rdsk_model::{CellRecord, Latency, Record};
+use rdsk_model::{CellRecord, Estimate, Latency, Record};
 use rdsk_units::printable;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -16,44 +16,30 @@ struct Family {
     value: fn(&CellRecord) -> Option<f64>,
 }
 
-/// The values of a cell that are numbers. Names end with their unit, as both formats want it.
+/// A rate with its interval, which is three families.
+struct Rate {
+    unit: &'static str,
+    /// What the help calls it.
+    what: &'static str,
+    value: fn(&CellRecord) -> Option<Estimate>,
+}
+
+const RATES: &[Rate] = &[
+    Rate { unit: "bytes_per_second", what: "bandwidth", value: |cell| cell.result.bytes_per_s },
+    Rate { unit: "ios_per_second", what: "rate of I/Os", value: |cell| cell.result.ops_per_s },
+];
+
+/// A figure of an estimate: the part of the name that it adds, the help before what it is of, and its value.
+type OfEstimate = (&'static str, &'static str, fn(Estimate) -> Option<f64>);
+
+const OF_ESTIMATE: &[OfEstimate] = &[
+    ("", "Mean over the measured time of the", |estimate| Some(estimate.mean)),
+    ("_low", "Lower end of the 95 % interval of the", |estimate| estimate.low),
+    ("_high", "Upper end of the 95 % interval of the", |estimate| estimate.high),
+];
+
+/// The other values of a cell that are numbers. Names end with their unit, as both formats want it.
 const FAMILIES: &[Family] = &[
-    family(
-        "rdsk_cell_rate_bytes_per_second",
-        "bytes_per_second",
-        "Bandwidth, mean over the measured time.",
-        |cell| Some(cell.result.bytes_per_s?.mean),
-    ),
-    family(
-        "rdsk_cell_rate_low_bytes_per_second",
-        "bytes_per_second",
-        "Lower end of the 95 % interval of the bandwidth.",
-        |cell| cell.result.bytes_per_s?.low,
-    ),
-    family(
-        "rdsk_cell_rate_high_bytes_per_second",
-        "bytes_per_second",
-        "Upper end of the 95 % interval of the bandwidth.",
-        |cell| cell.result.bytes_per_s?.high,
-    ),
-    family(
-        "rdsk_cell_rate_ios_per_second",
-        "ios_per_second",
-        "I/Os per second, mean over the measured time.",
-        |cell| Some(cell.result.ops_per_s?.mean),
-    ),
-    family(
-        "rdsk_cell_rate_low_ios_per_second",
-        "ios_per_second",
-        "Lower end of the 95 % interval of the rate of I/Os.",
-        |cell| cell.result.ops_per_s?.low,
-    ),
-    family(
-        "rdsk_cell_rate_high_ios_per_second",
-        "ios_per_second",
-        "Upper end of the 95 % interval of the rate of I/Os.",
-        |cell| cell.result.ops_per_s?.high,
-    ),
     family("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |cell| whole(cell.result.bytes)),
     family("rdsk_cell_ios", "", "I/Os completed.", |cell| whole(cell.result.ops)),
     family("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |cell| {
@@ -107,17 +93,33 @@ pub fn openmetrics(records: &[&Record]) -> String {
         let what = settings(cell.cell);
         sample(&mut text, "rdsk_cell_info", &format!("{},{what}", cell.labels), 1.0);
     }
-    for family in FAMILIES {
-        head(&mut text, family.name, "gauge", family.unit, family.help);
-        for cell in &cells {
-            if let Some(value) = (family.value)(cell.cell) {
-                sample(&mut text, family.name, &cell.labels, value);
-            }
+    for Rate { unit, what, value } in RATES {
+        for (part, help, figure) in OF_ESTIMATE {
+            let (name, help) = (format!("rdsk_cell_rate{part}_{unit}"), format!("{help} {what}."));
+            gauges(&mut text, (&name, unit, &help), &cells, |cell| value(cell).and_then(figure));
         }
+    }
+    for Family { name, unit, help, value } in FAMILIES {
+        gauges(&mut text, (name, unit, help), &cells, value);
     }
     latencies(&mut text, &cells);
     text.push_str("# EOF\n");
     text
+}
+
+/// A family, by its name, unit and help, with a sample for each cell that has the value.
+fn gauges(
+    text: &mut String,
+    (name, unit, help): (&str, &str, &str),
+    cells: &[Labelled<'_>],
+    value: impl Fn(&CellRecord) -> Option<f64>,
+) {
+    head(text, name, "gauge", unit, help);
+    for cell in cells {
+        if let Some(value) = value(cell.cell) {
+            sample(text, name, &cell.labels, value);
+        }
+    }
 }
 
 /// A cell with the labels of its samples.

@@ -1,4 +1,4 @@
-//! The CSV as other programs read it: a reader of its own crate, and Python's.
+//! The CSV as other programs read it: a reader of its own crate, Python's, and that of pandas.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use rdsk_exchange::{COLUMNS, csv};
@@ -195,4 +195,35 @@ fn python_reads_the_same_figures() {
         })
         .collect();
     assert_eq!(read, expected);
+}
+
+/// Every column of numbers and of words, as a data frame has it without being told of types.
+#[test]
+fn pandas_reads_the_same_table() {
+    if !requires(&[Need::Tool("/usr/lib/python3/dist-packages/pandas/__init__.py")]) {
+        return;
+    }
+    let record = record();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cells.csv");
+    std::fs::write(&path, csv([&record])).unwrap();
+    let script = "import json, pandas, sys\n\
+                  table = pandas.read_csv(sys.argv[1], float_precision='round_trip')\n\
+                  plain = lambda v: None if pandas.isna(v) else v.item() if hasattr(v, 'item') else v\n\
+                  print(json.dumps([{c: plain(v) for c, v in zip(table.columns, row)} for row in table.values.tolist()]))";
+    let output = Command::new("/usr/bin/python3").args(["-c", script]).arg(&path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rows.len(), record.cells.len());
+    for (row, cell) in rows.iter().zip(&record.cells) {
+        let cell = serde_json::to_value(cell).unwrap();
+        for (column, pointer) in NUMBERS {
+            let expected = cell.pointer(pointer).and_then(Value::as_f64);
+            assert_eq!(row[column].as_f64(), expected, "{column} of {}", cell["id"]);
+        }
+        for (column, pointer) in WORDS {
+            assert_eq!(row[column].as_str(), cell.pointer(pointer).and_then(Value::as_str), "{column}");
+        }
+        assert_eq!(row.as_object().unwrap().len(), COLUMNS.len());
+    }
 }

@@ -36,7 +36,13 @@ fn text(name: &str) -> &'static str {
 }
 
 fn record(name: &str) -> Record {
-    import(text(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    let mut records = import(text(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(records.len(), 1, "{name}");
+    records.remove(0)
+}
+
+fn record_of(document: &Value) -> Record {
+    import(&document.to_string()).unwrap().remove(0)
 }
 
 /// fio's own document, whatever stands around it.
@@ -344,6 +350,61 @@ fn what_is_not_a_run_of_fio_3_is_refused_in_words() {
     assert!(matches!(cut, ImportError::Json(_)), "{cut}");
 }
 
+/// fio writes a share as it was given, and nowhere how large the target is.
+#[test]
+fn an_offset_that_is_a_share_is_null_and_not_0() {
+    for (offset, expected) in [("1m", Some(1 << 20)), ("50%", None), ("0", Some(0))] {
+        let mut document = document("libaio-plus");
+        document["jobs"][0]["job options"]["offset"] = offset.into();
+        let record = record_of(&document);
+        assert_eq!(record.cells[0].workload.known_offset_bytes(), expected, "{offset}");
+        let table = csv([&record]);
+        let mut lines = table.lines().map(|line| line.split(','));
+        let (mut names, mut fields) = (lines.next().unwrap(), lines.next().unwrap());
+        let column = names.position(|name| name == "offset_bytes").unwrap();
+        let shown = expected.map_or_else(String::new, |offset: u64| offset.to_string());
+        assert_eq!(fields.nth(column), Some(shown.as_str()), "{offset}");
+        let is_told = record.notes.iter().any(|note| note.contains("offset=50% is no number of bytes"));
+        assert_eq!(is_told, expected.is_none(), "{:?}", record.notes);
+    }
+}
+
+/// One job may name tens of thousands of files, some of them twice.
+#[test]
+fn each_of_many_names_is_one_target() {
+    let names: Vec<String> = (0..30_000).map(|number| format!("f{}", number % 29_999)).collect();
+    let mut document = document("libaio-plus");
+    document["jobs"][0]["job options"]["filename"] = names.join(":").into();
+    let record = record_of(&document);
+    assert_eq!(record.targets.len(), 29_999);
+    let indices = &record.cells[0].workload.targets;
+    assert_eq!((indices.len(), indices[0], indices[29_998], indices[29_999]), (30_000, 0, 29_998, 0));
+    assert!(record.targets.iter().zip(0..).all(|(target, index)| target.index == index));
+    // As many jobs as fio runs, all alike: each has an id of its own.
+    let mut document = self::document("many");
+    let job = document["jobs"][0].clone();
+    document["jobs"] = vec![job; 4096].into();
+    let record = record_of(&document);
+    assert_eq!(record.cells.last().unwrap().id, "fio/many#4096/read");
+}
+
+#[test]
+fn what_fio_prints_in_another_format_is_told_by_its_name() {
+    for (text, said) in [
+        ("3;fio-3.33;randread;0;0;24576;6000000;1464\n", "it is fio's terse output"),
+        (
+            "randread: (g=0): rw=randread, bs=(R) 4096B-4096B\nfio-3.33\nStarting 1 process\n\n\
+             randread: (groupid=0, jobs=1): err= 0: pid=42: Sat Nov 21 09:00:00 2026\n",
+            "it is fio's normal output",
+        ),
+    ] {
+        let error = import(text).unwrap_err().to_string();
+        assert!(error.starts_with(said) && error.contains("--output-format=json"), "{error}");
+        // Beside the JSON, as --output-format=normal,json prints it, it is passed over.
+        assert_eq!(import(&format!("{text}{}\n{text}", self::text("grouped"))).unwrap(), [record("grouped")]);
+    }
+}
+
 #[test]
 fn extreme_numbers_are_no_panic() {
     for number in [Value::from(u64::MAX), Value::from(1e300), Value::from(-1), Value::from(0)] {
@@ -368,9 +429,11 @@ fn extreme_numbers_are_no_panic() {
 /// Whatever was read can be passed on; whatever was not is told in one line.
 fn let_it_be_used(text: &str) {
     match import(text) {
-        Ok(record) => {
-            let shown = [csv([&record]), openmetrics(&[&record]), serde_json::to_string(&record).unwrap()];
-            assert!(shown.iter().all(|text| !text.is_empty()));
+        Ok(records) => {
+            let all: Vec<&Record> = records.iter().collect();
+            let documents = serde_json::to_string(&records).unwrap();
+            let shown = [csv(all.iter().copied()), openmetrics(&all), documents];
+            assert!(!records.is_empty() && shown.iter().all(|text| !text.is_empty()));
         }
         Err(error) => assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'), "{error}"),
     }

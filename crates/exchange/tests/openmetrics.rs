@@ -4,7 +4,9 @@
 use rdsk_exchange::openmetrics;
 use rdsk_finding::fixtures;
 use rdsk_model::Record;
+use rdsk_testkit::{Need, requires};
 use std::collections::{BTreeMap, HashSet};
+use std::process::Command;
 
 type Labels = BTreeMap<String, String>;
 
@@ -213,4 +215,32 @@ fn the_document_lists_every_family() {
     let listed: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     assert_eq!(listed, families);
+}
+
+/// The parsers of Prometheus's own client library: that of OpenMetrics, which is strict, and that of the older format, which
+/// node_exporter's textfile collector reads.
+#[test]
+fn the_parsers_of_prometheus_read_the_same_samples() {
+    if !requires(&[Need::Tool("/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py")]) {
+        return;
+    }
+    let (one, mut other) = (fixtures::run(), fixtures::run());
+    other.id = "01JD8W3Q5Z0000000000000001".into();
+    other.label = Some("say \"hi\" \\ {x}".into());
+    let text = openmetrics(&[&one, &other]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rdsk.prom");
+    std::fs::write(&path, &text).unwrap();
+    let expected = parsed(&text).into_iter().map(|sample| (sample.name, sample.labels, sample.value));
+    let expected: Vec<(String, Labels, f64)> = expected.collect();
+    for parser in ["prometheus_client.openmetrics.parser", "prometheus_client.parser"] {
+        let script = format!(
+            "import json, sys\nfrom {parser} import text_string_to_metric_families as families\n\
+             print(json.dumps([(s.name, s.labels, s.value) for f in families(open(sys.argv[1]).read()) for s in f.samples]))"
+        );
+        let output = Command::new("/usr/bin/python3").args(["-c", &script]).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{parser}: {}", String::from_utf8_lossy(&output.stderr));
+        let samples: Vec<(String, Labels, f64)> = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(samples, expected, "{parser}");
+    }
 }

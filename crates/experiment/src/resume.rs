@@ -3,8 +3,8 @@
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{
-    Cell, CellRecord, Experiment, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, Status,
-    StopReason, Target, Visit,
+    Cell, CellRecord, Experiment, Extent, Plan, PointRun, Points, Problem, ProblemKind, Record, SCHEMA,
+    Status, StopReason, Target, Visit,
 };
 use rdsk_stats::Histogram;
 
@@ -45,7 +45,10 @@ impl Resumed {
         for cell in plan.cells.iter().filter(|cell| cell.not_applicable.is_none()) {
             let then = earlier.cells.iter().find(|then| then.id == cell.id);
             match then {
-                Some(then) if continues_passes(cell, then, now) => resumed.continued.push(then.clone()),
+                Some(then) if continues_passes(cell, then, now) => {
+                    missing += u32::from(misses_passes(cell, then, plan.rounds));
+                    resumed.continued.push(then.clone());
+                }
                 Some(then) if began_elsewhere(cell, then) => {
                     return Err(refusal(
                         "it is of a version whose passes in ascending order all begin at the first position"
@@ -72,11 +75,11 @@ impl Resumed {
             }
         }
         if resumed.continued.is_empty() && resumed.finished.is_empty() {
-            let why = "none of its cells is finished; cells take turns, so that most are finished near the end of a run";
-            return Err(refusal(why.into(), "measure anew without --resume"));
+            return Err(refusal(nothing_finished(earlier, plan), "measure anew without --resume"));
         }
-        if resumed.continued.is_empty() && missing == 0 {
-            return Err(refusal("no cell is missing".into(), "rdsk show draws it again"));
+        if missing == 0 {
+            let what = if resumed.continued.is_empty() { "cell" } else { "pass" };
+            return Err(refusal(format!("no {what} is missing"), "rdsk show draws it again"));
         }
         resumed.note = Some(resumed.words(&id));
         Ok(resumed)
@@ -139,6 +142,32 @@ fn is_finished(then: &CellRecord, earlier: &Record, plan: &Plan) -> bool {
     let had_last_round = last_round
         .is_some_and(|round| round.saturating_add(1) >= plan.rounds || earlier.status == Status::Complete);
     has_ended && had_last_round && then.result.errors.is_empty()
+}
+
+/// Why there is nothing to take over, in words. The turns of a cell are spread over a run, so that drift affects all cells alike:
+/// some that were measured now and some that were measured then are no sample of either.
+fn nothing_finished(earlier: &Record, plan: &Plan) -> String {
+    let rounds = plan.rounds;
+    let visits = earlier.cells.iter().flat_map(|cell| &cell.result.visits);
+    match visits.map(|visit| visit.round.saturating_add(1)).max() {
+        None => "none of its cells is finished: it ended before the first turn".into(),
+        Some(round) if round < rounds => format!(
+            "none of its cells is finished: it ended in round {round} of {rounds}, and each cell has a turn in every round"
+        ),
+        Some(_) => "none of its cells is finished: their last turns were cut short or failed".into(),
+    }
+}
+
+/// Whether a pass over the positions of a cell is missing, or was cut short.
+fn misses_passes(cell: &Cell, then: &CellRecord, rounds: u32) -> bool {
+    let positions = cell.workload.points.as_ref().map_or(0, Points::len);
+    let whole = then.result.points.iter().filter(|run| is_whole(run, positions)).count();
+    whole < rounds as usize
+}
+
+/// Whether a pass came to the end of its list.
+fn is_whole(run: &PointRun, positions: usize) -> bool {
+    run.order.len() + run.failed.len() >= positions
 }
 
 /// Whether the passes of a cell over its list of positions can go on. A test file is another one each time, on other blocks.
@@ -249,10 +278,10 @@ impl CellTotals {
         };
         for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
             totals.take_over(visit, run);
-            if run.order.len() + run.failed.len() < points.len() {
-                totals.partial.push_back(position);
-            } else {
+            if is_whole(run, points.len()) {
                 totals.skip_rounds += 1;
+            } else {
+                totals.partial.push_back(position);
             }
         }
         totals

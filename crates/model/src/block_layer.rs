@@ -95,6 +95,10 @@ pub struct BpfEvidence {
     /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
     /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
     pub observed_ns: u64,
+    /// Of that time, the part in which they took times, too: device latencies are those of this part. `None` in older Records, where
+    /// it is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_ns: Option<u64>,
     /// Time of the visits, until stable.
     pub visits_ns: u64,
     /// Each device, counted twice.
@@ -148,6 +152,8 @@ impl CrossCheck {
 impl BpfEvidence {
     /// Adds a later visit.
     pub fn add(&mut self, later: Self) {
+        let timed_ns = self.timed_ns().saturating_add(later.timed_ns());
+        self.timed_ns = (self.timed_ns.is_some() || later.timed_ns.is_some()).then_some(timed_ns);
         self.observed_ns = self.observed_ns.saturating_add(later.observed_ns);
         self.visits_ns = self.visits_ns.saturating_add(later.visits_ns);
         self.lost = self.lost.saturating_add(later.lost);
@@ -176,6 +182,17 @@ impl BpfEvidence {
     pub fn lost_of(&self, target: u32, device: &str) -> u64 {
         let is_it = |known: &&CountedDevice| (known.target, known.device.as_str()) == (target, device);
         self.devices.iter().find(is_it).and_then(|known| known.lost).unwrap_or(self.lost)
+    }
+
+    /// Time in which latencies and the queue depth were seen.
+    pub fn timed_ns(&self) -> u64 {
+        self.timed_ns.unwrap_or(self.observed_ns)
+    }
+
+    /// Of the time of the visits, the part whose latencies and depth were seen, where that is not all of it.
+    pub fn timed_share(&self) -> Option<f64> {
+        let timed_ns = self.timed_ns();
+        (timed_ns < self.visits_ns).then(|| timed_ns as f64 / self.visits_ns as f64)
     }
 
     /// Whether the programs were attached all the time.

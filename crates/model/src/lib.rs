@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod finding;
 pub mod latency;
 pub mod members;
+pub mod output_flags;
 pub mod plan;
 pub mod problem;
 pub mod processor;
@@ -34,6 +35,7 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
+pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
@@ -43,6 +45,7 @@ pub use result::{
     StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
+pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
     CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,

@@ -205,7 +205,9 @@ pub struct Workload {
     pub engine: EngineKind,
     /// Indices into the Record's targets; streams are dealt round them in order.
     pub targets: Vec<u32>,
-    /// First byte of the span on each target.
+    /// First byte of the span on each target. [`crate::UNKNOWN_OFFSET`], which is null in the document, where another program that
+    /// measured does not tell.
+    #[serde(with = "crate::unknown::offset")]
     pub offset_bytes: u64,
     /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. 0, which is null in
     /// the document, where another program that measured does not tell.
@@ -248,6 +250,11 @@ impl Workload {
             points: None,
             seed: 1,
         }
+    }
+
+    /// First byte of the span, if it is known.
+    pub fn known_offset_bytes(&self) -> Option<u64> {
+        Some(self.offset_bytes).filter(|&offset| offset != crate::UNKNOWN_OFFSET)
     }
 
     /// Time from the first start of a stream to the last, as requested, in ns.

@@ -112,11 +112,22 @@ static __always_inline u32 flags_of(u32 raw)
 struct place {
 	struct device *device;
 	u64 *totals;
-	u64 since;
+	u64 since;     /* may be ONLY_COUNTED */
 	u32 index;     /* of the device */
 	u32 row;       /* of this lane and device */
 	u32 processor;
 };
+
+/* An event that finds no room. An interrupt may count one between the steps of another program, so this is always one step. */
+static __always_inline void overflow(const struct place *place)
+{
+	__sync_fetch_and_add(&place->totals[OVERFLOW], 1);
+}
+
+static __always_inline int is_timed(const struct place *place)
+{
+	return !(place->since & ONLY_COUNTED);
+}
 
 /* The index of a device by its number; an index that no device has, if it is not observed. */
 static __always_inline u32 index_of(u32 number)

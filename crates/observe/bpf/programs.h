@@ -76,14 +76,19 @@ static __always_inline void WAY(issue_at)(struct request *rq, u32 number)
 
 	if (!find(&place, number))
 		return;
-	now = bpf_ktime_get_ns();
 	kind = WAY(kind_of)(&place, rq);
 	add_request(&place, &kind);
 	slot = WAY(slot_of)(place.device, rq);
 	if (!slot) {
-		ADD(&place.totals[OVERFLOW], 1);
+		overflow(&place);
 		return;
 	}
+	if (!is_timed(&place)) {
+		/* That it was counted, for the case that the driver gives it back. */
+		*slot = place.since;
+		return;
+	}
+	now = bpf_ktime_get_ns();
 	if (*slot >= place.since)
 		heal(&place);
 	else
@@ -112,11 +117,13 @@ static __always_inline void WAY(requeue_at)(struct request *rq, u32 number)
 	if (!find(&place, number))
 		return;
 	slot = WAY(slot_of)(place.device, rq);
-	if (!slot || *slot < place.since)
+	if (!slot || *slot < (place.since & ~(u64)ONLY_COUNTED))
 		return;
 	*slot = 0;
-	add_moment(&place, REQUEUED_BEGUN, REQUEUED_AT, REQUEUED, bpf_ktime_get_ns());
-	__sync_fetch_and_add(&place.device->in_flight, -1);
+	if (is_timed(&place)) {
+		add_moment(&place, REQUEUED_BEGUN, REQUEUED_AT, REQUEUED, bpf_ktime_get_ns());
+		__sync_fetch_and_add(&place.device->in_flight, -1);
+	}
 	/* It will be issued, and counted, again. */
 	kind = WAY(kind_of)(&place, rq);
 	add_request_elsewhere(&place, &kind, -1);
@@ -139,7 +146,7 @@ static __always_inline void WAY(complete_at)(struct request *rq, u32 number)
 	struct place place;
 	u64 *slot;
 
-	if (!find(&place, number))
+	if (!find(&place, number) || !is_timed(&place))
 		return;
 	slot = WAY(slot_of)(place.device, rq);
 	if (slot && *slot >= place.since) {
@@ -251,10 +258,17 @@ static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 	WAY(add_origin)(&place, bio, flags, op);
 	if (place.device->queues)
 		return;
+	struct request_kind kind = {
+		.what = WHAT(place.index, 0, flags, op),
+		.bytes = READ(bio, bi_iter.bi_size),
+	};
+	add_request(&place, &kind);
+	if (!is_timed(&place))
+		return;
 	now = bpf_ktime_get_ns();
 	start = place_of_arriving(owner_of(ADDRESS(bio), place.index));
 	if (!start) {
-		ADD(&place.totals[OVERFLOW], 1);
+		overflow(&place);
 		return;
 	}
 	if (start->at >= place.since)
@@ -262,11 +276,6 @@ static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 	else
 		enter(&place, now);
 	start->at = now;
-	struct request_kind kind = {
-		.what = WHAT(place.index, 0, flags, op),
-		.bytes = READ(bio, bi_iter.bi_size),
-	};
-	add_request(&place, &kind);
 }
 
 SEC(ATTACH("block_bio_queue"))
@@ -287,7 +296,7 @@ static __always_inline void WAY(bio_complete_at)(struct bio *bio, u32 number)
 	struct place place;
 	u64 at;
 
-	if (!find(&place, number) || place.device->queues)
+	if (!find(&place, number) || place.device->queues || !is_timed(&place))
 		return;
 	start = place_of_done(owner_of(ADDRESS(bio), place.index));
 	if (!start) {

@@ -28,7 +28,7 @@ enum counter {
 	HEALED,            /* requests whose completion was never seen; their time in flight goes on in the one that took their place */
 	UNSEEN,            /* completions of what began before `since` */
 	EMPTY,             /* requests without data that asked for a flush; sysfs counts them as writes */
-	OVERFLOW,          /* events that found a map full */
+	OVERFLOW,          /* events that found a map full; the only one that several programs change */
 	BACK_MERGES,       /* bios added to the end of a waiting request */
 	FRONT_MERGES,      /* bios added to its start */
 	REQUEST_MERGES,    /* waiting requests that became one */
@@ -41,7 +41,7 @@ enum counter {
 
 /* What is known of an observed device: a row of DEVICES, a cache line. */
 struct device {
-	u64 since;         /* what began earlier is not followed to its end; 0 while the device is not counted */
+	u64 since;         /* what began earlier is not followed to its end; 0 while the device is not counted, odd while it is only counted */
 	u64 base;          /* of its slots */
 	u64 tags;          /* slots of each hardware queue: the driver's tags, then the scheduler's */
 	u64 driver_tags;
@@ -50,6 +50,9 @@ struct device {
 	u64 deepest;       /* the most that was in flight since the reader wrote 0 here */
 	u64 unused;
 };
+
+/* The bit of `since` that says: no clocks, no latencies and no depth, only requests, bios, merges and splits. An I/O costs much less then. */
+#define ONLY_COUNTED 1
 
 /* Words of STATE, which belong to no device. */
 enum state {

@@ -32,7 +32,7 @@ static __noinline void add_to_more_kinds(const struct place *place, const struct
 	if (count)
 		__sync_fetch_and_add(count, by);
 	else
-		ADD(&place->totals[OVERFLOW], 1);
+		overflow(place);
 }
 
 /* Counts requests of one kind, or takes one back, where it is not the first row that counts them. */
@@ -103,7 +103,7 @@ static __noinline void add_to_more_origins(const struct place *place, struct bio
 		sum = bpf_map_lookup_elem(&MORE_ORIGINS, origin);
 	}
 	if (!sum) {
-		ADD(&place->totals[OVERFLOW], 1);
+		overflow(place);
 		return;
 	}
 	sum[0] += 1;

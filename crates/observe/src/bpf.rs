@@ -13,7 +13,7 @@ pub use device::BlockDevice;
 pub use error::{BpfError, Denied};
 pub use layout::{BioOrigin, BlockOp, Flags, RequestKind, Task};
 pub use programs::{Programs, Way};
-pub use snapshot::{Counted, DeviceCounted, DeviceTotals, Snapshot};
+pub use snapshot::{Counted, DeviceCounted, DeviceTotals, Snapshot, Times};
 pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
@@ -27,7 +27,7 @@ use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use syscalls::Sysno;
-use visit::{Ended, Shared, Stats, Visit};
+use visit::{Ended, Shared, Stats, Visit, locked};
 
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
@@ -79,6 +79,21 @@ pub(crate) struct BlockLayer {
     counted: Vec<CountedDevice>,
     visit: Option<Visit>,
     lost: u64,
+    /// What was not seen of some visits, in words, each once.
+    limits: Vec<&'static str>,
+}
+
+/// What the default leaves out at high rates, and what `--evidence bpf` does.
+const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each visit only; --evidence bpf counts \
+                               throughout";
+const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts throughout and takes times for a part of each visit only: \
+                             device latencies are of that part";
+
+/// In which form a driver takes I/Os.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Bios,
+    Requests,
 }
 
 /// A device of a target.
@@ -116,7 +131,7 @@ impl BlockLayer {
         if found.is_empty() {
             return Err(Unavailable::because("no block device is known"));
         }
-        if attachment == Attachment::Windowed && found.len() > MANY {
+        if attachment != Attachment::Throughout && found.len() > MANY {
             let why = format!("reading BPF's counts of {} devices takes long", found.len());
             return Err(Unavailable { why, hint: Some("--evidence bpf does it nevertheless".into()) });
         }
@@ -124,7 +139,17 @@ impl BlockLayer {
         let counted =
             carriers.iter().map(|one| counted_device(one, &names, takes_bios(one.index), stacks)).collect();
         let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
-        Ok(Self { programs, attachment, names, stats, carriers, counted, visit: None, lost: 0 })
+        Ok(Self {
+            programs,
+            attachment,
+            names,
+            stats,
+            carriers,
+            counted,
+            visit: None,
+            lost: 0,
+            limits: Vec::new(),
+        })
     }
 
     /// Just before the first I/O.
@@ -154,6 +179,17 @@ impl BlockLayer {
         self.lost
     }
 
+    /// In words, what the programs do not see as they are attached, or did not see at the rates there were.
+    pub(crate) fn limits(&self) -> Vec<String> {
+        let programs = locked(&self.programs);
+        let raw = programs.why_not_better().map(|why| {
+            format!(
+                "BPF programs are attached as raw_tp, which counts the same and costs more for each event, because {why}"
+            )
+        });
+        raw.into_iter().chain(self.limits.iter().map(|limit| (*limit).to_owned())).collect()
+    }
+
     fn add(&mut self, ended: &Ended, evidence: &mut VisitEvidence) {
         let counted = &ended.counted;
         let mut latency = Histogram::new();
@@ -170,7 +206,7 @@ impl BlockLayer {
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
             // A completion that was passed over leaves its request in flight.
-            if missed_of(ended, carrier.index) == 0 {
+            if ended.timed == ended.whole && missed_of(ended, carrier.index) == 0 {
                 device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
             }
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
@@ -185,9 +221,17 @@ impl BlockLayer {
             ..counted.clone()
         };
         self.lost = self.lost.saturating_add(lost);
+        let limits =
+            [(ended.observed < ended.whole, COUNTED_IN_PART), (ended.timed < ended.observed, TIMED_IN_PART)];
+        for (_, limit) in limits.into_iter().filter(|(is_so, _)| *is_so) {
+            if !self.limits.contains(&limit) {
+                self.limits.push(limit);
+            }
+        }
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
             observed_ns: nanoseconds(ended.observed),
+            timed_ns: Some(nanoseconds(ended.timed)),
             visits_ns: nanoseconds(ended.whole),
             checks,
             lost,
@@ -201,15 +245,22 @@ impl BlockLayer {
         let of = |stats: &[Option<DiskStat>]| stats.get(carrier.index).copied().flatten();
         let (first, last) = (of(&ended.stats[0])?, of(&ended.stats[1])?);
         let its = &ended.counted.devices[carrier.index];
-        // What was passed over ended, too.
-        let bpf = its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty;
-        let sysfs = completions(&last).saturating_sub(completions(&first));
+        let takes_bios =
+            self.counted.iter().any(|one| one.takes_bios && one.device == self.names[carrier.index]);
+        let completed = completions(&last).saturating_sub(completions(&first));
+        let (bpf, sysfs) = if ended.timed == ended.observed {
+            // What was passed over ended, too.
+            (its.completed + unended(ended, carrier.index) + its.unseen + its.empty, completed)
+        } else {
+            // The ends of most requests were not seen; their beginnings are those of what ended and of what is in flight.
+            let began = (completed + last.in_flight).saturating_sub(first.in_flight);
+            let driver = if takes_bios { Takes::Bios } else { Takes::Requests };
+            (begun(&ended.counted, carrier.index, driver), began)
+        };
         // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
         // Linux 6.1: a read that a striped volume cut into four is four reads).
         let is_empty = |(kind, _): &(&RequestKind, u64)| is_empty(kind);
         let flushes: u64 = counts_of(&ended.counted, carrier.index).filter(is_empty).map(|one| one.1).sum();
-        let takes_bios =
-            self.counted.iter().any(|one| one.takes_bios && one.device == self.names[carrier.index]);
         let parts = if takes_bios { its.splits } else { 0 };
         let bpf = bpf - flushes.min(bpf.saturating_sub(sysfs)) + parts.min(sysfs.saturating_sub(bpf));
         let device = self.names[carrier.index].clone();
@@ -217,12 +268,17 @@ impl BlockLayer {
     }
 }
 
-/// Requests of a device whose end the programs passed over. Those that are still in flight when counting ends are none, and the kernel
-/// says how many they are.
-fn missed_of(ended: &Ended, device: usize) -> u64 {
+/// Requests of a device whose end was not seen, but for those that the kernel had in flight when counting ended.
+fn unended(ended: &Ended, device: usize) -> u64 {
     let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
     let its = &ended.counted.devices[device];
     its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
+}
+
+/// Of these, those that the programs passed over. While I/O goes on, requests end between the last look of the programs and that of
+/// the kernel, so that only the end of a visit tells.
+fn missed_of(ended: &Ended, device: usize) -> u64 {
+    if ended.timed == ended.whole { unended(ended, device) } else { ended.counted.devices[device].lost }
 }
 
 /// What the programs did not count in whole.
@@ -245,6 +301,17 @@ fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks:
         lost: None,
         device,
     }
+}
+
+/// What a device was given, and the bios without data that only ask for a flush: sysfs counts them as writes, and a driver that takes
+/// requests never sees them.
+fn begun(counted: &Counted, device: usize, driver: Takes) -> u64 {
+    let requests: u64 = counts_of(counted, device).map(|(_, count)| count).sum();
+    let asks_for_flush = |(origin, [_, bytes]): &(&BioOrigin, &[u64; 2])| {
+        origin.device == device && origin.flags.is_preflush() && *bytes == 0
+    };
+    let flushes = counted.bios.iter().filter(asks_for_flush).map(|(_, [count, _])| count).sum();
+    requests + if driver == Takes::Requests { flushes } else { 0 }
 }
 
 /// All requests that a device completed.
@@ -330,4 +397,33 @@ fn direction(op: BlockOp) -> Option<Op> {
 pub fn system_call_name(number: u32) -> String {
     let known = Sysno::new(number as usize);
     known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the ends were not seen, what began is compared: requests of all kinds, and bios that only ask for a flush, which sysfs
+    /// counts as writes and no driver is given.
+    #[test]
+    fn what_began_is_all_that_sysfs_will_count() {
+        let word = |device: u64, flags: u64, op: u64| device << 32 | 1 << 31 | flags << 8 | op;
+        let kind = |device, op| RequestKind::from([word(device, 0, op), 4096]);
+        let bio = |device, flags| BioOrigin::from([word(device, flags, 1), 1, 0, 0]);
+        let counted = Counted {
+            interval_ns: 1,
+            devices: Vec::new(),
+            requests: [(kind(0, 0), 100), (kind(0, 1), 20), (kind(0, 2), 3), (kind(1, 0), 7)].into(),
+            bios: [
+                (bio(0, 2), [4, 0]),
+                (bio(0, 3), [5, 5 * 4096]),
+                (bio(0, 0), [50, 50]),
+                (bio(1, 2), [9, 0]),
+            ]
+            .into(),
+        };
+        assert_eq!(begun(&counted, 0, Takes::Requests), 100 + 20 + 3 + 4);
+        // Those are among the kinds where bios stand for requests.
+        assert_eq!(begun(&counted, 1, Takes::Bios), 7);
+    }
 }

@@ -355,6 +355,9 @@ impl Observer for KernelObserver {
         if let (EvidenceSource::Sysfs, Some(why)) = (self.source, self.why_no_bpf()) {
             reasons.push(why.words());
         }
+        if self.source == EvidenceSource::Bpf {
+            reasons.extend(self.block_layer.iter().flat_map(BlockLayer::limits));
+        }
         reasons.extend(self.problems.iter().cloned());
         if self.source == EvidenceSource::None {
             reasons.push("the process's own counters (/proc/self/io) cannot be read".into());

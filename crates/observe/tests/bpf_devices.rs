@@ -18,6 +18,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const BLOCK: usize = 4096;
+/// On some machines the kernel passes over a tracepoint once in some ten thousand events, so that what is counted exactly is tried
+/// again.
+const ATTEMPTS: usize = 10;
 const LONG: Duration = Duration::from_secs(120);
 
 /// Counts are exact beside other programs, too, but what one test attaches slows the others down.
@@ -69,10 +72,31 @@ fn seen(programs: &Programs, devices: &[Shown], act: impl FnOnce()) -> Seen {
     Seen { counted, stats }
 }
 
-/// The first of a few attempts in which the programs missed nothing; what they missed they say in any case.
-fn whole(programs: &Programs, devices: &[Shown], mut act: impl FnMut()) -> Seen {
-    let mut attempts = (0..10).map(|_| seen_and_told(programs, devices, &mut act));
-    attempts.find(Seen::is_whole).expect("one of ten misses nothing")
+/// The first of a few attempts in which the programs missed nothing: no request, which they say themselves in any case, and none of
+/// our bios, which are `expected`; more than those they never count.
+fn whole(
+    programs: &Programs,
+    devices: &[Shown],
+    expected: &[u64],
+    ours: impl Fn(&Counted) -> Vec<u64>,
+    mut act: impl FnMut(),
+) -> Seen {
+    let mut missed = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let seen = seen_and_told(programs, devices, &mut act);
+        let ours = ours(&seen.counted);
+        assert!(ours.iter().zip(expected).all(|(ours, most)| ours <= most), "{ours:?}, not {expected:?}");
+        if seen.is_whole() && ours == expected {
+            return seen;
+        }
+        missed.push((ours, seen.counted.devices));
+    }
+    panic!("never {expected:?} without a miss: {missed:?}");
+}
+
+/// Our own bios that read one device.
+fn own_reads(counted: &Counted, device: usize) -> u64 {
+    bios(counted, |origin| (origin.device, origin.task, origin.op) == (device, Task::This, BlockOp::Read))
 }
 
 /// What was seen; no device is further from sysfs than the programs tell.
@@ -125,15 +149,15 @@ fn sixty_four_devices_have_each_their_own_counts() {
     let shown: Vec<Shown> = loops.iter().map(|device| Shown::of(device.path())).collect();
     let blocks: Vec<BlockDevice> = shown.iter().map(Shown::block).collect();
     let programs = Programs::load(&blocks).unwrap();
-    let seen = whole(&programs, &shown, || {
-        for (index, file) in files.iter().enumerate() {
-            read_blocks(file, index as u64 + 1);
+    let expected: Vec<u64> = (1..=64).collect();
+    let ours = |counted: &Counted| (0..64).map(|index| own_reads(counted, index)).collect();
+    let seen = whole(&programs, &shown, &expected, ours, || {
+        for (file, count) in files.iter().zip(&expected) {
+            read_blocks(file, *count);
         }
     });
     for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
         assert_eq!((its.completed, its.latency.count()), (stat.read_ios, stat.read_ios), "{index}");
-        let ours = bios(&seen.counted, |origin| origin.device == index && origin.task == Task::This);
-        assert_eq!(ours, index as u64 + 1);
     }
 }
 
@@ -150,7 +174,8 @@ fn a_partition_and_its_disk_have_each_their_own_counts() {
     let blocks: Vec<BlockDevice> = shown.iter().map(Shown::block).collect();
     let [first, second, disk] = nodes.map(open_direct);
     let programs = Programs::load(&blocks).unwrap();
-    let seen = whole(&programs, &shown, || {
+    let ours = |counted: &Counted| (0..3).map(|index| own_reads(counted, index)).collect();
+    let seen = whole(&programs, &shown, &[100, 10, 111], ours, || {
         read_blocks(&first, 100);
         read_blocks(&second, 10);
         read_blocks(&disk, 1);
@@ -158,14 +183,6 @@ fn a_partition_and_its_disk_have_each_their_own_counts() {
         file.write_all_at(&[7; BLOCK], 0).unwrap();
         file.sync_all().unwrap();
     });
-    let ours: Vec<u64> = (0..3)
-        .map(|index| {
-            bios(&seen.counted, |origin| {
-                (origin.device, origin.task, origin.op) == (index, Task::This, BlockOp::Read)
-            })
-        })
-        .collect();
-    assert_eq!(ours, [100, 10, 111]);
     for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
         let flushes = stat.flush_ios.unwrap_or(0);
         assert_eq!(seen.counted.issued(index, BlockOp::Read), stat.read_ios, "{index}");
@@ -195,7 +212,8 @@ fn bios_of_many_threads_are_counted_one_by_one_where_the_driver_takes_bios() {
     let shown = [Shown::of(device.path())];
     let programs = Programs::load(&[shown[0].block()]).unwrap();
     let file = open_direct(device.path());
-    let seen = whole(&programs, &shown, || {
+    let ours = |counted: &Counted| vec![own_reads(counted, 0)];
+    let seen = whole(&programs, &shown, &[THREADS * ROUNDS * blocks], ours, || {
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| (0..ROUNDS).for_each(|_| read_blocks(&file, blocks)));
@@ -205,12 +223,56 @@ fn bios_of_many_threads_are_counted_one_by_one_where_the_driver_takes_bios() {
     let its = &seen.counted.devices[0];
     assert_eq!((its.completed, its.latency.count()), (its.issued, its.issued));
     assert_eq!(seen.counted.issued(0, BlockOp::Read), seen.stats[0].read_ios);
-    let ours = bios(&seen.counted, |origin| (origin.task, origin.op) == (Task::This, BlockOp::Read));
-    assert_eq!((ours, its.overflowed), (THREADS * ROUNDS * blocks, 0));
+    assert_eq!(its.overflowed, 0);
     // Somebody else may look for a filesystem meanwhile.
     assert!((1..=THREADS + 2).contains(&its.deepest), "{}", its.deepest);
     let latencies = its.latency.mean().unwrap() * its.issued as f64;
     assert!((its.depth_ns as f64 / latencies - 1.0).abs() < 0.001, "{} {latencies}", its.depth_ns);
+}
+
+/// Timing ends, counting goes on, and the next visit is timed again; on a device that takes requests, and on one that takes bios.
+#[test]
+fn counts_are_exact_where_times_are_of_a_part() {
+    if !requires(&[Need::Root, Need::Loop, Need::Zram, Need::Bpf]) {
+        return;
+    }
+    const TIMED: u64 = 100;
+    const COUNTED: u64 = 1000;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (device, zram) = (loop_of(16 << 20), ZramDevice::create(16 << 20).unwrap());
+    for node in [device.path(), zram.path()] {
+        let (shown, file) = (Shown::of(node), open_direct(node));
+        let mut programs = Programs::load(&[shown.block()]).unwrap();
+        let mut attempt = || {
+            programs.attach().unwrap();
+            let before = programs.snapshot().unwrap();
+            let mut first = None;
+            programs.start(|_| first = Some(shown.stat()));
+            read_blocks(&file, TIMED);
+            assert!(wait_until(LONG, || shown.stat().in_flight == 0));
+            programs.stop_timing();
+            let times = programs.times();
+            programs.detach_timing();
+            read_blocks(&file, COUNTED);
+            assert!(wait_until(LONG, || shown.stat().in_flight == 0));
+            let mut last = None;
+            programs.stop(|_| last = Some(shown.stat()));
+            let counted = before.until_with(&times, &programs.snapshot().unwrap());
+            let reads = delta(&first.unwrap(), &last.unwrap()).unwrap().read_ios;
+            let its = &counted.devices[0];
+            assert!(its.completed < TIMED + COUNTED && its.latency.count() == its.completed, "{its:?}");
+            assert_eq!(its.overflowed, 0);
+            // Nobody else reads, and nothing is passed over, in one of a few attempts.
+            let told = [its.completed, its.issued, counted.issued(0, BlockOp::Read), reads];
+            let is_exact =
+                told == [TIMED, TIMED, TIMED + COUNTED, TIMED + COUNTED] && its.in_flight_at_end == 0;
+            (is_exact && own_reads(&counted, 0) == TIMED + COUNTED).then_some(its.depth_ns > 0)
+        };
+        for visit in 0..2 {
+            let found = (0..ATTEMPTS).find_map(|_| attempt());
+            assert_eq!(found, Some(true), "{} in visit {visit}", node.display());
+        }
+    }
 }
 
 #[test]
@@ -227,7 +289,8 @@ fn more_sizes_than_a_processor_has_rows_for_are_counted_by_size() {
     let file = open_direct(device.path());
     let mut memory = vec![0_u8; SIZES * 512 + BLOCK];
     let start = memory.as_ptr().align_offset(BLOCK);
-    let seen = whole(&programs, &shown, || {
+    let ours = |counted: &Counted| vec![own_reads(counted, 0)];
+    let seen = whole(&programs, &shown, &[2 * SIZES as u64], ours, || {
         for _ in 0..2 {
             for sectors in 1..=SIZES {
                 file.read_exact_at(&mut memory[start..start + sectors * 512], 0).unwrap();
@@ -246,14 +309,8 @@ fn more_sizes_than_a_processor_has_rows_for_are_counted_by_size() {
     assert_eq!(seen.counted.devices[0].overflowed, 0);
 }
 
-#[test]
-fn children_are_told_from_strangers() {
-    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")]) {
-        return;
-    }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let device = loop_of(16 << 20);
-    let shown = [Shown::of(device.path())];
+/// Reads of the device by our children, by what is called dd among them, by us, and by strangers who started before.
+fn reads_of_a_family(device: &LoopDevice) -> [u64; 4] {
     let dd = |count: u32| {
         format!("dd if={} of=/dev/null bs=4k count={count} iflag=direct 2>/dev/null", device.path().display())
     };
@@ -261,7 +318,7 @@ fn children_are_told_from_strangers() {
     let script = format!("read line; {}; read line", dd(50));
     let mut stranger = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = stranger.stdin.take().unwrap();
-    let programs = Programs::load_with_children(&[shown[0].block()]).unwrap();
+    let programs = Programs::load_with_children(&[Shown::of(device.path()).block()]).unwrap();
     let file = open_direct(device.path());
     let before = programs.snapshot().unwrap();
     programs.start(|_| ());
@@ -270,19 +327,36 @@ fn children_are_told_from_strangers() {
     let script = format!("{}; sh -c '{}'; (sh -c '{}; true' & wait)", dd(7), dd(20), dd(300));
     assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     read_blocks(&file, 5);
-    let of = |task: Task, snapshot: &Counted| {
-        bios(snapshot, |origin| (origin.task, origin.op) == (task, BlockOp::Read))
-    };
-    let counted = || before.until(&programs.snapshot().unwrap());
-    assert!(wait_until(LONG, || of(Task::Other, &counted()) >= 50), "{:?}", counted().bios);
+    // The second line, or the end of the lines, is read after its dd has ended.
     drop(input);
-    stranger.wait().unwrap();
+    assert!(stranger.wait().is_ok());
     programs.stop(|_| ());
-    let counted = counted();
-    assert_eq!((of(Task::Child, &counted), of(Task::This, &counted)), (327, 5), "{:?}", counted.bios);
-    let is_dd = |origin: &BioOrigin| origin.task == Task::Child && origin.thread == "dd";
-    assert_eq!(bios(&counted, is_dd), 327, "{:?}", counted.bios);
-    assert_eq!(programs.snapshot().unwrap().unfollowed, 0);
+    let after = programs.snapshot().unwrap();
+    assert_eq!(after.unfollowed, 0);
+    let counted = before.until(&after);
+    let of = |task: Task| bios(&counted, |origin| (origin.task, origin.op) == (task, BlockOp::Read));
+    let of_dd = bios(&counted, |origin| origin.task == Task::Child && origin.thread == "dd");
+    [of(Task::Child), of_dd, of(Task::This), of(Task::Other)]
+}
+
+#[test]
+fn children_are_told_from_strangers() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_of(16 << 20);
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let [children, of_dd, own, strangers] = reads_of_a_family(&device);
+        // More than they read nobody counts; who looks for a filesystem is a stranger, too.
+        assert!(children <= 327 && of_dd <= 327 && own <= 5, "{children} {of_dd} {own}");
+        if (children, of_dd, own) == (327, 327, 5) && strangers >= 50 {
+            return;
+        }
+        seen.push([children, of_dd, own, strangers]);
+    }
+    panic!("never all reads: {seen:?}");
 }
 
 #[test]
@@ -296,7 +370,8 @@ fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
     let shown = [Shown::of(device.path())];
     let file = open_direct(device.path());
     let programs = Programs::load(&[shown[0].block()]).unwrap();
-    let seen = whole(&programs, &shown, || {
+    let ours = |counted: &Counted| vec![own_reads(counted, 0)];
+    let seen = whole(&programs, &shown, &[THREADS], ours, || {
         std::thread::scope(|scope| {
             let named = scope.spawn(|| {
                 for number in 0..THREADS {
@@ -308,14 +383,14 @@ fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
             named.join().unwrap();
         });
     });
-    let ours = |is_one: fn(&str) -> bool| {
+    let named = |is_one: fn(&str) -> bool| {
         bios(&seen.counted, |origin| origin.task == Task::This && is_one(&origin.thread))
     };
-    assert_eq!((ours(|_| true), seen.counted.devices[0].overflowed), (THREADS, 0));
+    assert_eq!(seen.counted.devices[0].overflowed, 0);
     // The hash map has 3072 names, and each processor 64 rows of its own; the last threads found no room.
     let processors = std::thread::available_parallelism().unwrap().get() as u64;
-    assert!(ours(|name| name == "(others)") >= THREADS.saturating_sub(3072 + 64 * processors));
-    assert!(ours(|name| name.starts_with("worker-")) > 1000, "most of the first are named");
+    assert!(named(|name| name == "(others)") >= THREADS.saturating_sub(3072 + 64 * processors));
+    assert!(named(|name| name.starts_with("worker-")) > 1000, "most of the first are named");
 }
 
 /// A hundred thousand reads: the programs, sysfs and the disk's own log agree to the last one. On some machines the kernel passes over
@@ -342,15 +417,15 @@ fn three_sources_agree_on_a_hundred_thousand_reads() {
             log = disk.log();
         });
         let logged = log.iter().filter(|served| served.op == Op::Read).count() as u64;
-        assert_eq!(logged, seen.stats[0].read_ios);
         assert!(logged >= READS, "{logged}: somebody else may read, nobody takes reads away");
         let its = &seen.counted.devices[0];
         assert_eq!(its.overflowed, 0);
         assert!(told(its) <= READS / 100, "{its:?}");
         let ours = bios(&seen.counted, |origin| origin.task == Task::This && origin.op == BlockOp::Read);
         assert!(ours <= READS && READS - ours <= READS / 100, "{ours}");
-        // Of two events of one request that were passed over nobody knows.
-        its.completed + told(its) == logged
+        // Of two events of one request that were passed over nobody knows, and who looks for a filesystem just before or after the
+        // counting is in one of the two only.
+        its.completed + told(its) == logged && logged == seen.stats[0].read_ios
     };
     assert!((0..5).any(|_| attempt()), "one of five tells all that it misses");
 }

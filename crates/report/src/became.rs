@@ -34,8 +34,9 @@ pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&
     }
 }
 
-/// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`.
-fn sentence(cell: &CellRecord) -> Option<String> {
+/// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`. `None` of a cell
+/// that BPF did not count throughout.
+pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     let seen = block_io(cell)?;
     let op = cell.workload.op;
     let (others, origins): (Vec<_>, Vec<_>) =
@@ -56,14 +57,7 @@ fn sentence(cell: &CellRecord) -> Option<String> {
         if is_each(cell, bios) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
-    let mut requests = format!("requests: {}", seen.sizes_in_words(op));
-    if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
-        requests.push_str(&format!(", {} merged", grouped(merges)));
-    }
-    if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
-        requests.push_str(&format!(", {} cut", grouped(cut)));
-    }
-    parts.push(requests);
+    parts.extend(requests(cell, &seen, op));
     let flushes = metrics::flushes(cell).filter(|&count| count > 0 && op == Op::Write);
     parts.extend(
         flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
@@ -79,6 +73,19 @@ fn sentence(cell: &CellRecord) -> Option<String> {
         parts.push(format!("up to 1 % of those of {} were missed", words::list(&missed)));
     }
     Some(parts.join("; "))
+}
+
+/// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
+fn requests(cell: &CellRecord, seen: &BlockIo<'_>, op: Op) -> Option<String> {
+    let sizes = seen.sizes_in_words(op);
+    let mut requests = (!sizes.is_empty()).then(|| format!("requests: {sizes}"))?;
+    if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
+        requests.push_str(&format!(", {} merged", grouped(merges)));
+    }
+    if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
+        requests.push_str(&format!(", {} cut", grouped(cut)));
+    }
+    Some(requests)
 }
 
 /// Whether the mean of bios is the size of each: a block of the program, or a page. Others may be of many sizes.

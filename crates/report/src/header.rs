@@ -5,7 +5,7 @@ use crate::engine;
 use crate::page::{Page, Tone, WIDTH};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
-use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
+use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind, Visit};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -232,15 +232,48 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
     page.sentence(Tone::Plain, "", end_text(record));
 }
 
+/// Whether the Record says when the run ended: that of a killed run, and of one that goes on, was saved before.
+fn has_end(record: &Record) -> bool {
+    record.elapsed_ns > 0
+}
+
+/// `took 61.2 s` or `simulated 60.0 s`; of a run that was cut off, when it began and which cell was measured last, as far as it was
+/// saved in the history (`rdsk_store`, whose words for the state of a run are those of its error).
+pub(crate) fn took(record: &Record) -> String {
+    if has_end(record) {
+        return match record.simulated_ns {
+            Some(simulated_ns) => format!("simulated {}", Nanos(simulated_ns)),
+            None => format!("took {}", Nanos(record.elapsed_ns)),
+        };
+    }
+    let visits =
+        record.cells.iter().flat_map(|cell| cell.result.visits.iter().map(move |visit| (cell, visit)));
+    let ended_ns = |visit: &Visit| visit.start_ns.saturating_add(visit.elapsed_ns);
+    let last = visits.max_by_key(|(_, visit)| ended_ns(visit));
+    let last = last.map_or_else(String::new, |(cell, visit)| {
+        format!(", last saved {} later, in {}", Nanos(ended_ns(visit)), cell.id)
+    });
+    let is_running = record.error.as_ref().is_some_and(|error| error.code == "running");
+    let how = match record.status {
+        Status::Complete => "not known how long it took",
+        Status::Failed if record.cells.is_empty() => "nothing measured",
+        Status::Interrupted if is_running => "goes on",
+        Status::Interrupted | Status::Failed => "cut off",
+    };
+    format!("{how}: began {}{last}", whole_seconds(&record.started_at))
+}
+
 /// `Took 61.2 s. Evidence: sysfs (no CAP_BPF). Record 01J….`
 pub(crate) fn end_text(record: &Record) -> String {
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-    let elapsed = Nanos(record.elapsed_ns);
-    let took = match record.simulated_ns {
-        Some(simulated_ns) => format!("Simulated {} in {elapsed}", Nanos(simulated_ns)),
-        None => format!("Took {elapsed}"),
+    let took = took(record);
+    let took = match (record.simulated_ns, has_end(record)) {
+        (Some(_), true) => format!("{took} in {}", Nanos(record.elapsed_ns)),
+        _ => took,
     };
+    let (first, rest) = took.split_at(1);
+    let took = format!("{}{rest}", first.to_uppercase());
     let source = observer.source;
     format!("{took}. Evidence: {source}{higher}. Record {}.", record.id)
 }
@@ -248,6 +281,7 @@ pub(crate) fn end_text(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::{Problem, ProblemKind};
 
     #[test]
     fn mount_options_stand_once_and_on_one_line() {
@@ -277,6 +311,43 @@ mod tests {
         target.device = None;
         target.stack.clear();
         assert_eq!(stack_text(&target), None);
+    }
+
+    #[test]
+    fn a_run_without_an_end_says_what_is_known() {
+        let mut record = rdsk_finding::fixtures::run();
+        record.started_at = "2026-11-20T23:53:44.311282485Z".into();
+        record.elapsed_ns = 61_000_000_000;
+        assert!(end_text(&record).starts_with("Took 61.0 s. Evidence"), "{}", end_text(&record));
+        record.elapsed_ns = 0;
+        record.status = Status::Interrupted;
+        for (index, cell) in record.cells.iter_mut().enumerate() {
+            let visit = |start_ns| Visit { start_ns, elapsed_ns: 2_000_000_000, ..Visit::default() };
+            cell.result.visits = vec![visit(if index == 1 { 10_000_000_000 } else { 1_000_000_000 })];
+        }
+        let id = &record.cells[1].id;
+        assert_eq!(
+            took(&record),
+            format!("cut off: began 2026-11-20T23:53:44Z, last saved 12.0 s later, in {id}")
+        );
+        assert!(end_text(&record).starts_with("Cut off: began 2026-11-20T23:53:44Z, last saved"));
+        record.error = Some(Problem::plain(ProblemKind::Interrupted, "running", "the run goes on"));
+        assert!(
+            took(&record).starts_with("goes on: began 2026-11-20T23:53:44Z, last saved"),
+            "{}",
+            took(&record)
+        );
+        record.error = None;
+        record.simulated_ns = Some(0);
+        record.cells.clear();
+        assert_eq!(took(&record), "cut off: began 2026-11-20T23:53:44Z");
+        assert!(end_text(&record).starts_with("Cut off: began 2026-11-20T23:53:44Z. Evidence"));
+        (record.simulated_ns, record.elapsed_ns) = (Some(60_000_000_000), 1_500_000_000);
+        assert!(
+            end_text(&record).starts_with("Simulated 60.0 s in 1.50 s. Evidence"),
+            "{}",
+            end_text(&record)
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use document::{Compactness, json};
 pub use figures::{MISSING, Unit, or_missing, significant};
 pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
-pub use short::{MAX_LINES, short};
+pub use short::{Further, MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};
 pub use tree::tree;
 

@@ -42,13 +42,37 @@ const LIMITS: [Limits; 6] = [
     Limits { targets: 1, rows: 6, findings: 3, finding_lines: 2, answer_lines: 1, not_device_lines: 1 },
 ];
 
+/// Where the other screens of a run are: the last line of its short page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Further<'a> {
+    /// The same command line shows them, with `--details`.
+    Here,
+    /// This command line shows them, with `--details`: it names the run where it is kept.
+    By(&'a str),
+    /// Nothing keeps the run.
+    Nowhere,
+}
+
+impl Further<'_> {
+    /// What the line says, the longest wording first: a command that is cut off could not be copied.
+    fn wordings(self) -> Vec<String> {
+        match self {
+            Self::Here => vec!["More: --details".into()],
+            Self::By(command) => {
+                vec![format!("More: {command} --details"), "More: rdsk show RUN --details".into()]
+            }
+            Self::Nowhere => vec!["More: --details, or rdsk show FILE --details of a --json FILE".into()],
+        }
+    }
+}
+
 /// The Record on one screen: at most [`MAX_LINES`] lines at 80 columns, whatever it holds. Ends with a line feed; no line is
 /// wider than [`Style::width`].
-pub fn short(record: &Record, style: Style) -> String {
+pub fn short(record: &Record, further: Further<'_>, style: Style) -> String {
     let analysis = &Analysis::of(record);
     let mut text = String::new();
     for limits in &LIMITS {
-        text = drawn(analysis, style, limits);
+        text = drawn(analysis, further, style, limits);
         if text.lines().count() <= MAX_LINES {
             break;
         }
@@ -56,7 +80,7 @@ pub fn short(record: &Record, style: Style) -> String {
     text
 }
 
-fn drawn(analysis: &Analysis<'_>, style: Style, limits: &Limits) -> String {
+fn drawn(analysis: &Analysis<'_>, further: Further<'_>, style: Style, limits: &Limits) -> String {
     let mut page = Page::default();
     title::draw(&mut page, analysis, limits);
     table::draw(&mut page, analysis, style, limits);
@@ -64,12 +88,7 @@ fn drawn(analysis: &Analysis<'_>, style: Style, limits: &Limits) -> String {
     matters::draw(&mut page, analysis, limits);
     answers::draw(&mut page, analysis, limits);
     not_device::draw(&mut page, analysis, limits);
-    page.wordings(
-        Tone::Plain,
-        "",
-        vec!["More: --details, or rdsk show FILE --details of a --json FILE".into()],
-        1,
-    );
+    page.wordings(Tone::Plain, "", further.wordings(), 1);
     page.render(style)
 }
 

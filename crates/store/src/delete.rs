@@ -15,13 +15,6 @@ impl History {
             let mut statement = transaction.prepare("DELETE FROM run WHERE id = ?1")?;
             runs.iter().try_for_each(|run| statement.execute(params![run.id]).map(drop))
         })?;
-        // It gives back one page for each row that is read.
-        let give_back = || -> rusqlite::Result<()> {
-            let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
-            let mut rows = statement.query([])?;
-            while rows.next()?.is_some() {}
-            Ok(())
-        };
-        give_back().map_err(|source| self.failed(source))
+        self.give_back_room()
     }
 }

@@ -28,6 +28,24 @@ pub enum StoreError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// It is there, and may be read only.
+    #[error("the history {} can only be read: {source}", .path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What keeps it from being written.
+        source: io::Error,
+    },
+    /// An older version of rdsk wrote it, and it may be read only, so that its tables cannot become today's.
+    #[error("the history {} is of an older rdsk (history version {version}), and cannot be brought up to date: {source}", .path.display())]
+    Outdated {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// What keeps it from being written.
+        source: io::Error,
+    },
     /// The database failed: a full disk, damage, a lock that was never released.
     #[error("the history {} failed: {source}", .path.display())]
     Database {
@@ -68,12 +86,31 @@ impl StoreError {
         }
     }
 
-    /// Whether another process held the database for longer than this one waited.
-    pub fn is_busy(&self) -> bool {
-        let code = match self {
+    /// Whether this user, or the filesystem, does not permit what was to be done.
+    pub fn is_denied(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+        matches!(self.database_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+    }
+
+    /// Whether what the file holds cannot be read.
+    pub fn is_damaged(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        matches!(self, Self::Unreadable { .. })
+            || matches!(self.database_code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+
+    fn database_code(&self) -> Option<rusqlite::ErrorCode> {
+        match self {
             Self::Database { source, .. } => source.sqlite_error_code(),
             _ => None,
-        };
-        matches!(code, Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+        }
+    }
+
+    /// Whether another process held the database for longer than this one waited.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self.database_code(),
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+        )
     }
 }

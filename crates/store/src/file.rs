@@ -3,9 +3,12 @@
 
 use crate::error::StoreError;
 use crate::schema::{APPLICATION_ID, VERSION};
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use rustix::fs::{Access, access};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +25,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What SQLite calls the files beside a database.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// A Record holds paths and serial numbers, which are nobody else's business.
+const OWNER_ONLY: u32 = 0o600;
+/// The rights of everybody but the owner.
+const OTHERS: u32 = 0o077;
 
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -42,10 +50,19 @@ enum Header {
     Foreign,
 }
 
-/// Makes sure that there is a file that may become or is a history, and that nobody else may read it.
+/// What a file holds that may be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Nothing yet.
+    Nothing,
+    /// A history of this version.
+    History(u32),
+}
+
+/// Makes sure that there is a file that may become or is a history, and that nobody else may read what becomes one.
 ///
 /// # Errors
-/// When it is something else or of a newer version, or cannot be created.
+/// When it is something else or of a newer version, can only be read, or cannot be created.
 pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -53,25 +70,59 @@ pub(crate) fn prepare(path: &Path) -> Result<(), StoreError> {
     }
     // SQLite removes the companions of an empty database; before there is one, they are somebody's files.
     let has_companions = COMPANIONS.iter().any(|end| beside(path, end).symlink_metadata().is_ok());
-    match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path) {
+    match OpenOptions::new().read(true).write(true).create_new(true).mode(OWNER_ONLY).open(path) {
         Ok(_) if has_companions => {
-            std::fs::remove_file(path).map_err(failed)?;
+            fs::remove_file(path).map_err(failed)?;
             Err(StoreError::Foreign { path: path.to_owned() })
         }
         Ok(created) => {
             keep_open(created);
             Ok(())
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let contents = check(path)?;
+            check_writable(path).map_err(|source| StoreError::ReadOnly { path: path.to_owned(), source })?;
+            if contents == Contents::Nothing { make_private(path).map_err(failed) } else { Ok(()) }
+        }
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Looks whether a file that is there may be opened as a history.
+/// Whoever made the empty file may have left it open to everybody. The companions take over its mode.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mode = path.metadata()?.permissions().mode();
+    if mode & OTHERS == 0 { Ok(()) } else { fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY)) }
+}
+
+/// Looks whether a file that is there, and its directory, which takes the companions, may be written.
+///
+/// # Errors
+/// Why not, in words.
+pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
+    let file = path.canonicalize()?;
+    access(&file, Access::WRITE_OK)?;
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+        let error = io::Error::from(errno);
+        io::Error::new(error.kind(), format!("its directory takes no files: {error}"))
+    })
+}
+
+/// Whether a companion holds writes that the file itself does not have yet. SQLite removes companions with the last connection.
+///
+/// # Errors
+/// When the file is gone.
+pub(crate) fn has_unfinished_writes(path: &Path) -> io::Result<bool> {
+    let file = path.canonicalize()?;
+    let holds_some = |end: &&str| beside(&file, end).metadata().is_ok_and(|facts| facts.len() > 0);
+    Ok(["-journal", "-wal"].iter().any(holds_some))
+}
+
+/// Looks what a file that is there holds, and whether it may be opened as a history.
 ///
 /// # Errors
 /// When it is something else or of a newer version, or cannot be read.
-pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check(path: &Path) -> Result<Contents, StoreError> {
     let failed = |source| StoreError::File { path: path.to_owned(), source };
     // Opening a pipe may wait for ever, and a device holds no history.
     if !path.metadata().map_err(failed)?.is_file() {
@@ -79,11 +130,11 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     }
     for _ in 0..LOOKS {
         match header(path).map_err(failed)? {
-            Header::Empty => return Ok(()),
+            Header::Empty => return Ok(Contents::Nothing),
             Header::History(version) if version > VERSION => {
                 return Err(StoreError::Newer { path: path.to_owned(), version });
             }
-            Header::History(_) => return Ok(()),
+            Header::History(version) => return Ok(Contents::History(version)),
             Header::Foreign => break,
             Header::Unfinished => std::thread::sleep(LOOK_AGAIN),
         }

@@ -21,7 +21,8 @@ pub enum Found {
 }
 
 impl History {
-    /// The run that a word means. The label of several runs means the newest of them, and an id comes before a label.
+    /// The run that a word means: an id, the beginning of one, or a label, in this order; the label of several runs means the newest
+    /// of them. What begins several ids means none of them, and may be a label.
     ///
     /// # Errors
     /// Those of the database.
@@ -33,17 +34,22 @@ impl History {
             let newest = self.list(&Filter { limit: Some(1), ..Filter::default() })?;
             return Ok(one(newest));
         }
-        // An id has letters and digits only, none of which means anything in a pattern.
-        if word.len() >= MIN_PREFIX && word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            let pattern = format!("{}*", word.to_uppercase());
-            let begin_so = self.lines_where("id GLOB ?1", &pattern, MOST_NAMED)?;
-            match begin_so.len() {
-                0 => {}
-                1 => return Ok(one(begin_so)),
-                _ => return Ok(Found::Several(begin_so)),
-            }
+        let begin_so = self.begin_with(word)?;
+        if begin_so.len() == 1 {
+            return Ok(one(begin_so));
         }
-        self.lines_where("label = ?1", word, 1).map(one)
+        let labelled = self.lines_where("label = ?1", word, 1)?;
+        let is_ambiguous = labelled.is_empty() && !begin_so.is_empty();
+        Ok(if is_ambiguous { Found::Several(begin_so) } else { one(labelled) })
+    }
+
+    /// The newest runs whose ids begin with a word that is long enough.
+    fn begin_with(&self, word: &str) -> Result<Vec<RunLine>, StoreError> {
+        // An id has letters and digits only, none of which means anything in a pattern.
+        if word.len() < MIN_PREFIX || !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Ok(Vec::new());
+        }
+        self.lines_where("id GLOB ?1", &format!("{}*", word.to_uppercase()), MOST_NAMED)
     }
 }
 

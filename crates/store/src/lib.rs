@@ -2,6 +2,7 @@
 //! It stores and finds Records and decides nothing about them; it measures and prints nothing, and never changes a file that
 //! is no history.
 
+mod columns;
 mod delete;
 mod document;
 mod error;

@@ -2,9 +2,10 @@
 //! tables of this version.
 
 use crate::error::StoreError;
-use crate::file;
+use crate::file::{self, Contents};
 use crate::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ impl Patience {
 pub struct History {
     pub(crate) connection: Connection,
     path: PathBuf,
+    pub(crate) patience: Patience,
 }
 
 impl History {
@@ -43,16 +45,22 @@ impl History {
         Self::connect(path)
     }
 
-    /// Opens the history at `path` if there is one.
+    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read.
     ///
     /// # Errors
-    /// As for [`History::open`].
+    /// As for [`History::open`], and when it can only be read and has the tables of an older version.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         if matches!(path.try_exists(), Ok(false)) {
             return Ok(None);
         }
-        file::check(path)?;
-        Self::connect(path).map(Some)
+        let Contents::History(version) = file::check(path)? else { return Ok(None) };
+        match file::check_writable(path) {
+            Ok(()) => Self::connect(path).map(Some),
+            Err(source) if version < VERSION => {
+                Err(StoreError::Outdated { path: path.to_owned(), version, source })
+            }
+            Err(_) => Self::connect_to_read(path).map(Some),
+        }
     }
 
     /// Where it is.
@@ -64,8 +72,10 @@ impl History {
     ///
     /// # Errors
     /// Those of the database.
-    pub fn wait(&self, patience: Patience) -> Result<(), StoreError> {
-        self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))
+    pub fn wait(&mut self, patience: Patience) -> Result<(), StoreError> {
+        self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))?;
+        self.patience = patience;
+        Ok(())
     }
 
     fn connect(path: &Path) -> Result<Self, StoreError> {
@@ -74,7 +84,36 @@ impl History {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         set_up(&mut connection).map_err(failed)?;
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
+    }
+
+    fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::File { path: path.to_owned(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = if file::has_unfinished_writes(path).map_err(failed)? {
+            Connection::open_with_flags(path, flags)
+        } else {
+            // Nobody writes it at this moment. Only so does SQLite do without companions, which have no place here.
+            let absolute = std::path::absolute(path).map_err(failed)?;
+            Connection::open_with_flags(immutable(&absolute), flags | OpenFlags::SQLITE_OPEN_URI)
+        };
+        let connection = opened.and_then(|connection| {
+            connection.busy_timeout(Patience::Long.timeout())?;
+            // SQLite opens a file at the first look into it.
+            version(&connection)?;
+            Ok(connection)
+        });
+        let connection =
+            connection.map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
+        Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
+    }
+
+    /// Gives the room that is free in the file back to the filesystem.
+    ///
+    /// # Errors
+    /// Those of the database; the room is used by the next runs then.
+    pub(crate) fn give_back_room(&self) -> Result<(), StoreError> {
+        give_back_room(&self.connection).map_err(|source| self.failed(source))
     }
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> StoreError {
@@ -111,6 +150,8 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         // Only an empty database takes this; room that deleted runs leave is given back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         write(connection, migrate)?;
+        // Older tables leave room behind; without success the next runs use it.
+        let _ = give_back_room(connection);
     }
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
@@ -126,6 +167,27 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+fn give_back_room(connection: &Connection) -> rusqlite::Result<()> {
+    // It gives back one page for each row that is read.
+    let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// The name by which SQLite opens a file that nobody changes (<https://www.sqlite.org/uri.html>): without locks and companions.
+fn immutable(absolute: &Path) -> String {
+    let mut name = String::from("file://");
+    for &byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => name.push(byte.into()),
+            _ => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name.push_str("?immutable=1");
+    name
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {

@@ -31,8 +31,11 @@ impl History {
         if record.schema != SCHEMA {
             return Err(unreadable(format!("its schema is {}, not {SCHEMA}", record.schema)));
         }
-        let cells = cells.iter().map(|cell| unpack::<CellRecord>(cell));
-        record.cells = cells.collect::<Result<_, _>>().map_err(unreadable)?;
+        // Those of a run that has ended are in its document, unless the version 1 kept it.
+        if record.cells.is_empty() {
+            let cells = cells.iter().map(|cell| unpack::<CellRecord>(cell));
+            record.cells = cells.collect::<Result<_, _>>().map_err(unreadable)?;
+        }
         let state = state.unwrap_or(run.state);
         if let Some(words) = words_of_no_end(state) {
             record.status = Status::Interrupted;
@@ -50,7 +53,8 @@ impl History {
                 transaction.query_row(text, params![id], |row| row.get(0)).optional()?;
             let text = "SELECT json FROM document WHERE run = ?1";
             let document = transaction.query_row(text, params![id], |row| row.get(0)).optional()?;
-            let mut cells = transaction.prepare("SELECT json FROM cell WHERE run = ?1 ORDER BY position")?;
+            let text = "SELECT json FROM cell_document WHERE run = ?1 ORDER BY position";
+            let mut cells = transaction.prepare(text)?;
             let cells: Vec<Vec<u8>> =
                 cells.query_map(params![id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
             Ok((document, cells, state.as_deref().map(State::parse)))

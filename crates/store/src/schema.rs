@@ -2,13 +2,13 @@
 //! sqlite3; the tables behind them may change with the version.
 
 /// The version of the tables that this program writes (`PRAGMA user_version`).
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// `PRAGMA application_id`: the letters `rdsk`.
 pub(crate) const APPLICATION_ID: u32 = u32::from_be_bytes(*b"rdsk");
 
 /// What makes each version from the one before, beginning with an empty database.
-pub(crate) const MIGRATIONS: [&str; VERSION as usize] = [VERSION_1];
+pub(crate) const MIGRATIONS: [&str; VERSION as usize] = [VERSION_1, VERSION_2];
 
 const VERSION_1: &str = "
 CREATE TABLE run (
@@ -82,4 +82,17 @@ SELECT run, position, id, experiment, target, op, pattern, path, sync, block_byt
        elapsed_ns, bytes_per_s, bytes_per_s_low, bytes_per_s_high, ops_per_s, latency_mean_ns, latency_p50_ns,
        latency_p99_ns, latency_p999_ns, latency_max_ns, to_stable_ns, errors, verdict, device_share
 FROM cell;
+";
+
+/// A run that has ended has its cells in its document, where what they have in common is compressed once. Only those of a run that
+/// goes on have documents of their own, beside their columns, so that the view of cells reads no document.
+const VERSION_2: &str = "
+CREATE TABLE cell_document (
+    run TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    json BLOB NOT NULL,
+    PRIMARY KEY (run, position)
+) STRICT;
+INSERT INTO cell_document (run, position, json) SELECT run, position, json FROM cell;
+ALTER TABLE cell DROP COLUMN json;
 ";

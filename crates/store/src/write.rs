@@ -1,11 +1,11 @@
 //! Keeps a run: its beginning, its cells as far as they are, and its end. Each is one transaction, so that a kill loses what
 //! came after the last one and nothing else.
 
-use crate::document::pack;
+use crate::document::{pack, pack_small};
 use crate::error::StoreError;
 use crate::holder::Holder;
 use crate::list::State;
-use crate::open::History;
+use crate::open::{History, Patience};
 use rdsk_model::{CellRecord, Record};
 use rusqlite::{Transaction, named_params, params};
 
@@ -15,13 +15,16 @@ const ID_LETTERS: usize = 26;
 /// A cell of a run that goes on: its position among the run's cells, and what it has seen so far.
 pub type CellSoFar = (usize, CellRecord);
 
-/// A row of the table of cells, ready to be inserted.
+/// A row of the table of cells.
 struct CellRow<'a> {
     position: usize,
     cell: &'a CellRecord,
+    /// The name of its first target.
     target: Option<&'a str>,
-    json: Vec<u8>,
 }
+
+/// A cell as a document of its own.
+type CellDocument = (usize, Vec<u8>);
 
 /// The names of a Record's targets, in their order.
 fn target_names(record: &Record) -> Vec<&str> {
@@ -43,10 +46,14 @@ impl History {
     /// Those of the database, and a cell that cannot be kept.
     pub fn save_cells(&mut self, record: &Record, cells: &[CellSoFar]) -> Result<(), StoreError> {
         let names = target_names(record);
-        let rows = cells.iter().map(|(position, cell)| row(&record.id, *position, cell, &names));
-        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        // All that takes time is done before other processes have to wait.
+        let documents = cells.iter().map(|(position, cell)| document(record, *position, cell));
+        let documents = documents.collect::<Result<Vec<_>, _>>()?;
         self.transact(|transaction| {
-            rows.iter().try_for_each(|row| insert_cell(transaction, &record.id, row))?;
+            for (position, cell) in cells {
+                insert_cell(transaction, &record.id, &row(*position, cell, &names))?;
+            }
+            documents.iter().try_for_each(|document| insert_document(transaction, &record.id, document))?;
             sum_up(transaction, &record.id)
         })
     }
@@ -56,7 +63,11 @@ impl History {
     /// # Errors
     /// Those of the database, and a Record that cannot be kept.
     pub fn finish(&mut self, record: &Record) -> Result<(), StoreError> {
-        self.put(record, State::of(record.status), None)
+        self.put(record, State::of(record.status), None)?;
+        // The documents of its cells were larger than that of the run. Who cannot give back their room leaves it to the next one.
+        let patience = self.patience;
+        let _ = self.wait(Patience::Short).and_then(|()| self.give_back_room());
+        self.wait(patience)
     }
 
     /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none.
@@ -93,18 +104,27 @@ impl History {
             .map_err(|_| unfit("its started_at is too far from today".into()))?;
         // All that takes time is done before other processes have to wait.
         let names = target_names(record);
-        let rows = (0..).zip(&record.cells).map(|(position, cell)| row(&record.id, position, cell, &names));
-        let rows = rows.collect::<Result<Vec<_>, _>>()?;
-        let rest = pack(&without_cells(record)).map_err(unfit)?;
+        let cells = || (0..).zip(&record.cells);
+        let (whole, of_cells) = if state == State::Running {
+            let documents = cells().map(|(position, cell)| document(record, position, cell));
+            (pack(&without_cells(record)), documents.collect::<Result<Vec<_>, _>>()?)
+        } else {
+            (pack_small(record), Vec::new())
+        };
+        let whole = whole.map_err(unfit)?;
         self.transact(|transaction| {
             insert_run(transaction, record, (started_ns, state, holder))?;
             transaction.execute(
                 "INSERT INTO document (run, json) VALUES (?1, ?2)
                  ON CONFLICT (run) DO UPDATE SET json = excluded.json",
-                params![record.id, rest],
+                params![record.id, whole],
             )?;
             transaction.execute("DELETE FROM cell WHERE run = ?1", params![record.id])?;
-            rows.iter().try_for_each(|row| insert_cell(transaction, &record.id, row))?;
+            transaction.execute("DELETE FROM cell_document WHERE run = ?1", params![record.id])?;
+            for (position, cell) in cells() {
+                insert_cell(transaction, &record.id, &row(position, cell, &names))?;
+            }
+            of_cells.iter().try_for_each(|document| insert_document(transaction, &record.id, document))?;
             sum_up(transaction, &record.id)
         })
     }
@@ -134,15 +154,24 @@ fn without_cells(record: &Record) -> Record {
     }
 }
 
-fn row<'a>(
-    run: &str,
-    position: usize,
-    cell: &'a CellRecord,
-    names: &[&'a str],
-) -> Result<CellRow<'a>, StoreError> {
-    let json = pack(cell).map_err(|why| StoreError::Unfit { id: run.to_owned(), why })?;
+fn row<'a>(position: usize, cell: &'a CellRecord, names: &[&'a str]) -> CellRow<'a> {
     let target = cell.workload.targets.first().and_then(|&index| names.get(index as usize)).copied();
-    Ok(CellRow { position, cell, target, json })
+    CellRow { position, cell, target }
+}
+
+fn document(record: &Record, position: usize, cell: &CellRecord) -> Result<CellDocument, StoreError> {
+    let json = pack(cell).map_err(|why| StoreError::Unfit { id: record.id.clone(), why })?;
+    Ok((position, json))
+}
+
+fn insert_document(
+    transaction: &Transaction<'_>,
+    run: &str,
+    (position, json): &CellDocument,
+) -> rusqlite::Result<()> {
+    let mut statement = transaction
+        .prepare_cached("INSERT OR REPLACE INTO cell_document (run, position, json) VALUES (?1, ?2, ?3)")?;
+    statement.execute(params![run, whole(*position as u64), json]).map(drop)
 }
 
 fn insert_run(
@@ -197,7 +226,7 @@ fn sum_up(transaction: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
 }
 
 fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> rusqlite::Result<()> {
-    let CellRow { position, cell, target, json } = row;
+    let CellRow { position, cell, target } = row;
     let (workload, result) = (&cell.workload, &cell.result);
     let latency = result.latency_ns.as_ref();
     let verdict = cell.verdict.as_ref();
@@ -205,10 +234,10 @@ fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> r
         "INSERT OR REPLACE INTO cell (
              run, position, id, experiment, op, pattern, path, sync, block_bytes, queue_depth, streams, target, stop, bytes, ops,
              elapsed_ns, bytes_per_s, bytes_per_s_low, bytes_per_s_high, ops_per_s, latency_mean_ns, latency_p50_ns,
-             latency_p99_ns, latency_p999_ns, latency_max_ns, to_stable_ns, errors, verdict, device_share, json)
+             latency_p99_ns, latency_p999_ns, latency_max_ns, to_stable_ns, errors, verdict, device_share)
          VALUES (:run, :position, :id, :experiment, :op, :pattern, :path, :sync, :block_bytes, :queue_depth, :streams, :target,
                  :stop, :bytes, :ops, :elapsed_ns, :rate, :rate_low, :rate_high, :ops_per_s, :mean, :p50, :p99, :p999, :max,
-                 :to_stable_ns, :errors, :verdict, :device_share, :json)",
+                 :to_stable_ns, :errors, :verdict, :device_share)",
     )?;
     statement.execute(named_params! {
         ":run": run,
@@ -240,7 +269,6 @@ fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> r
         ":errors": whole(result.errors.len() as u64),
         ":verdict": verdict.map(|verdict| verdict.code.as_str()),
         ":device_share": verdict.and_then(|verdict| verdict.device_share),
-        ":json": json,
     })?;
     Ok(())
 }

@@ -119,10 +119,11 @@ fn words_name_runs() {
         let label = Some(if number == 2 { "before" } else { "after" }.to_owned());
         history.finish(&Record { label, ..run(number, i64::from(number)) }).unwrap();
     }
-    let id_of = |word: &str| match history.find(word).unwrap() {
+    let id_in = |history: &History, word: &str| match history.find(word).unwrap() {
         Found::Run(line) => line.id,
         found => panic!("{word}: {found:?}"),
     };
+    let id_of = |word: &str| id_in(&history, word);
     assert_eq!(id_of("last"), run(3, 0).id);
     assert_eq!(id_of("after"), run(3, 0).id, "the newest of a label");
     assert_eq!(id_of("before"), run(2, 0).id);
@@ -130,6 +131,14 @@ fn words_name_runs() {
     assert_eq!(id_of(&run(1, 0).id.to_lowercase()), run(1, 0).id);
     assert_eq!(id_of(&run(1, 0).id[..26]), run(1, 0).id);
     assert!(matches!(history.find("01KAP3"), Ok(Found::Several(runs)) if runs.len() == 3));
+    // A label that is the beginning of several ids names its run, but the beginning of one id is that.
+    history.finish(&Record { label: Some("01KAP3".into()), ..run(4, 4) }).unwrap();
+    assert_eq!(id_in(&history, "01KAP3"), run(4, 0).id);
+    assert!(matches!(history.find("01kap3"), Ok(Found::Several(runs)) if runs.len() == 4));
+    let prefix = run(1, 0).id;
+    history.finish(&Record { label: Some(prefix[..25].into()), ..run(40, 5) }).unwrap();
+    assert!(matches!(history.find(&prefix[..25]), Ok(Found::Run(line)) if line.id == run(40, 0).id));
+    assert_eq!(id_in(&history, &run(40, 0).id[..25]), run(40, 0).id);
     for nothing in ["01K", "nobody", "", "*", "01KAP3XM2?", "before'; DROP TABLE run; --"] {
         assert_eq!(history.find(nothing).unwrap(), Found::Nothing, "{nothing}");
     }
@@ -222,6 +231,11 @@ fn a_newer_version_is_refused_in_words() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+fn pragma(path: &Path, name: &str) -> i64 {
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.pragma_query_value(None, name, |row| row.get(0)).unwrap()
+}
+
 /// One text for each version, as `.dump` of sqlite3 writes it, with the golden Record in it.
 #[test]
 fn every_older_version_is_read_and_becomes_this_one() {
@@ -231,6 +245,7 @@ fn every_older_version_is_read_and_becomes_this_one() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let database = rusqlite::Connection::open(&path).unwrap();
         let dump = fs::read_to_string(directory.join(format!("history-{version}.sql"))).unwrap();
+        database.pragma_update(None, "auto_vacuum", "INCREMENTAL").unwrap();
         database.execute_batch(&dump).unwrap();
         database.pragma_update(None, "application_id", u32::from_be_bytes(*b"rdsk")).unwrap();
         database.pragma_update(None, "user_version", version).unwrap();
@@ -238,6 +253,8 @@ fn every_older_version_is_read_and_becomes_this_one() {
         let mut history = History::open(&path).unwrap();
         let [line] = &all(&history)[..] else { panic!("version {version} has one run") };
         assert_eq!(history.record(line).unwrap().record, golden(), "version {version}");
+        let free = pragma(&path, "freelist_count");
+        assert_eq!(free, 0, "version {version} leaves room behind");
         history.finish(&run(7, 7)).unwrap();
         assert_eq!(all(&history).len(), 2);
         let database = rusqlite::Connection::open(&path).unwrap();
@@ -265,7 +282,11 @@ fn an_empty_file_becomes_a_history_and_many_may_create_one_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history.db");
     fs::write(&path, "").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    // To look for a history changes nothing.
+    assert!(History::open_existing(&path).unwrap().is_none());
+    let facts = fs::metadata(&path).unwrap();
+    assert_eq!((facts.len(), facts.mode() & 0o777), (0, 0o644));
     std::thread::scope(|scope| {
         for number in 0..16 {
             let path = &path;
@@ -280,6 +301,46 @@ fn an_empty_file_becomes_a_history_and_many_may_create_one_at_once() {
     let history = History::open(&path).unwrap();
     assert_eq!(all(&history).len(), 16);
     assert!(all(&history).iter().all(|line| line.state == State::Complete));
+    for name in ["history.db", "history.db-wal", "history.db-shm"] {
+        let mode = fs::metadata(path.with_file_name(name)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// What the history grew by, with its companions folded into it.
+fn size_of(path: &Path) -> u64 {
+    let database = rusqlite::Connection::open(path).unwrap();
+    let busy: i64 = database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+    assert_eq!(busy, 0, "nobody else uses it");
+    fs::metadata(path).unwrap().len()
+}
+
+/// What docs/history.md promises of a default run, with one that was measured: `rdsk run DIRECTORY` as root with BPF on a virtual
+/// machine, 60 s, kept as the program keeps it.
+#[test]
+fn a_default_run_takes_less_than_200_kb() {
+    const MOST_BYTES: u64 = 200_000;
+    let packed: &[u8] = include_bytes!("fixtures/default-run.json.zlib");
+    let record: Record = serde_json::from_reader(flate2::read::ZlibDecoder::new(packed)).unwrap();
+    assert!(record.cells.len() > 40 && record.elapsed_ns > 55_000_000_000, "it is a default run");
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    history.finish(&run(1, 1)).unwrap();
+    let before = size_of(&path);
+    let begun = Record { cells: Vec::new(), findings: Vec::new(), ..record.clone() };
+    history.begin(&begun, &this_process()).unwrap();
+    let cells: Vec<(usize, CellRecord)> = record.cells.iter().cloned().enumerate().collect();
+    for turn in cells.chunks(3).chain(cells.chunks(7)) {
+        history.save_cells(&begun, turn).unwrap();
+    }
+    history.finish(&record).unwrap();
+    let grown = size_of(&path) - before;
+    assert!(grown < MOST_BYTES, "{grown} bytes");
+    assert_eq!(history.record(&all(&history)[0]).unwrap().record, record, "and nothing of it is lost");
+    // Each datum is there once.
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let left: i64 = database.query_row("SELECT count(*) FROM cell_document", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
 }
 
 #[test]
@@ -298,10 +359,19 @@ fn damage_is_an_error_in_words() {
     history.finish(&golden()).unwrap();
     let line = all(&history).pop().unwrap();
     let database = rusqlite::Connection::open(&path).unwrap();
-    database.execute_batch("UPDATE cell SET json = x'00' WHERE position = 0").unwrap();
+    let whole = history.record(&line).unwrap().record;
+    database.execute_batch("UPDATE document SET json = substr(json, 1, length(json) - 9)").unwrap();
     let error = history.record(&line).unwrap_err();
     assert!(
         matches!(error, StoreError::Unreadable { .. }) && error.to_string().contains(&line.id),
         "{error}"
     );
+    assert!(error.is_damaged() && !error.is_denied());
+    // So is that of one cell of a run that goes on.
+    let begun = Record { cells: Vec::new(), ..whole.clone() };
+    history.begin(&begun, &this_process()).unwrap();
+    history.save_cells(&begun, &[(0, whole.cells[0].clone())]).unwrap();
+    assert_eq!(history.record(&line).unwrap().record.cells, whole.cells[..1]);
+    database.execute_batch("UPDATE cell_document SET json = x'00'").unwrap();
+    assert!(matches!(history.record(&line), Err(StoreError::Unreadable { .. })));
 }

@@ -21,7 +21,8 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// Makes a group that gets so many per cent of one processor, in each period of 100 ms.
+    /// Makes a group that gets so many per cent of one processor, in each period of 100 ms. It has the largest weight there is, so
+    /// that it gets them beside whatever else runs.
     ///
     /// # Errors
     /// Those of making the group; `NotFound` where no controller for processors is mounted, or version 2 does not hand it on.
@@ -30,16 +31,18 @@ impl CpuQuota {
         let name = format!("rdsk-quota-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
         let quota_us = PERIOD_US / 100 * percent;
         let one = Path::new(ONE);
-        let (parent, file, text) = if one.join("cpu.cfs_quota_us").exists() {
-            (one, "cpu.cfs_quota_us", quota_us.to_string())
+        let (parent, quota, weight) = if one.join("cpu.cfs_quota_us").exists() {
+            (one, ("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.shares", "262144"))
         } else {
-            (Path::new(UNIFIED), "cpu.max", format!("{quota_us} {PERIOD_US}"))
+            let quota = format!("{quota_us} {PERIOD_US}");
+            (Path::new(UNIFIED), ("cpu.max", quota), ("cpu.weight", "10000"))
         };
         let group = parent.join(name);
         fs::create_dir(&group)?;
-        let quota = Self { group };
-        fs::write(quota.group.join(file), text)?;
-        Ok(quota)
+        let made = Self { group };
+        fs::write(made.group.join(quota.0), quota.1)?;
+        fs::write(made.group.join(weight.0), weight.1)?;
+        Ok(made)
     }
 
     /// A command that runs `inner` inside the group from its first instruction on: program, arguments, environment and

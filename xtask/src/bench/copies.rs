@@ -3,7 +3,7 @@
 //! pairs: now and then the kernel lets a writer of either side wait for writeback, six times as long as the copy takes.
 
 use super::rivals::build;
-use crate::programs::text_of;
+use crate::programs::{rdsk_command, text_of};
 use anyhow::{Context as _, Result, ensure};
 use rdsk_stats::median_interval;
 use std::fs::File;
@@ -86,7 +86,7 @@ fn show(name: &str, times: &[(f64, f64)]) -> Result<()> {
 
 /// The time in the last line of dd, whichever it is.
 fn seconds(program: &Path, first: &[&str], line: &str, place: &Path) -> Result<f64> {
-    let mut command = Command::new(program);
+    let mut command = rdsk_command(program);
     command.args(first).args(line.split_whitespace()).current_dir(place).env("LC_ALL", "C");
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);

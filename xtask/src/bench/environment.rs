@@ -1,7 +1,7 @@
 //! The environment of the benchmark: its own zram device and page-cached file, on one processor. Both are removed afterwards;
 //! nothing that existed before is touched.
 
-use crate::programs::checked;
+use crate::programs::{checked, rdsk_command};
 use crate::step::holds_within;
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File, OpenOptions};
@@ -136,7 +136,7 @@ impl Confinement {
             words.extend(["chrt", "-f", "10"].map(PathBuf::from));
         }
         words.push(program.to_owned());
-        let mut command = Command::new(&words[0]);
+        let mut command = rdsk_command(&words[0]);
         command.args(&words[1..]);
         command
     }

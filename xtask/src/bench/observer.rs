@@ -63,11 +63,12 @@ fn compare(pairs: usize, seconds: u32) -> Result<()> {
     let rdsk = build(&["-p", "rdsk", "--bin", "rdsk"])?;
     println!("\n{NAME}");
     println!(
-        "random direct reads of 4 KiB, one at a time, {pairs} pairs of runs of {seconds} s in the order A B B A; medians"
+        "random direct reads of 4 KiB, one at a time, {pairs} pairs of runs of {seconds} s in the order A B B A; medians; p50: \
+         by how many us the median latency is longer"
     );
     println!(
-        "{:<52} {:>9} {:>9} {:>7}  {:<15} {:>6}  counted for",
-        "", "with", "without", "ratio", "spread", "goal"
+        "{:<52} {:>9} {:>9} {:>7}  {:<15} {:>6}  {:<9} counted for",
+        "", "with", "without", "ratio", "spread", "goal", "p50"
     );
     match BenchTarget::zram() {
         Ok(zram) => show_all("zram", &rdsk, &zram.path(), &FAST, pairs, seconds)?,
@@ -116,8 +117,9 @@ fn line(name: &str, case: &Case, runs: &[[Run; 2]]) -> String {
         (true, false) => "  missed",
     };
     format!(
-        "{name:<52} {with:>9.0} {without:>9.0} {ratio:>7.3}  {spread:<15} {:>6.3}  {:.0} %{mark}",
+        "{name:<52} {with:>9.0} {without:>9.0} {ratio:>7.3}  {spread:<15} {:>6.3}  {:<+9.3} {:.0} %{mark}",
         case.goal,
+        middle(&|pair| (pair[0].p50_ns - pair[1].p50_ns) / 1e3),
         middle(&|pair| pair[0].counted * 100.0)
     )
 }
@@ -127,6 +129,9 @@ fn line(name: &str, case: &Case, runs: &[[Run; 2]]) -> String {
 struct Run {
     /// I/Os per second.
     rate: f64,
+    /// The median latency, in ns: what the programs cost each I/O. A rate follows the mean, which a few I/Os decide that waited for a
+    /// processor.
+    p50_ns: f64,
     /// The share of the time for which the programs counted.
     counted: f64,
 }
@@ -155,13 +160,14 @@ fn figures(record: &Value, evidence: &str) -> Result<Run> {
         value.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no number at {pointer}"))
     };
     let rate = number(cell, "/result/ops")? / (number(cell, "/result/elapsed_ns")? / 1e9);
+    let p50_ns = number(cell, "/result/latency_ns/p50")?;
     if evidence == "sysfs" {
-        return Ok(Run { rate, counted: 0.0 });
+        return Ok(Run { rate, p50_ns, counted: 0.0 });
     }
     let why = &record["observer"]["why_not_higher"];
     ensure!(cell["evidence"]["bpf"].is_object(), "the programs did not count: {why}");
     let counted = number(cell, "/evidence/bpf/observed_ns")? / number(cell, "/evidence/bpf/visits_ns")?;
-    Ok(Run { rate, counted })
+    Ok(Run { rate, p50_ns, counted })
 }
 
 #[cfg(test)]
@@ -173,21 +179,23 @@ mod tests {
     fn a_run_tells_its_rate_and_for_how_long_it_was_counted() {
         let cell = json!({
             "id": CELL,
-            "result": {"ops": 1000, "elapsed_ns": 500_000_000},
+            "result": {"ops": 1000, "elapsed_ns": 500_000_000, "latency_ns": {"p50": 1300}},
             "evidence": {"bpf": {"observed_ns": 25, "visits_ns": 100}},
         });
         let record = json!({"cells": [cell]});
-        assert_eq!(figures(&record, "auto").unwrap(), Run { rate: 2000.0, counted: 0.25 });
-        assert_eq!(figures(&record, "sysfs").unwrap(), Run { rate: 2000.0, counted: 0.0 });
+        let run = |counted| Run { rate: 2000.0, p50_ns: 1300.0, counted };
+        assert_eq!(figures(&record, "auto").unwrap(), run(0.25));
+        assert_eq!(figures(&record, "sysfs").unwrap(), run(0.0));
         let without = json!({"cells": [{"id": CELL, "result": {"ops": 1, "elapsed_ns": 1}, "evidence": {}}]});
         assert!(figures(&without, "bpf").is_err(), "a run without BPF is no comparison");
     }
 
     #[test]
     fn a_goal_is_judged_at_its_own_rate_only() {
-        let pair = |with, without| [Run { rate: with, counted: 1.0 }, Run { rate: without, counted: 0.0 }];
+        let run = |rate, counted| Run { rate, p50_ns: 1e9 / rate, counted };
+        let pair = |with, without| [run(with, 1.0), run(without, 0.0)];
         let fast = line("x", &FAST[0], &[pair(460_000.0, 500_000.0)]);
-        assert!(fast.contains("0.920") && fast.ends_with("missed"), "{fast}");
+        assert!(fast.contains("0.920") && fast.contains("+0.174") && fast.ends_with("missed"), "{fast}");
         assert!(line("x", &FAST[0], &[pair(480_000.0, 500_000.0)]).ends_with("100 %"));
         assert!(line("x", &FAST[0], &[pair(1.0, 200_000.0)]).ends_with("(not the rate of the goal)"));
     }

@@ -2,6 +2,7 @@
 
 use super::median;
 use super::rivals::build;
+use crate::programs::rdsk_command;
 use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,7 +68,7 @@ fn answer_ms(program: &Path) -> Result<f64> {
 /// so looking at it now and then misses only what is used after the last look.
 fn watched(program: &Path, line: &str) -> Result<(f64, f64)> {
     let begin = Instant::now();
-    let mut command = Command::new(program);
+    let mut command = rdsk_command(program);
     let mut child =
         command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status_file = format!("/proc/{}/status", child.id());

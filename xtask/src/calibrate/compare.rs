@@ -9,6 +9,7 @@ use super::trials::{Campaign, Trial, median};
 use anyhow::Result;
 use rdsk_compare::{Answer, Change, Metric, compare};
 use rdsk_model::Record;
+use std::fmt;
 use std::ops::Range;
 
 /// The most trials in which equal runs may be called different, and the fewest in which a slower one must be found.
@@ -45,6 +46,13 @@ pub(crate) fn seen(one: &Record, two: &Record) -> Seen {
         slower: count(&|change| change.answer() == Answer::Slower),
         slower_rates: (rates().filter(|change| change.answer() == Answer::Slower).count(), rates().count()),
         half_widths: rates().filter_map(interval).map(|(low, high)| (high / low).sqrt() - 1.0).collect(),
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ratios, apart, faster, slower, .. } = self;
+        write!(formatter, "{ratios} ratios: {apart} intervals without 1, {faster} faster, {slower} slower")
     }
 }
 
@@ -133,7 +141,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
         row.extend(trials.figures());
         row.push("≤ 5".into());
         equal.row(row, Some(trials.different() <= FALSE));
-        println!("  {:?}", equal.last());
+        println!("{}", equal.last_line());
     }
     let head =
         ["noise", "trials", "found slower, %", "cells found slower, %", "median ± of the rates, %", "wanted"];
@@ -153,7 +161,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             if wanted.is_some() { "≥ 95".into() } else { "–".into() },
         ];
         unequal.row(row, wanted.map(|wanted| trials.power() >= wanted));
-        println!("  {:?}", unequal.last());
+        println!("{}", unequal.last_line());
     }
     Ok(vec![equal, unequal])
 }

@@ -155,8 +155,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             let found = if noise.mean < 1.0 { sum.held_or_told() } else { sum.share() };
             table.row(row, wanted.map(|wanted| found >= wanted));
         }
-        println!("  {}: {:?}", noise.name, tables[0].last());
-        println!("  {}: {:?}", noise.name, tables[1].last());
+        tables.iter().for_each(|table| println!("{}", table.last_line()));
     }
     Ok(tables.into())
 }

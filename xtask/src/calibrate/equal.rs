@@ -103,7 +103,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             row.extend(pairs.figures());
             row.extend([wanted.to_owned(), percent(median(&pairs.half_widths))]);
             table.row(row, holds);
-            println!("  {:?}", table.last());
+            println!("{}", table.last_line());
         }
     }
     Ok(vec![table])

@@ -87,7 +87,7 @@ pub(crate) fn false_ones(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<
             }));
             let mut judged = CODES.iter().zip(&shares).filter(|(code, _)| !is_true(code));
             table.row(row, Some(judged.all(|(_, share)| *share <= FALSE)));
-            println!("  {:?}", table.last());
+            println!("{}", table.last_line());
         }
     }
     Ok(vec![table])
@@ -161,7 +161,7 @@ pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table
             ],
             Some(power >= POWER),
         );
-        println!("  {:?}", table.last());
+        println!("{}", table.last_line());
     }
     Ok(vec![table])
 }

@@ -55,7 +55,7 @@ pub(crate) fn tables(campaign: &Campaign, settings: &Settings, seeds: &Range<u64
             ],
             Some(is_narrow && is_quick),
         );
-        println!("  {:?}", table.last());
+        println!("{}", table.last_line());
     }
     Ok(vec![table])
 }

@@ -7,7 +7,7 @@ use super::equal::{FIGURES, Pairs, ratios};
 use super::findings::{CODES, count, told};
 use super::table::{Table, percent, share};
 use super::trials::{Campaign, median};
-use crate::programs::{checked, executable, text_of};
+use crate::programs::{checked, executable, rdsk_command, text_of};
 use crate::step::{self, Ending};
 use anyhow::{Context as _, Result, ensure};
 use rdsk_model::Record;
@@ -32,7 +32,7 @@ const MAY_BE_TRUE: &[&str] = &["fast-start", "slows-down", "stalls"];
 /// Runs a command line of rdsk in a group of its own and reads the Record.
 pub(crate) fn record_of(campaign: &Campaign, program: &Path, words: &str) -> Result<Record> {
     let file = campaign.path("record.json");
-    let mut command = Command::new(program);
+    let mut command = rdsk_command(program);
     command.args(words.split_whitespace()).args(["--quiet", "--json"]).arg(&file).stderr(Stdio::null());
     // An earlier Record must not be read for a run that wrote none.
     let _ = std::fs::remove_file(&file);
@@ -135,7 +135,7 @@ pub(crate) fn compared(campaign: &Campaign, settings: &Settings, seeds: &Range<u
         let words = format!("run {} --rw read --budget 20s --seed {seed}", device.0);
         let (one, two) = (record_of(campaign, &program, &words)?, record_of(campaign, &program, &words)?);
         let found = seen(&one, &two);
-        println!("  {seed}: {found:?}");
+        println!("seed {seed}: {found}");
         all.add(&found);
     }
     let head = ["device"].into_iter().chain(HEAD).chain(["wanted"]).map(str::to_owned).collect();
@@ -165,9 +165,10 @@ pub(crate) fn false_findings(
             }
             let record = record_of(campaign, &program, &format!("run {target} --rw read --seed {seed}"))?;
             let found = told(&record);
-            let names: Vec<&&str> =
-                CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| code).collect();
-            println!("  {seed} {target}: {names:?}");
+            let names: Vec<&str> =
+                CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| *code).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            println!("seed {seed}, {target}: {names}");
             seen.push(found);
         }
     }

@@ -20,8 +20,9 @@ impl Table {
         self.rows.push((cells, holds));
     }
 
-    pub(crate) fn last(&self) -> Option<&(Vec<String>, Option<bool>)> {
-        self.rows.last()
+    /// The last row as the page has it; nothing before there is one.
+    pub(crate) fn last_line(&self) -> String {
+        self.rows.last().map_or_else(String::new, |(cells, holds)| row_line(cells, *holds))
     }
 
     /// Rows that fall short.
@@ -32,24 +33,29 @@ impl Table {
     /// As Markdown.
     pub(crate) fn draw(&self) -> String {
         let mut text = format!("{}:\n\n", self.title);
-        let mut line = |cells: &[String]| {
-            writeln!(text, "| {} |", cells.join(" | ")).expect("a String takes everything");
-        };
         let mut head = self.head.clone();
         head.push("holds".into());
-        line(&head);
-        line(&vec!["---".to_owned(); head.len()]);
-        for (cells, holds) in &self.rows {
-            let mut cells = cells.clone();
-            cells.push(match holds {
-                Some(true) => "yes".into(),
-                Some(false) => "**no**".into(),
-                None => "reported".into(),
-            });
-            line(&cells);
+        let rule = vec!["---".to_owned(); head.len()];
+        let rows = self.rows.iter().map(|(cells, holds)| row_line(cells, *holds));
+        for line in [line(&head), line(&rule)].into_iter().chain(rows) {
+            writeln!(text, "{line}").expect("a String takes everything");
         }
         text
     }
+}
+
+/// A row, and behind it whether it holds.
+fn row_line(cells: &[String], holds: Option<bool>) -> String {
+    let verdict = match holds {
+        Some(true) => "yes",
+        Some(false) => "**no**",
+        None => "reported",
+    };
+    line(&[cells, &[verdict.to_owned()]].concat())
+}
+
+fn line(cells: &[String]) -> String {
+    format!("| {} |", cells.join(" | "))
 }
 
 /// `part` of `all`; 0 of nothing.
@@ -62,4 +68,22 @@ pub(crate) fn share(part: usize, all: usize) -> f64 {
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 && percent > 0.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_printed_is_the_row_of_the_page() {
+        let mut table = Table::new("Title".into(), vec!["noise".into(), "found, %".into()]);
+        assert_eq!(table.last_line(), "");
+        for (holds, word) in [(Some(true), "yes"), (Some(false), "**no**"), (None, "reported")] {
+            table.row(vec!["none".into(), "4.2".into()], holds);
+            assert_eq!(table.last_line(), format!("| none | 4.2 | {word} |"));
+            assert!(table.draw().ends_with(&format!("{}\n", table.last_line())), "{}", table.draw());
+        }
+        assert!(table.draw().starts_with("Title:\n\n| noise | found, % | holds |\n| --- | --- | --- |\n"));
+        assert_eq!(table.missed(), 1);
+    }
 }

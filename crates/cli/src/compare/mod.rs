@@ -3,14 +3,12 @@
 
 mod options;
 mod runs;
-mod summary;
-
-pub(crate) use summary::SUMMARY;
 
 use crate::cli_args::{ColorWhen, JsonPlace};
 use crate::json_file::{self, DocumentKind, JSON, Sink};
-use crate::{exit, out, panic_hook, record_file, screen};
-use options::{Options, Parsed, Repeat, Task};
+use crate::parse::usage;
+use crate::{exit, out, own_command, record_file, screen};
+use options::{Options, Repeat, Task};
 use rdsk_compare::{Compared, Judgement, Metric, compare, course, differences, judge, repeated};
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_report::Style;
@@ -22,12 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Runs a command line, whose first word is `compare`.
 pub(crate) fn run(words: &[OsString]) -> u8 {
-    let done = match options::parse(words) {
-        Ok(Parsed::Text(text)) => out::data(&text).map(|()| exit::DONE),
-        Ok(Parsed::Options(options)) => panic_hook::catch(|| answer(&options)).and_then(|done| done),
-        Err(problem) => Err(problem),
-    };
-    done.unwrap_or_else(|problem| out::failure(&problem))
+    own_command::run(options::parse(words), answer)
 }
 
 fn answer(options: &Options) -> Result<u8, Problem> {
@@ -35,6 +28,7 @@ fn answer(options: &Options) -> Result<u8, Problem> {
         Task::Records => {
             let sink = sink(COMPARISON, options.json.as_ref())?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
+            refuse_twice(&options.words, &records)?;
             let runs: Vec<&Record> = records.iter().collect();
             let compared = compare(runs[0], &runs[1..]);
             show(options, sink.as_ref(), &options.words, &runs, &compared, &[])
@@ -78,6 +72,18 @@ fn records(options: &Options) -> Result<Option<Vec<Record>>, Problem> {
     Ok(Some(records))
 }
 
+/// Refuses a run that is compared with itself: it would show how little its figures vary, and nothing of the disk.
+fn refuse_twice(words: &[String], records: &[Record]) -> Result<(), Problem> {
+    for (second, record) in records.iter().enumerate() {
+        if let Some(first) = records[..second].iter().position(|other| other.id == record.id) {
+            let [one, other, id] = [&words[first], &words[second], &record.id].map(|text| printable(text));
+            let message = format!("{one} and {other} are the same run, {id}");
+            return Err(usage(message, "name two runs; rdsk list shows them"));
+        }
+    }
+    Ok(())
+}
+
 /// Shows a comparison and gives the exit code.
 fn show(
     options: &Options,
@@ -111,9 +117,12 @@ fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
             }
             rdsk_compare::CourseError::TooFewRuns { .. } => "name more runs that measured it".into(),
         };
-        crate::parse::usage(printable(&error.to_string()), hint)
+        usage(printable(&error.to_string()), hint)
     })?;
-    json_file::output(sink.as_ref(), || course_json(&course), || course_text(&course, style(options)))?;
+    let its_runs: Vec<&Record> = course.points.iter().map(|point| point.run).collect();
+    let differences = differences(&its_runs);
+    let page = || course_text(&course, &differences, style(options));
+    json_file::output(sink.as_ref(), || course_json(&course, &differences), page)?;
     Ok(exit::DONE)
 }
 

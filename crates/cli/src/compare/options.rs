@@ -1,12 +1,11 @@
 //! The options of `rdsk compare`. They parse words and open nothing.
 
-use super::summary::SUMMARY;
 use crate::cli_args::{JsonPlace, RunMode};
 use crate::flags::{json_place, value};
-use crate::parse::{HELP_WIDTH, Parsed as ParsedLine, usage, usage_problem};
-use crate::subcommand::MEASURING;
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use crate::own_command::{self, Parsed, base, many, one, switch};
+use crate::parse::{Parsed as ParsedLine, bad, usage};
+use crate::subcommand::{MEASURING, OwnCommand};
+use clap::{ArgAction, ArgMatches, Command};
 use rdsk_compare::{Condition, Metric};
 use rdsk_model::Problem;
 use rdsk_report::Charset;
@@ -14,7 +13,7 @@ use rdsk_report::compare::Extent;
 use rdsk_units::printable;
 use std::ffi::OsString;
 
-const DETAILS: &str = "A WORD is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the baseline. A simulated \
+const DETAILS: &str = "A RUN is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the baseline. A simulated \
                        system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the runs is listed \
                        first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are compared.";
 
@@ -75,28 +74,16 @@ pub(super) struct Options {
     pub(super) is_quiet: bool,
 }
 
-#[derive(Debug)]
-pub(super) enum Parsed {
-    Options(Box<Options>),
-    /// The help.
-    Text(String),
-}
-
 /// Parses the words after `rdsk`, of which the first is `compare`.
 ///
 /// # Errors
 /// A problem of kind `Usage`, with a message of one line and a hint.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
-    let matches = match command().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            return Ok(Parsed::Text(error.to_string()));
-        }
-        Err(error) => return Err(usage_problem(&error, "compare")),
-    };
-    let options = options(&matches)?;
-    check(&options)?;
-    Ok(Parsed::Options(Box::new(options)))
+pub(super) fn parse(words: &[OsString]) -> Result<Parsed<Options>, Problem> {
+    own_command::parse(command(), words, |matches| {
+        let options = options(matches)?;
+        check(&options)?;
+        Ok(options)
+    })
 }
 
 fn options(matches: &ArgMatches) -> Result<Options, Problem> {
@@ -104,8 +91,9 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
     let all = |name: &str| -> Vec<String> {
         matches.get_many::<String>(name).unwrap_or_default().cloned().collect()
     };
-    let bad = |flag: &'static str| {
-        move |bad: value::BadValue| usage(format!("--{flag}: {}", bad.message), bad.hint)
+    let text = |name: &'static str| -> Result<Option<String>, Problem> {
+        let given = matches.get_one::<String>(name).map(|text| value::text(text)).transpose();
+        Ok(given.map_err(bad(name))?.map(str::to_owned))
     };
     let metric = given("figure")
         .map(|text| value::word(&text, &Metric::ALL.map(Metric::as_str), &Metric::ALL))
@@ -113,9 +101,9 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
         .map_err(bad("figure"))?;
     let repeat =
         given("repeat").map(|text| value::count(&text, MOST_PAIRS)).transpose().map_err(bad("repeat"))?;
-    let prepare = [given("prepare-a"), given("prepare-b")];
+    let prepare = [text("prepare-a")?, text("prepare-b")?];
     let lines = all("ARGS");
-    let task = match (repeat, given("trend")) {
+    let task = match (repeat, text("trend")?) {
         (Some(count), None) => Task::Repeat(Repeat { count, prepare, lines: both_lines(&lines)? }),
         (None, Some(cell)) => Task::Trend(cell, metric.unwrap_or(Metric::Rate)),
         (Some(_), Some(_)) => {
@@ -132,7 +120,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
         return Err(usage("--figure needs --trend", "leave it out: all figures are compared"));
     }
     Ok(Options {
-        words: all("WORD"),
+        words: all("RUN"),
         task,
         extent: if matches.get_flag("details") { Extent::Full } else { Extent::Short },
         charset: if matches.get_flag("ascii") { Charset::Ascii } else { Charset::Unicode },
@@ -161,10 +149,15 @@ fn question(name: Option<String>) -> Result<String, Problem> {
     Err(usage(message, format!("write {}", names.join(" or "))))
 }
 
+/// `1 is`, `2 are`.
+fn are(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "is" } else { "are" })
+}
+
 /// The two command lines, each one that measures.
 fn both_lines(lines: &[String]) -> Result<[Vec<OsString>; 2], Problem> {
     let [a, b] = lines else {
-        let message = format!("--repeat takes two command lines, and {} are given", lines.len());
+        let message = format!("--repeat takes two command lines, and {} given", are(lines.len()));
         return Err(usage(
             message,
             "write -- 'ARGS' 'ARGS', each in quotes, as in: -- 'run /dev/sdb' 'run /dev/sdc'",
@@ -227,7 +220,7 @@ fn check(options: &Options) -> Result<(), Problem> {
         }
     };
     if options.words.len() < least {
-        let message = format!("{least} runs are needed, and {} are given", options.words.len());
+        let message = format!("{least} runs are needed, and {} given", are(options.words.len()));
         return Err(usage(
             message,
             "name runs of rdsk list, or files that rdsk wrote with --json, the baseline first",
@@ -237,21 +230,7 @@ fn check(options: &Options) -> Result<(), Problem> {
 }
 
 fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
-    let one = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).num_args(1).help(help)
-    };
-    let many = |name: &'static str| Arg::new(name).action(ArgAction::Append).num_args(0..);
-    Command::new("rdsk compare")
-        .no_binary_name(false)
-        .bin_name("rdsk compare")
-        .about(SUMMARY)
-        .long_about(format!("{SUMMARY}.\n\n{DETAILS}"))
-        .after_help(EXAMPLES)
-        .color(ColorChoice::Never)
-        .term_width(HELP_WIDTH)
+    base(OwnCommand::Compare, DETAILS, EXAMPLES)
         .arg(switch("details", "Show every cell, not only what changed most"))
         .arg(one(
             "json",
@@ -286,39 +265,30 @@ fn command() -> Command {
         .arg(one(
             "question",
             "COMMAND",
-            "What simulated systems among the WORDs are asked, such as scale [default: run]",
+            "What simulated systems among the RUNs are asked, such as scale [default: run]",
         ))
         .arg(switch("quiet", "Show no progress").short('q'))
         .arg(switch("ascii", "Use only ASCII characters"))
-        .arg(many("WORD").value_name("WORD").help("Runs, the baseline first: files, or sim:NAME"))
-        .arg(many("ARGS").value_name("ARGS").last(true).help(
-            "With --repeat: two command lines, each in quotes, \
-             without the word rdsk",
-        ))
+        .arg(own_command::history())
+        .arg(many("RUN", "Runs, the baseline first: those of rdsk list, files, or sim:NAME"))
+        .arg(
+            many("ARGS", "With --repeat: two command lines, each in quotes, without the word rdsk")
+                .last(true),
+        )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_command::testing::{self, history_of, is_well_formed, refuses};
 
     fn parsed(line: &str) -> Result<Options, Problem> {
-        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
-        match parse(&words)? {
-            Parsed::Options(options) => Ok(*options),
-            Parsed::Text(text) => panic!("{text}"),
-        }
+        testing::parsed(parse, line)
     }
 
     #[test]
     fn the_command_is_well_formed_and_its_examples_parse() {
-        command().debug_assert();
-        let lines: Vec<&str> = EXAMPLES.lines().filter_map(|line| line.strip_prefix("  rdsk ")).collect();
-        assert_eq!(lines.len(), 6);
-        lines.iter().for_each(|line| drop(parsed(line).unwrap()));
-        for how in ["-h", "--help"] {
-            let Ok(Parsed::Text(text)) = parse(&["compare".into(), how.into()]) else { panic!("{how}") };
-            assert!(text.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{text}");
-        }
+        is_well_formed(parse, OwnCommand::Compare, command(), EXAMPLES, 6);
     }
 
     #[test]
@@ -337,38 +307,40 @@ mod tests {
         assert_eq!(repeat.lines[1], ["run", "sim:wd2500", "--budget", "9s"]);
         let options = parsed("compare --trend x --figure p99 a b c").unwrap();
         assert_eq!(options.task, Task::Trend("x".into(), Metric::P99));
+        assert_eq!(history_of(parse, "compare a b --history h.db"), Some("h.db".into()));
     }
 
     #[test]
     fn wrong_lines_are_one_line_and_a_hint() {
-        for (line, said) in [
-            ("compare", "2 runs are needed, and 0"),
-            ("compare a", "2 runs are needed, and 1"),
-            ("compare a ''", "empty"),
-            ("compare --trend x a b", "3 runs are needed"),
-            ("compare a b --fail-if slower", "is no condition"),
-            ("compare a b --fail-if-unsure", "--fail-if-unsure needs"),
-            ("compare a b c --trend x --fail-if 'slower>5%'", "conflicts with --trend"),
-            ("compare a b --figure p50", "--figure needs --trend"),
-            ("compare --trend x --figure p1 a b c", "--figure"),
-            ("compare a b --prepare-a true", "need --repeat"),
-            ("compare a b -- 'run .' 'run .'", "need --repeat"),
-            ("compare --repeat 0 -- 'run .' 'run .'", "--repeat"),
-            ("compare --repeat 3 -- 'run .'", "two command lines, and 1"),
-            ("compare --repeat 3 a -- 'run .' 'run .'", "no runs"),
-            ("compare --repeat 3 --trend x -- 'run .' 'run .'", "conflicts with --trend"),
-            ("compare --repeat 3 -- 'run . --json x' 'run .'", "--json of its own"),
-            ("compare --repeat 3 -- 'run . --dry-run' 'run .'", "measures nothing"),
-            ("compare --repeat 3 -- 'info .' 'run .'", "measures nothing"),
-            ("compare --repeat 3 -- 'run --help' 'run .'", "asks for help"),
-            ("compare --repeat 3 -- 'run --bugdet 3' 'run .'", "unknown flag --bugdet"),
-            ("compare --repeat 3 -- 'dd if=/dev/zero' 'run .'", "dd"),
-            ("compare a b --question info", "measures nothing"),
-            ("compare a b --bs 4k", "--bs"),
-        ] {
-            let problem = parsed(line).expect_err(line);
-            assert!(problem.message.contains(said), "{line}: {problem}");
-            assert!(problem.hint.is_some() && !problem.message.contains('\n'), "{line}");
-        }
+        refuses(
+            parse,
+            &[
+                ("compare", "2 runs are needed, and 0"),
+                ("compare a", "2 runs are needed, and 1"),
+                ("compare a ''", "empty"),
+                ("compare --trend x a b", "3 runs are needed"),
+                ("compare a b --fail-if slower", "is no condition"),
+                ("compare a b --fail-if-unsure", "--fail-if-unsure needs"),
+                ("compare a b c --trend x --fail-if 'slower>5%'", "conflicts with --trend"),
+                ("compare a b --figure p50", "--figure needs --trend"),
+                ("compare --trend x --figure p1 a b c", "--figure"),
+                ("compare a b --prepare-a true", "need --repeat"),
+                ("compare a b -- 'run .' 'run .'", "need --repeat"),
+                ("compare --repeat 0 -- 'run .' 'run .'", "--repeat"),
+                ("compare --repeat 3 -- 'run .'", "two command lines, and 1"),
+                ("compare --repeat 3 a -- 'run .' 'run .'", "no runs"),
+                ("compare --repeat 3 --trend x -- 'run .' 'run .'", "conflicts with --trend"),
+                ("compare --repeat 3 -- 'run . --json x' 'run .'", "--json of its own"),
+                ("compare --repeat 3 -- 'run . --dry-run' 'run .'", "measures nothing"),
+                ("compare --repeat 3 -- 'info .' 'run .'", "measures nothing"),
+                ("compare --repeat 3 -- 'run --help' 'run .'", "asks for help"),
+                ("compare --repeat 3 -- 'run --bugdet 3' 'run .'", "unknown flag --bugdet"),
+                ("compare --repeat 3 -- 'dd if=/dev/zero' 'run .'", "dd"),
+                ("compare a b --question info", "measures nothing"),
+                ("compare a b --bs 4k", "--bs"),
+                ("compare a b c --trend --details", "--trend: a value is missing"),
+                ("compare a b --history ''", "--history"),
+            ],
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use super::options::Repeat;
 use crate::forwarding::Forwarding;
-use crate::{exit, out};
+use crate::{exit, history, out};
 use rdsk_model::{Problem, ProblemKind, Record, Status};
 use rdsk_units::printable;
 use std::ffi::{OsStr, OsString};
@@ -79,6 +79,7 @@ impl Runner {
     pub(super) fn record(&self, words: &[OsString], seed: Option<u64>) -> Result<Option<Record>, Problem> {
         let mut command = Command::new(SELF);
         command.args(child_words(words, seed, self.is_quiet)).stdin(Stdio::null()).stdout(Stdio::piped());
+        history::pass_on(&mut command);
         let line = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
         let failed = |why: String| {
             let message = format!("rdsk {} {why}", printable(&line));

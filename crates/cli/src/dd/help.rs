@@ -1,8 +1,5 @@
 //! The help of `rdsk dd`. Text only.
 
-/// One line for the list of commands.
-pub(crate) const SUMMARY: &str = "Copy as dd does with dd's own operands, and say what that measured";
-
 /// The whole help.
 pub(super) const TEXT: &str = "\
 Copy as dd does, with dd's own operands and dd's own output, and then say on
@@ -16,13 +13,14 @@ Options, which stand before the operands:
                        rdsk leaves what dd leaves in memory there, and with it
                        flushes the output after dd's last line
   --json FILE          Write the Record as JSON; - is standard output
+  --report FILE        Write a page with figures for a browser
   --repeat N           Run N times: mean, interval and spread of the times
   --compare OPERANDS   Run a second copy in turn with the first (A B B A) and
                        compare their times; OPERANDS replace those of the same
                        name, or are added
   --history FILE       The history that keeps the Record [default: as rdsk run]
   --no-history         Do not keep the Record in the history; with --explain off
-                       and without --json there is none
+                       and without --json and --report there is none
   --destroy IDENTITY   Allow writing to the block device with this identity;
                        rdsk info DEVICE lists the identities
   --help, --version    Print this help, or the version

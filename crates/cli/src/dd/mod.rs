@@ -8,16 +8,17 @@ mod order;
 mod signals;
 mod stderr;
 
-pub(crate) use help::SUMMARY;
-
+use crate::cli_args::Form;
+use crate::exchange::Outputs;
+use crate::history::{self, Written};
 use crate::json_file::Sink;
-use crate::{exit, history, out};
+use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
 };
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
-use rdsk_model::Record;
+use rdsk_model::{Problem, Record};
 use rdsk_report::Compactness;
 use rdsk_targets::Roots;
 use signal_hook::consts::SIGPIPE;
@@ -40,6 +41,27 @@ struct Line {
     operands: Operands,
 }
 
+/// Where the Record goes beside the history.
+struct Documents {
+    json: Option<Sink>,
+    page: Outputs,
+}
+
+impl Documents {
+    /// Checks the places; `names` are those of both ends of every line.
+    fn prepare(options: &Options, names: &[String]) -> Result<Self, Problem> {
+        let page: Vec<_> = options.report.iter().map(|place| (Form::Page, place.clone())).collect();
+        Ok(Self {
+            json: options.json.as_ref().map(|place| Sink::prepare(place, names)).transpose()?,
+            page: Outputs::prepare(&page, names)?,
+        })
+    }
+
+    fn are_wanted(&self) -> bool {
+        self.json.is_some() || !self.page.is_empty()
+    }
+}
+
 /// Runs a command line; `command` is the whole of it for the Record.
 pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
     let mut stderr = Stderr::default();
@@ -55,7 +77,7 @@ pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
         history::choose(place.clone());
     }
     match prepare(&options, &mut stderr) {
-        Ok((lines, sink)) => run_all(&options, &lines, sink.as_ref(), command, &mut stderr),
+        Ok((lines, documents)) => run_all(&options, &lines, &documents, command, &mut stderr),
         Err(code) => code,
     }
 }
@@ -67,7 +89,7 @@ fn refuse(stderr: &mut Stderr, message: &str) -> u8 {
 }
 
 /// Parses the operands of all lines, and checks what the options need of them.
-fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Option<Sink>), u8> {
+fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Documents), u8> {
     let mut lines = Vec::new();
     let charset = options::charset(rdsk_sys::locale::codeset().as_deref());
     for words in options.lines() {
@@ -90,18 +112,17 @@ fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Option<
     options::check(options, &operands).map_err(|message| refuse(stderr, &message))?;
     let names = operands.iter().flat_map(|one| [&one.input, &one.output]).flatten();
     let names: Vec<String> = names.filter_map(|name| name.to_str().map(str::to_owned)).collect();
-    let sink = options.json.as_ref().map(|place| Sink::prepare(place, &names)).transpose();
-    let sink = sink.map_err(|problem| {
+    let documents = Documents::prepare(options, &names).map_err(|problem| {
         out::problem(&problem);
         FAILED
     })?;
-    Ok((lines, sink))
+    Ok((lines, documents))
 }
 
 fn run_all(
     options: &Options,
     lines: &[Line],
-    sink: Option<&Sink>,
+    documents: &Documents,
     command: Vec<String>,
     stderr: &mut Stderr,
 ) -> u8 {
@@ -111,7 +132,7 @@ fn run_all(
     let is_explained = options.explain == Explain::On && !is_silent;
     let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
     let mut copies =
-        (is_explained || sink.is_some()).then(|| Copies::new(command, Roots::default(), leftovers));
+        (is_explained || documents.are_wanted()).then(|| Copies::new(command, Roots::default(), leftovers));
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
@@ -138,7 +159,7 @@ fn run_all(
     let record = copies.map(|copies| copies.finish(end));
     let told = record.as_ref().map_or(Ok(()), |record| {
         let has_whole_runs = record.copies.iter().any(|copy| copy.runs.iter().any(|run| run.is_complete));
-        tell(record, sink, is_explained && (!is_cut_short || has_whole_runs), stderr)
+        tell(record, documents, is_explained && (!is_cut_short || has_whole_runs), stderr)
     });
     if let Some(number) = signal {
         // Whoever started dd learns from its end what ended it.
@@ -215,12 +236,15 @@ fn copy(
     copier.finish(result)
 }
 
-/// Writes the document and the answer.
-fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool, stderr: &mut Stderr) -> Result<(), ()> {
-    let written = sink.map_or(Ok(()), |sink| sink.write(&rdsk_report::json(record, Compactness::Full)));
+/// Writes the documents and the answer.
+fn tell(record: &Record, documents: &Documents, is_explained: bool, stderr: &mut Stderr) -> Result<(), ()> {
+    let json = documents.json.as_ref();
+    let written = json.map_or(Ok(()), |sink| sink.write(&rdsk_report::json(record, Compactness::Full)));
+    let is_in_json = json.is_some() && written.is_ok();
+    let written = written.and(documents.page.write(record));
     if is_explained {
         stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
-    history::keep_finished(record, sink.is_some() && written.is_ok());
+    history::keep_finished(record, Written::of(is_in_json));
     written.map_err(|problem| out::problem(&problem))
 }

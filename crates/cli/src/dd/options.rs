@@ -32,6 +32,8 @@ pub(super) struct Options {
     pub(super) permission: Permission,
     pub(super) explain: Explain,
     pub(super) json: Option<JsonPlace>,
+    /// Where a page with figures goes.
+    pub(super) report: Option<JsonPlace>,
     /// The history, where the line names one; `Off` where it wants none.
     pub(super) history: Option<Place>,
     repeat: Option<u32>,
@@ -64,7 +66,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
             rest = after;
             continue;
         }
-        if !["destroy", "explain", "json", "repeat", "compare", "history"].contains(&name) {
+        if !["destroy", "explain", "json", "report", "repeat", "compare", "history"].contains(&name) {
             break;
         }
         rest = after;
@@ -123,6 +125,7 @@ impl Options {
             "history" if text.is_empty() => return Err("--history needs a file".into()),
             "history" => self.history = Some(Place::File(text.into())),
             "json" => self.json = Some(crate::flags::json_place(text).map_err(|bad| bad.message)?),
+            "report" => self.report = Some(crate::flags::page_place(text).map_err(|bad| bad.message)?),
             "repeat" => {
                 let count = text.parse().ok().filter(|count| (1..=MAX_REPEAT).contains(count));
                 let wrong = || {
@@ -195,11 +198,22 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     if options.is_repeated() && lines.iter().any(|one| one.convert.is_exclusive) {
         return Err("--repeat and --compare do not go with conv=excl: the second run would find the output of the first".into());
     }
-    let outputs = lines.iter().filter_map(|one| one.output.as_deref());
-    if let Some(JsonPlace::File(document)) = &options.json
-        && outputs.into_iter().any(|output| is_same_place(document, Path::new(output)))
-    {
-        return Err("--json names the output of the copy itself".into());
+    let file = |place: &Option<JsonPlace>| match place {
+        Some(JsonPlace::File(path)) => Some(path.clone()),
+        _ => None,
+    };
+    let (json, report) = (file(&options.json), file(&options.report));
+    for (flag, document) in [("--json", &json), ("--report", &report)] {
+        let is_output = |document: &Path| {
+            let mut outputs = lines.iter().filter_map(|one| one.output.as_deref());
+            outputs.any(|output| is_same_place(document, Path::new(output)))
+        };
+        if document.as_deref().is_some_and(is_output) {
+            return Err(format!("{flag} names the output of the copy itself"));
+        }
+    }
+    if json.zip(report).is_some_and(|(one, other)| is_same_place(&one, &other)) {
+        return Err("--json and --report name the same file".into());
     }
     if options.json != Some(JsonPlace::Stdout) {
         return Ok(());
@@ -275,6 +289,7 @@ mod tests {
         let kept = parsed("--history h.db --no-history if=a").unwrap();
         assert_eq!((kept.history.clone(), kept.lines()), (Some(Place::Off), vec![vec!["if=a".into()]]));
         assert_eq!(parsed("--history=h.db if=a").unwrap().history, Some(Place::File("h.db".into())));
+        assert_eq!(parsed("--report r.html if=a").unwrap().report, Some(JsonPlace::File("r.html".into())));
         assert_eq!(parsed("--x if=a").unwrap().lines(), [["--x", "if=a"]], "dd complains of it");
     }
 
@@ -297,6 +312,8 @@ mod tests {
             "--repeat x",
             "--explain maybe",
             "--json",
+            "--report -",
+            "--report=",
             "--history=",
             "--compare ''",
             "--compare \"'\"",

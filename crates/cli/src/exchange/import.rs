@@ -4,15 +4,12 @@ use super::options::{Import, Keeping};
 use crate::cli_args::ColorWhen;
 use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::parse::usage;
-use crate::{history, out, screen, show};
+use crate::{history, input_file, out, screen, show};
 use rdsk_model::{Problem, ProblemKind, Record};
-use rdsk_report::Compactness;
-use rdsk_units::{Bytes, printable};
-use std::fs::File;
-use std::io::Read;
+use rdsk_report::{Compactness, Further};
+use rdsk_units::printable;
+use std::path::Path;
 
-/// A larger file is no document of a run.
-const MAX_BYTES: u64 = 256 << 20;
 /// The file that stands for standard input.
 const STDIN: &str = "-";
 
@@ -22,15 +19,17 @@ const STDIN: &str = "-";
 /// When one of them cannot be read or is no document of a run, and when the Record cannot be written.
 pub(super) fn import(options: &Import) -> Result<(), Problem> {
     if options.output.is_some() && options.files.len() > 1 {
-        return Err(usage(
-            "--output takes one Record",
-            "import the files one by one, each with an --output of its own",
-        ));
+        return Err(takes_one("--output takes one Record"));
     }
     let kind = DocumentKind { flag: "--output", ..JSON };
     let sink =
         options.output.as_ref().map(|place| Sink::prepare_for(kind, place, &options.files)).transpose()?;
-    let records: Vec<Record> = options.files.iter().map(|file| read(file)).collect::<Result<_, Problem>>()?;
+    let records: Vec<Vec<Record>> = options.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+    let records = records.concat();
+    if options.output.is_some() && records.len() > 1 {
+        let count = records.len();
+        return Err(takes_one(&format!("--output takes one Record, and the file holds {count} documents")));
+    }
     for record in records {
         let label = options.label.clone().or_else(|| record.label.clone());
         take_in(&Record { label, ..record }, options, sink.as_ref(), kind)?;
@@ -55,10 +54,15 @@ fn take_in(
         return Ok(());
     }
     let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset);
-    out::data(&show::page(record, options.detail, style))
+    out::data(&show::page(record, options.detail, Further::Here, style))
 }
 
-fn read(file: &str) -> Result<Record, Problem> {
+fn takes_one(message: &str) -> Problem {
+    usage(message, "import documents one by one, each with an --output of its own")
+}
+
+/// The Records of a file's documents.
+fn read(file: &str) -> Result<Vec<Record>, Problem> {
     let problem = |why: String| {
         let (message, hint) = (
             format!("import {}: {why}", printable(file)),
@@ -66,29 +70,7 @@ fn read(file: &str) -> Result<Record, Problem> {
         );
         Problem::new(ProblemKind::Usage, "no-import", message, hint)
     };
-    let document = bytes(file).map_err(|error| problem(error.to_string()))?;
+    let document = if file == STDIN { input_file::read_stdin() } else { input_file::read(Path::new(file)) };
+    let document = document.map_err(|error| problem(error.to_string()))?;
     rdsk_exchange::import(&String::from_utf8_lossy(&document)).map_err(|error| problem(error.to_string()))
-}
-
-/// All of the file.
-fn bytes(file: &str) -> std::io::Result<Vec<u8>> {
-    let mut document = Vec::new();
-    if file == STDIN {
-        std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut document)?;
-        return if document.len() as u64 > MAX_BYTES { Err(too_large()) } else { Ok(document) };
-    }
-    let facts = std::fs::metadata(file)?;
-    // A pipe may never end, and a device holds no document.
-    if !facts.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
-    if facts.len() > MAX_BYTES {
-        return Err(too_large());
-    }
-    File::open(file)?.take(MAX_BYTES).read_to_end(&mut document)?;
-    Ok(document)
-}
-
-fn too_large() -> std::io::Error {
-    std::io::Error::other(format!("it is larger than {}, and so no document of a run", Bytes(MAX_BYTES)))
 }

@@ -5,29 +5,18 @@ mod export;
 mod import;
 mod options;
 mod outputs;
-mod summary;
 
 pub(crate) use outputs::Outputs;
-pub(crate) use summary::{EXPORT, IMPORT};
 
-use crate::{exit, out, panic_hook};
-use options::Parsed;
-use std::ffi::{OsStr, OsString};
+use crate::{exit, own_command};
+use std::ffi::OsString;
 
-/// Runs a command line whose first word is `export` or `import`; `None` for any other one.
-pub(crate) fn run(word: &OsStr, words: &[OsString]) -> Option<u8> {
-    let parsed = match word.to_str()? {
-        "export" => options::parse_export(words),
-        "import" => options::parse_import(words),
-        _ => return None,
-    };
-    let done = parsed.and_then(|parsed| {
-        panic_hook::catch(|| match parsed {
-            Parsed::Text(text) => out::data(&text),
-            Parsed::Export(options) => export::export(&options),
-            Parsed::Import(options) => import::import(&options),
-        })
-        .and_then(|done| done)
-    });
-    Some(done.map_or_else(|problem| out::failure(&problem), |()| exit::DONE))
+/// Runs a command line whose first word is `export`.
+pub(crate) fn export(words: &[OsString]) -> u8 {
+    own_command::run(options::export(words), |options| export::export(options).map(|()| exit::DONE))
+}
+
+/// Runs a command line whose first word is `import`.
+pub(crate) fn import(words: &[OsString]) -> u8 {
+    own_command::run(options::import(words), |options| import::import(options).map(|()| exit::DONE))
 }

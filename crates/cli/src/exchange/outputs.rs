@@ -73,10 +73,16 @@ impl Outputs {
     /// The first that cannot be written.
     pub(crate) fn write(&self, record: &Record) -> Result<(), Problem> {
         // A page of figures needs some.
-        let is_worth = |form: Form| form != Form::Page || !record.cells.is_empty();
+        let has_figures = !record.cells.is_empty() || !record.copies.is_empty();
+        let is_worth = |form: Form| form != Form::Page || has_figures;
         let outputs = self.0.iter().filter(|(form, _)| is_worth(*form));
         let written = outputs.map(|(form, sink)| sink.write_as(form.kind(), &form.document(&[record])));
         written.fold(Ok(()), Result::and)
+    }
+
+    /// Whether none was requested.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether one of them takes the place of the page.

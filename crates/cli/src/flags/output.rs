@@ -8,6 +8,9 @@ use crate::subcommand::{ALL, DRAWING, MEASURING, SHOWING, SUMMING_UP};
 use rdsk_report::{Charset, Compactness};
 
 const MAX_LABEL: usize = 200;
+/// The help of `--history`, and what happens without the flag.
+pub(crate) const HISTORY: (&str, &str) =
+    ("The history", "$RDSK_HISTORY, else rdsk/history.db in $XDG_DATA_HOME or ~/.local/share");
 const COLORS: &[&str] = &["auto", "always", "never"];
 
 pub(super) static FLAGS: &[Flag] = &[
@@ -100,11 +103,7 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("FILE", |args, text| {
             value::text(text).map(|path| args.history = Some(Place::File(path.into())))
         }),
-        uses: &[on(
-            SHOWING,
-            "The history",
-            "$RDSK_HISTORY, else rdsk/history.db in $XDG_DATA_HOME or ~/.local/share",
-        )],
+        uses: &[on(SHOWING, HISTORY.0, HISTORY.1)],
         example: "--history /srv/rdsk.db",
         ..SWITCH
     },
@@ -149,7 +148,8 @@ pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })
 }
 
-fn page_place(text: &str) -> Result<JsonPlace, BadValue> {
+/// Where a page with figures goes: never to standard output.
+pub(crate) fn page_place(text: &str) -> Result<JsonPlace, BadValue> {
     match json_place(text)? {
         JsonPlace::Stdout => {
             Err(BadValue::new("a page is no text for a terminal", "name a file, such as result.html"))
@@ -174,6 +174,17 @@ pub(crate) fn label(text: &str) -> Result<String, BadValue> {
 mod tests {
     use super::super::testing::{parsed, refuses};
     use super::*;
+    use rdsk_model::{FlagValue, OUTPUT_FLAGS, OutputFlag};
+
+    /// What `rdsk compare` leaves out of a command line, and `--resume` takes from the new one.
+    #[test]
+    fn the_flags_of_output_are_known_as_such() {
+        let known = FLAGS.iter().map(|flag| {
+            let value = if matches!(flag.value, Switch(_)) { FlagValue::None } else { FlagValue::One };
+            OutputFlag { name: flag.name, short: flag.short, value }
+        });
+        assert_eq!(known.collect::<Vec<_>>(), OUTPUT_FLAGS);
+    }
 
     #[test]
     fn json() {

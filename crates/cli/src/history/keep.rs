@@ -2,6 +2,7 @@
 //! one is measured, and never makes a run fail.
 
 use super::{PROC, Place, fallback, place};
+use crate::interrupt::LastAct;
 use crate::out;
 use crate::progress::Progress;
 use rdsk_model::{CellRecord, Event, Record, Watch};
@@ -9,11 +10,26 @@ use rdsk_store::{History, Holder, Patience, StoreError};
 use rdsk_units::printable;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Cells are saved no more often than this, and so that saving takes a fiftieth of the time at most.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const PAUSES_PER_SAVE: u32 = 50;
+
+/// Whether a Record is somewhere already when the history is to have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    InDocument,
+    Nowhere,
+}
+
+impl Written {
+    /// Of whether a document with the whole Record was written.
+    pub(crate) fn of(is_written: bool) -> Self {
+        if is_written { Self::InDocument } else { Self::Nowhere }
+    }
+}
 
 /// Shows progress, and keeps the run.
 #[derive(Debug)]
@@ -44,6 +60,11 @@ impl Keeper {
             due: Instant::now() + MIN_PAUSE,
             is_given_up: false,
         }
+    }
+
+    /// Whether the run is in the history, so that its id names it.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.history.is_some()
     }
 
     fn begin(&mut self, record: &Record) {
@@ -90,15 +111,23 @@ impl Keeper {
         self.due = Instant::now() + MIN_PAUSE.max(began.elapsed() * PAUSES_PER_SAVE);
     }
 
-    /// Keeps the Record of a run that has ended. Trouble is told and changes nothing else; `is_written` says whether the
-    /// Record is in a document already.
-    pub(crate) fn finish(mut self, record: &Record, is_written: bool) {
+    /// What saves the Record elsewhere if a signal ends the process before the history has it, which may have to wait for others;
+    /// `None` where the history is not to have it.
+    pub(crate) fn instead(&self, record: &Arc<Record>, written: Written) -> Option<LastAct> {
+        let is_wanted = matches!(self.place, Place::File(_)) && self.begun.is_some() && !self.is_given_up;
+        let record = is_wanted.then(|| Arc::clone(record))?;
+        let why = "a signal came before the history had this run";
+        Some(Box::new(move || save_elsewhere(why, &record, written)))
+    }
+
+    /// Keeps the Record of a run that has ended. Trouble is told and changes nothing else.
+    pub(crate) fn finish(mut self, record: &Record, written: Written) {
         let Place::File(path) = &self.place else { return };
         if self.begun.is_none() || self.is_given_up {
             return;
         }
         if let Err(error) = put(self.history.take(), path, record) {
-            tell(&error, path, record, is_written);
+            tell(&error, path, record, written);
         }
     }
 }
@@ -120,7 +149,7 @@ impl Watch for Keeper {
 }
 
 /// Keeps the Record of a command that has nothing to show before its end.
-pub(crate) fn keep_finished(record: &Record, is_written: bool) {
+pub(crate) fn keep_finished(record: &Record, written: Written) {
     match place::place() {
         Place::Off => {}
         Place::Unknown => {
@@ -131,7 +160,7 @@ pub(crate) fn keep_finished(record: &Record, is_written: bool) {
         Place::File(path) => match put(None, &path, record) {
             Ok(()) => {}
             Err(error) if is_hopeless(&error) => out::warning(&format!("this run is not kept: {error}")),
-            Err(error) => tell(&error, &path, record, is_written),
+            Err(error) => tell(&error, &path, record, written),
         },
     }
 }
@@ -149,8 +178,14 @@ pub(crate) fn keep_imported(record: &Record) {
 
 /// Whether there can be no history at this place, as against trouble with the one that is there.
 fn is_hopeless(error: &StoreError) -> bool {
-    let is_no_history =
-        matches!(error, StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::File { .. });
+    let is_no_history = matches!(
+        error,
+        StoreError::Foreign { .. }
+            | StoreError::Newer { .. }
+            | StoreError::File { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Outdated { .. }
+    );
     is_no_history && !error.is_full()
 }
 
@@ -163,21 +198,26 @@ fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), Sto
 }
 
 /// Tells that the history did not take a Record, and where the Record is instead.
-fn tell(error: &StoreError, history: &Path, record: &Record, is_written: bool) {
+fn tell(error: &StoreError, history: &Path, record: &Record, written: Written) {
     // SQLite calls many things an I/O error that are only a lack of room for one of its files.
     let has_room = rustix::fs::statvfs(history).is_ok_and(|facts| facts.f_bavail > 0);
     let error = if has_room { error.to_string() } else { format!("{error}, since its disk is full") };
-    if is_written {
-        out::warning(&format!("{error}; the record is only in the document that was written"));
+    save_elsewhere(&error, record, written);
+}
+
+/// Tells why the history has no copy of a Record, and where the Record is instead.
+fn save_elsewhere(why: &str, record: &Record, written: Written) {
+    if written == Written::InDocument {
+        out::warning(&format!("{why}; the record is only in the document that was written"));
         return;
     }
     match fallback::write(record) {
         Ok(file) => out::warning(&format!(
-            "{error}; the record is in {} instead, and rdsk show draws it",
+            "{why}; the record is in {} instead, and rdsk show draws it",
             file.display()
         )),
-        Err(why) => {
-            out::warning(&format!("{error}; the record is lost, since no other place takes it: {why}"));
+        Err(error) => {
+            out::warning(&format!("{why}; the record is lost, since no other place takes it: {error}"));
         }
     }
 }

@@ -10,31 +10,31 @@ mod options;
 mod pick;
 mod place;
 mod problem;
-mod summary;
 
-pub(crate) use keep::{Keeper, keep_finished, keep_imported};
+pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
 pub(crate) use pick::{Picked, pick};
-pub(crate) use place::{Place, choose};
-pub(crate) use summary::{DELETE, LIST};
+pub(crate) use place::{Place, choose, pass_on};
 
-use crate::{exit, out, panic_hook};
-use options::{Asked, Parsed};
+use crate::{exit, out, own_command};
+use rdsk_units::printable;
 use std::ffi::OsString;
 
 /// Where the kernel tells which processes live.
 const PROC: &str = "/proc";
 
-/// Runs a command line, whose first word is `list` or `delete`.
-pub(crate) fn run(words: &[OsString]) -> u8 {
-    let done = match options::parse(words) {
-        Ok(Parsed::Text(text)) => out::data(&text),
-        Ok(Parsed::Asked(Asked::List(options))) => {
-            panic_hook::catch(|| list::list(&options)).and_then(|done| done)
-        }
-        Ok(Parsed::Asked(Asked::Delete(options))) => {
-            panic_hook::catch(|| delete::delete(&options)).and_then(|done| done)
-        }
-        Err(problem) => Err(problem),
-    };
-    done.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+/// The command line that shows a run of this history, with the first letters of its id as `rdsk list` has them.
+pub(crate) fn show_command(id: &str) -> String {
+    let id: String = printable(id).chars().take(list::ID_CHARACTERS).collect();
+    let history = place::named().map_or_else(String::new, |file| format!(" --history {}", out::word(file)));
+    format!("rdsk show {id}{history}")
+}
+
+/// Runs a command line whose first word is `list`.
+pub(crate) fn list(words: &[OsString]) -> u8 {
+    own_command::run(options::list(words), |options| list::list(options).map(|()| exit::DONE))
+}
+
+/// Runs a command line whose first word is `delete`.
+pub(crate) fn delete(words: &[OsString]) -> u8 {
+    own_command::run(options::delete(words), |options| delete::delete(options).map(|()| exit::DONE))
 }

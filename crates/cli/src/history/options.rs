@@ -1,10 +1,11 @@
 //! The options of `rdsk list` and `rdsk delete`. They parse words and open nothing.
 
-use super::{DELETE, LIST, Place, choose, moment};
-use crate::flags::{BadValue, value};
-use crate::parse::{HELP_WIDTH, usage, usage_problem};
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use super::moment;
+use crate::flags::value;
+use crate::own_command::{self, Parsed, base, many, one, switch};
+use crate::parse::{bad, usage};
+use crate::subcommand::OwnCommand;
+use clap::{ArgMatches, Command};
 use rdsk_model::{Experiment, Problem};
 use rdsk_store::Filter;
 use std::ffi::OsString;
@@ -58,64 +59,37 @@ pub(super) struct DeleteOptions {
     pub(super) act: Act,
 }
 
-/// What one command line requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    List(ListOptions),
-    Delete(DeleteOptions),
-}
-
-#[derive(Debug)]
-pub(super) enum Parsed {
-    Asked(Asked),
-    /// The help.
-    Text(String),
-}
-
-/// Parses the words after `rdsk`, of which the first is `list` or `delete`.
+/// Parses the words after `rdsk`, of which the first is `list`.
 ///
 /// # Errors
 /// A problem of kind `Usage`, with a message of one line and a hint.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
-    let is_list = words.first().is_some_and(|word| word == "list");
-    let (name, command) = if is_list { ("list", list_command()) } else { ("delete", delete_command()) };
-    let matches = match command.try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            return Ok(Parsed::Text(error.to_string()));
-        }
-        Err(error) => return Err(usage_problem(&error, name)),
-    };
-    if let Some(file) = matches.get_one::<OsString>("history") {
-        if file.is_empty() {
-            return Err(usage("--history: the value is empty", "name a file after --history"));
-        }
-        choose(Place::File(file.into()));
-    }
-    let asked = if is_list {
-        Asked::List(list_options(&matches, moment::now_ns())?)
-    } else {
-        Asked::Delete(delete_options(&matches)?)
-    };
-    Ok(Parsed::Asked(asked))
+pub(super) fn list(words: &[OsString]) -> Result<Parsed<ListOptions>, Problem> {
+    own_command::parse(list_command(), words, |matches| list_options(matches, moment::now_ns()))
+}
+
+/// Parses the words after `rdsk`, of which the first is `delete`.
+///
+/// # Errors
+/// As [`list`].
+pub(super) fn delete(words: &[OsString]) -> Result<Parsed<DeleteOptions>, Problem> {
+    own_command::parse(delete_command(), words, delete_options)
 }
 
 fn list_options(matches: &ArgMatches, now_ns: i64) -> Result<ListOptions, Problem> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let text =
-        |name: &'static str| given(name).map(value::text).transpose().map_err(|bad| refused(name, bad));
+    let text = |name: &'static str| given(name).map(value::text).transpose().map_err(bad(name));
     let moment = |name: &'static str| {
-        given(name).map(|text| moment::moment(text, now_ns)).transpose().map_err(|bad| refused(name, bad))
+        given(name).map(|text| moment::moment(text, now_ns)).transpose().map_err(bad(name))
     };
     let words: Vec<&str> = Experiment::ALL.iter().map(|experiment| experiment.as_str()).collect();
     let experiment = given("experiment").map(|text| value::word(text, &words, &words)).transpose();
     let limit = given("limit").map(|text| value::count(text, MAX_LIMIT)).transpose();
-    let limit = limit.map_err(|bad| refused("limit", bad))?;
+    let limit = limit.map_err(bad("limit"))?;
     Ok(ListOptions {
         filter: Filter {
             target: text("target")?.map(str::to_owned),
             label: text("label")?.map(str::to_owned),
-            experiment: experiment.map_err(|bad| refused("experiment", bad))?.map(str::to_owned),
+            experiment: experiment.map_err(bad("experiment"))?.map(str::to_owned),
             since_ns: moment("since")?,
             until_ns: moment("until")?,
             limit: Some(limit.map_or(DEFAULT_LIMIT, |limit| limit as usize)),
@@ -125,12 +99,12 @@ fn list_options(matches: &ArgMatches, now_ns: i64) -> Result<ListOptions, Proble
 }
 
 fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
-    let words: Vec<String> = matches.get_many::<String>("ID").unwrap_or_default().cloned().collect();
+    let words: Vec<String> = matches.get_many::<String>("RUN").unwrap_or_default().cloned().collect();
     if words.iter().any(|word| word.trim().is_empty()) {
         return Err(usage("the name of a run is empty", "name a run by its id; rdsk list shows them"));
     }
     let age = matches.get_one::<String>("older-than").map(|text| moment::age(text)).transpose();
-    let older_than_ns = age.map_err(|bad| refused("older-than", bad))?;
+    let older_than_ns = age.map_err(bad("older-than"))?;
     if words.is_empty() == older_than_ns.is_none() {
         return Err(usage(
             "delete takes either runs or --older-than",
@@ -141,12 +115,8 @@ fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
     Ok(DeleteOptions { words, older_than_ns, act })
 }
 
-fn refused(flag: &str, bad: BadValue) -> Problem {
-    usage(format!("--{flag}: {}", bad.message), bad.hint)
-}
-
 fn list_command() -> Command {
-    with_history(base("rdsk list", LIST, LIST_DETAILS, LIST_EXAMPLES))
+    base(OwnCommand::List, LIST_DETAILS, LIST_EXAMPLES)
         .arg(one("target", "TEXT", "Only runs with this text in the name of a target"))
         .arg(one("label", "TEXT", "Only runs with this label"))
         .arg(one("experiment", "NAME", "Only runs with cells of this experiment"))
@@ -158,113 +128,67 @@ fn list_command() -> Command {
         .arg(one("until", "TIME", "Only runs that began before this time"))
         .arg(one("limit", "N", "At most N runs [default: 30]"))
         .arg(switch("json", "Print all columns as JSON"))
+        .arg(own_command::history())
 }
 
 fn delete_command() -> Command {
-    with_history(base("rdsk delete", DELETE, DELETE_DETAILS, DELETE_EXAMPLES))
+    base(OwnCommand::Delete, DELETE_DETAILS, DELETE_EXAMPLES)
         .arg(one("older-than", "AGE", "Delete every run that began longer ago, such as 90d"))
         .arg(switch("dry-run", "Only print what would be deleted"))
-        .arg(
-            Arg::new("ID")
-                .value_name("ID")
-                .action(ArgAction::Append)
-                .num_args(0..)
-                .help("Runs: ids, beginnings of ids, labels, or the word last"),
-        )
-}
-
-fn base(name: &'static str, summary: &'static str, details: &str, examples: &'static str) -> Command {
-    Command::new(name)
-        .no_binary_name(false)
-        .bin_name(name)
-        .about(summary)
-        .long_about(format!("{summary}.\n\n{details}"))
-        .after_help(examples)
-        .color(ColorChoice::Never)
-        .term_width(HELP_WIDTH)
-}
-
-fn with_history(command: Command) -> Command {
-    let help =
-        "The history [default: $RDSK_HISTORY, else rdsk/history.db in $XDG_DATA_HOME or ~/.local/share]";
-    command.arg(one("history", "FILE", help).value_parser(clap::value_parser!(OsString)))
-}
-
-fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-}
-
-fn one(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).num_args(1).allow_hyphen_values(true).help(help)
+        .arg(own_command::history())
+        .arg(many("RUN", "Runs: ids, beginnings of ids, labels, or the word last"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parsed(line: &str) -> Result<Asked, Problem> {
-        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
-        match parse(&words)? {
-            Parsed::Asked(asked) => Ok(asked),
-            Parsed::Text(text) => panic!("{text}"),
-        }
-    }
-
-    fn deletes(line: &str) -> DeleteOptions {
-        match parsed(line).unwrap() {
-            Asked::Delete(options) => options,
-            Asked::List(options) => panic!("{options:?}"),
-        }
-    }
+    use crate::own_command::testing::{history_of, is_well_formed, parsed, refuses};
 
     #[test]
     fn the_commands_are_well_formed_and_their_examples_parse() {
-        list_command().debug_assert();
-        delete_command().debug_assert();
-        for (examples, name, count) in [(LIST_EXAMPLES, "list", 3), (DELETE_EXAMPLES, "delete", 3)] {
-            let start = format!("  rdsk {name}");
-            let lines: Vec<&str> = examples.lines().filter(|line| line.starts_with(&start)).collect();
-            assert_eq!(lines.len(), count);
-            lines.iter().for_each(|line| drop(parsed(line.trim().strip_prefix("rdsk ").unwrap()).unwrap()));
-            for how in ["-h", "--help"] {
-                let Ok(Parsed::Text(text)) = parse(&[name.into(), how.into()]) else { panic!("{how}") };
-                assert!(text.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{text}");
-            }
-        }
+        is_well_formed(list, OwnCommand::List, list_command(), LIST_EXAMPLES, 3);
+        is_well_formed(delete, OwnCommand::Delete, delete_command(), DELETE_EXAMPLES, 3);
     }
 
     #[test]
     fn filters_are_read() {
         let line = "list --target sd --label 'a b' --experiment zones --since 2026-01-01 --limit 7 --json";
-        let Asked::List(options) = parsed(line).unwrap() else { panic!("it lists") };
+        let options = parsed(list, line).unwrap();
         assert_eq!((options.filter.target.as_deref(), options.filter.limit), (Some("sd"), Some(7)));
         assert_eq!(options.filter.label.as_deref(), Some("a b"));
         assert_eq!(options.filter.since_ns, Some(1_767_225_600_000_000_000));
         assert!(options.is_json && options.filter.until_ns.is_none());
-        let Asked::List(options) = parsed("list").unwrap() else { panic!("it lists") };
+        let options = parsed(list, "list").unwrap();
         assert_eq!(options.filter, Filter { limit: Some(DEFAULT_LIMIT), ..Filter::default() });
+        let deletes = |line: &str| parsed(delete, line).unwrap();
         assert_eq!(deletes("delete a b --dry-run").words, ["a", "b"]);
         assert_eq!(deletes("delete --older-than 1d").older_than_ns, Some(86_400_000_000_000));
         assert_eq!(deletes("delete a").act, Act::Delete);
+        assert_eq!(history_of(list, "list --history h.db"), Some("h.db".into()));
+        assert_eq!(history_of(delete, "delete a --history h.db"), Some("h.db".into()));
     }
 
     #[test]
     fn wrong_lines_are_one_line_and_a_hint() {
-        for (line, said) in [
-            ("list --limit 0", "--limit"),
-            ("list --since soon", "--since"),
-            ("list --experiment speed", "--experiment"),
-            ("list --target ''", "--target"),
-            ("list sda", "sda"),
-            ("list --history ''", "--history"),
-            ("delete", "either runs or --older-than"),
-            ("delete a --older-than 1d", "either runs or --older-than"),
-            ("delete ''", "empty"),
-            ("delete --older-than 90", "--older-than"),
-        ] {
-            let problem = parsed(line).expect_err(line);
-            assert!(problem.message.contains(said), "{line}: {problem}");
-            assert!(problem.hint.is_some() && !problem.message.contains('\n'), "{line}");
-        }
+        refuses(
+            list,
+            &[
+                ("list --limit 0", "--limit"),
+                ("list --since soon", "--since"),
+                ("list --experiment speed", "--experiment"),
+                ("list --target ''", "--target"),
+                ("list sda", "the word \"sda\" is one too many"),
+                ("list --history ''", "--history"),
+            ],
+        );
+        refuses(
+            delete,
+            &[
+                ("delete", "either runs or --older-than"),
+                ("delete a --older-than 1d", "either runs or --older-than"),
+                ("delete ''", "empty"),
+                ("delete --older-than 90", "--older-than"),
+            ],
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// What names the file when the command line does not; empty for no history.
@@ -29,6 +30,23 @@ pub(crate) fn choose(place: Place) {
 /// The place for this process.
 pub(super) fn place() -> Place {
     CHOSEN.get().cloned().unwrap_or_else(|| of_environment(&|name| std::env::var_os(name)))
+}
+
+/// The file that the command line names as the history.
+pub(super) fn named() -> Option<&'static Path> {
+    match CHOSEN.get() {
+        Some(Place::File(path)) => Some(path),
+        Some(Place::Off | Place::Unknown) | None => None,
+    }
+}
+
+/// Has a child of ours, which is rdsk, keep its runs where this process would, unless its own command line says where.
+pub(crate) fn pass_on(child: &mut Command) {
+    match CHOSEN.get() {
+        Some(Place::File(path)) => child.env(VARIABLE, path),
+        Some(Place::Off) => child.env(VARIABLE, ""),
+        Some(Place::Unknown) | None => child,
+    };
 }
 
 fn of_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Place {

@@ -4,13 +4,10 @@
 mod files;
 mod options;
 mod png;
-mod summary;
-
-pub(crate) use summary::SUMMARY;
 
 use crate::json_file::{PAGE, Sink};
-use crate::{exit, out, panic_hook, record_file};
-use options::{Options, Parsed};
+use crate::{exit, own_command, record_file};
+use options::Options;
 use rdsk_analysis::Analysis;
 use rdsk_html::{Figure, Subject};
 use rdsk_model::{Problem, ProblemKind, Record};
@@ -18,12 +15,7 @@ use std::ffi::OsString;
 
 /// Runs a command line, whose first word is `report`.
 pub(crate) fn run(words: &[OsString]) -> u8 {
-    let done = match options::parse(words) {
-        Ok(Parsed::Text(text)) => out::data(&text),
-        Ok(Parsed::Options(options)) => panic_hook::catch(|| report(&options)).and_then(|done| done),
-        Err(problem) => Err(problem),
-    };
-    done.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+    own_command::run(options::parse(words), |options| report(options).map(|()| exit::DONE))
 }
 
 fn report(options: &Options) -> Result<(), Problem> {
@@ -40,7 +32,7 @@ fn report(options: &Options) -> Result<(), Problem> {
             ProblemKind::Usage,
             "nothing-measured",
             "nothing was measured in what is to be shown",
-            "rdsk show FILE says why the run has no figures",
+            "rdsk show RUN says why the run has no figures",
         ));
     }
     if let Some(sink) = &sink {

@@ -29,14 +29,18 @@ pub(super) fn problem(error: &clap::Error, command: Option<&str>) -> Problem {
 
 fn unknown_argument(error: &clap::Error, flag: &str, command: Option<&str>) -> Problem {
     let shown = printable(flag);
+    if !flag.starts_with('-') {
+        return usage(format!("the word \"{shown}\" is one too many"), help_hint(command));
+    }
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = crate::flags::all().find(|known| known.name == bare);
-    if let (Some(known), Some(command)) = (elsewhere, command) {
+    if let Some(known) = elsewhere {
         let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name)).collect();
-        return usage(
-            format!("{shown} does not apply to rdsk {command}"),
-            format!("{shown} applies to {}", takers.join(", ")),
-        );
+        let hint = format!("{shown} applies to {}", takers.join(", "));
+        return match command {
+            Some(command) => usage(format!("{shown} does not apply to rdsk {command}"), hint),
+            None => usage(format!("{shown} comes after a command"), hint),
+        };
     }
     let hint = help_hint(command);
     let hint = match (text(error, ContextKind::SuggestedArg), command.and_then(named)) {
@@ -52,6 +56,9 @@ fn unknown_command(error: &clap::Error) -> Problem {
     let name = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
     let shown = printable(&name);
     let hint = match text(error, ContextKind::SuggestedSubcommand) {
+        _ if name == "help" => {
+            "rdsk --help lists the commands, and rdsk COMMAND --help explains one".to_owned()
+        }
         _ if name.contains('/') || name == "." => format!("rdsk run {shown} measures it"),
         Some(suggested) => format!("did you mean rdsk {suggested}? {}", help_hint(None)),
         None => help_hint(None),
@@ -87,7 +94,8 @@ fn first_line(text: &str) -> String {
 fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
+        // Of several suggestions clap puts the likeliest last.
+        ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
     }
 }
@@ -106,8 +114,11 @@ mod tests {
     #[test]
     fn every_usage_error_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
+        check(&["--dry-run"], "--dry-run comes after a command", "rdsk run, rdsk paths");
         check(&["load"], "unknown command \"load\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
+        check(&["lsit"], "unknown command \"lsit\"", "did you mean rdsk list?");
+        check(&["help"], "unknown command \"help\"", "rdsk COMMAND --help explains one");
         check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");
         check(
             &["run", "--bs", "4k"],

@@ -1,8 +1,5 @@
 //! The help of `rdsk watch`, but for its flags. Text only.
 
-/// One line, also for the list of commands.
-pub(crate) const SUMMARY: &str = "Show live what block devices do, or what the I/O of a command became";
-
 /// What the help says below the summary.
 pub(super) const DETAILS: &str = "On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, \
                        and with --plain or --json, it is lines. The first report is of the first interval, not of the time since \

@@ -8,10 +8,8 @@ mod options;
 mod screen;
 mod wake;
 
-pub(crate) use help::SUMMARY;
-
-use crate::{exit, out, panic_hook};
-use options::{Form, Options, Parsed};
+use crate::{exit, out, own_command};
+use options::{Form, Options};
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_observe::ObserveError;
@@ -27,12 +25,7 @@ const PROC: &str = "/proc";
 
 /// Runs a command line, whose first word is `watch`.
 pub(crate) fn run(words: &[OsString]) -> u8 {
-    let done = match options::parse(words) {
-        Ok(Parsed::Text(text)) => out::data(&text).map(|()| exit::DONE),
-        Ok(Parsed::Options(options)) => panic_hook::catch(|| watch(&options)).and_then(|done| done),
-        Err(problem) => Err(problem),
-    };
-    done.unwrap_or_else(|problem| out::failure(&problem))
+    own_command::run(options::parse(words), watch)
 }
 
 fn watch(options: &Options) -> Result<u8, Problem> {

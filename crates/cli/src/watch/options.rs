@@ -1,11 +1,12 @@
 //! The options of `rdsk watch`. They parse words and open nothing.
 
-use super::help::{DETAILS, EXAMPLES, SUMMARY};
+use super::help::{DETAILS, EXAMPLES};
 use crate::flags::value;
-use crate::parse::{HELP_WIDTH, usage, usage_problem};
-use clap::error::ErrorKind;
+use crate::own_command::{self, Parsed, base, many, one, path, path_of, switch};
+use crate::parse::{bad, usage};
+use crate::subcommand::OwnCommand;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use clap::{ArgMatches, Command, value_parser};
 use rdsk_analysis::columns::ColumnSet;
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::Problem;
@@ -52,35 +53,20 @@ pub(super) struct Options {
     pub(super) command: Vec<OsString>,
 }
 
-#[derive(Debug)]
-pub(super) enum Parsed {
-    Options(Box<Options>),
-    /// The help.
-    Text(String),
-}
-
 /// Parses the words after `rdsk`, of which the first is `watch`.
 ///
 /// # Errors
 /// A problem of kind `Usage`, with a message of one line and a hint.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
-    let matches = match command().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            return Ok(Parsed::Text(error.to_string()));
-        }
-        Err(error) => return Err(usage_problem(&error, "watch")),
-    };
-    let options = options(&matches)?;
-    check(&options, &matches)?;
-    Ok(Parsed::Options(Box::new(options)))
+pub(super) fn parse(words: &[OsString]) -> Result<Parsed<Options>, Problem> {
+    own_command::parse(command(), words, |matches| {
+        let options = options(matches)?;
+        check(&options, matches)?;
+        Ok(options)
+    })
 }
 
 fn options(matches: &ArgMatches) -> Result<Options, Problem> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let bad = |flag: &'static str| {
-        move |bad: value::BadValue| usage(format!("--{flag}: {}", bad.message), bad.hint)
-    };
     let words = |name: &str| matches.get_many::<OsString>(name).unwrap_or_default().cloned().collect();
     let interval = given("interval").map(|text| value::time_ns(text, MIN_INTERVAL, MAX_INTERVAL)).transpose();
     let columns = given("columns")
@@ -89,7 +75,6 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
         value::word(text, EVIDENCE, &[EvidenceChoice::Auto, EvidenceChoice::Bpf, EvidenceChoice::Sysfs])
     });
     let count = given("count").map(|text| value::count(text, MAX_COUNT)).transpose();
-    let tree = |name| matches.get_one::<OsString>(name).map(PathBuf::from);
     Ok(Options {
         devices: words("DEV"),
         form: match (matches.get_flag("plain"), matches.get_flag("json")) {
@@ -102,7 +87,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
         interval: interval.map_err(bad("interval"))?.map_or(DEFAULT_INTERVAL, Duration::from_nanos),
         count: count.map_err(bad("count"))?,
         evidence: evidence.transpose().map_err(bad("evidence"))?.unwrap_or(EvidenceChoice::Auto),
-        saved: tree("from").zip(tree("to")),
+        saved: path_of(matches, "from")?.zip(path_of(matches, "to")?),
         command: words("COMMAND"),
     })
 }
@@ -112,6 +97,9 @@ fn check(options: &Options, matches: &ArgMatches) -> Result<(), Problem> {
     let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if options.devices.iter().any(|name| name.is_empty()) {
         return Err(usage("the name of a device is empty", "name a device, a file or a directory"));
+    }
+    if is_given("plain") && is_given("json") {
+        return Err(usage("--plain conflicts with --json", "leave one of them out"));
     }
     if is_given("from") != is_given("to") {
         return Err(usage("--from and --to go together", "give both, with a directory each"));
@@ -134,24 +122,8 @@ fn check(options: &Options, matches: &ArgMatches) -> Result<(), Problem> {
 }
 
 fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
-    let one = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).num_args(1).allow_hyphen_values(true).help(help)
-    };
-    let path = |name, help| one(name, "DIR", help).value_parser(clap::value_parser!(OsString));
-    let many = |name: &'static str| {
-        Arg::new(name).action(ArgAction::Append).num_args(0..).value_parser(clap::value_parser!(OsString))
-    };
-    Command::new("rdsk watch")
-        .no_binary_name(false)
-        .bin_name("rdsk watch")
-        .about(SUMMARY)
-        .long_about(format!("{SUMMARY}.\n\n{DETAILS}"))
-        .after_help(EXAMPLES)
-        .color(ColorChoice::Never)
-        .term_width(HELP_WIDTH)
+    let words = |name, help| many(name, help).value_parser(value_parser!(OsString));
+    base(OwnCommand::Watch, DETAILS, EXAMPLES)
         .arg(one("interval", "TIME", "Time between two reports, such as 500ms or 5 [default: 1s]"))
         .arg(one("count", "N", "End after so many reports [default: none]"))
         .arg(one(
@@ -161,46 +133,36 @@ fn command() -> Command {
              old, solaris] [default: iostat]",
         ))
         .arg(switch("plain", "Print lines on a terminal, too"))
-        .arg(switch("json", "Print a JSON object in a line for each device and interval").conflicts_with("plain"))
+        .arg(switch("json", "Print a JSON object in a line for each device and interval"))
         .arg(one(
             "evidence",
             "SOURCE",
             "Where counts come from: BPF programs, which show exact sizes, times in the device and the calls, or sysfs \
              alone; auto takes BPF where it may [possible values: auto, bpf, sysfs] [default: auto]",
         ))
-        .arg(path("from", "With --to: report from two saved copies of /proc (diskstats and uptime)"))
-        .arg(path("to", "The later copy"))
+        .arg(path("from", "DIR", "With --to: report from two saved copies of /proc (diskstats and uptime)"))
+        .arg(path("to", "DIR", "The later copy"))
         .arg(switch("ascii", "Use only ASCII characters"))
-        .arg(many("DEV").value_name("DEV").help(
+        .arg(words(
+            "DEV",
             "Devices by name or path, partitions, or files and directories for the device below them [default: every disk, and \
              loop and ram devices that do something]",
         ))
-        .arg(many("COMMAND").value_name("COMMAND").last(true).help("Run this command and watch until its I/O is done"))
+        .arg(words("COMMAND", "Run this command and watch until its I/O is done").last(true))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_command::testing::{self, is_well_formed, refuses};
 
     fn parsed(line: &str) -> Result<Options, Problem> {
-        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
-        match parse(&words)? {
-            Parsed::Options(options) => Ok(*options),
-            Parsed::Text(text) => panic!("{text}"),
-        }
+        testing::parsed(parse, line)
     }
 
     #[test]
     fn the_command_is_well_formed_and_its_examples_parse() {
-        command().debug_assert();
-        let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix("  rdsk "));
-        let lines: Vec<&str> = lines.map(|line| line.split(" | ").next().unwrap()).collect();
-        assert_eq!(lines.len(), 5);
-        lines.iter().for_each(|line| drop(parsed(line).unwrap()));
-        for how in ["-h", "--help"] {
-            let Ok(Parsed::Text(text)) = parse(&["watch".into(), how.into()]) else { panic!("{how}") };
-            assert!(text.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{text}");
-        }
+        is_well_formed(parse, OwnCommand::Watch, command(), EXAMPLES, 5);
     }
 
     #[test]
@@ -235,24 +197,24 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_one_line_and_a_hint() {
-        for (line, said) in [
-            ("watch --interval 0", "--interval"),
-            ("watch --interval 1ms", "--interval"),
-            ("watch --interval", "--interval"),
-            ("watch --count 0", "--count"),
-            ("watch --columns hpux", "--columns"),
-            ("watch --evidence maybe", "--evidence"),
-            ("watch --from a", "--from and --to"),
-            ("watch --to a", "--from and --to"),
-            ("watch --from a --to b --count 2", "--count conflicts with --from"),
-            ("watch --from a --to b -- true", "--from conflicts with a command"),
-            ("watch --plain --json", "--"),
-            ("watch --bs 4k", "--bs"),
-            ("watch ''", "empty"),
-        ] {
-            let problem = parsed(line).expect_err(line);
-            assert!(problem.message.contains(said), "{line}: {problem}");
-            assert!(problem.hint.is_some() && !problem.message.contains('\n'), "{line}");
-        }
+        refuses(
+            parse,
+            &[
+                ("watch --interval 0", "--interval"),
+                ("watch --interval 1ms", "--interval"),
+                ("watch --interval", "--interval"),
+                ("watch --count 0", "--count"),
+                ("watch --columns hpux", "--columns"),
+                ("watch --evidence maybe", "--evidence"),
+                ("watch --from a", "--from and --to"),
+                ("watch --to a", "--from and --to"),
+                ("watch --from a --to b --count 2", "--count conflicts with --from"),
+                ("watch --from a --to b -- true", "--from conflicts with a command"),
+                ("watch --plain --json", "--plain conflicts with --json"),
+                ("watch --from --to b", "--from: a value is missing"),
+                ("watch --bs 4k", "--bs"),
+                ("watch ''", "empty"),
+            ],
+        );
     }
 }

@@ -65,11 +65,27 @@ fn what_is_unlike_is_refused_with_the_reason() {
         }
     };
     let same = |_: &mut Value| ();
+    // As after a kill in the second round.
+    let early = |record: &mut Value| {
+        for cell in record["cells"].as_array_mut().unwrap() {
+            cell["result"]["stop"] = "interrupted".into();
+            let visits = cell["result"]["visits"].as_array_mut().unwrap();
+            visits.retain(|visit| visit["round"].as_u64() < Some(2));
+        }
+    };
+    let unbegun = |record: &mut Value| {
+        for cell in record["cells"].as_array_mut().unwrap() {
+            cell["result"]["stop"] = "interrupted".into();
+            cell["result"]["visits"] = serde_json::json!([]);
+        }
+    };
     type Change<'a> = (&'a dyn Fn(&mut Value), &'a [&'a str], &'a str);
-    let changes: [Change<'_>; 6] = [
+    let changes: [Change<'_>; 8] = [
         (&size, &[], "4096 bytes"),
         (&version, &[], "rdsk 0.0.1 made it"),
-        (&unfinished, &[], "none of its cells is finished"),
+        (&unfinished, &[], "none of its cells is finished: their last turns were cut short or failed"),
+        (&early, &[], "none of its cells is finished: it ended in round 2 of 6"),
+        (&unbegun, &[], "none of its cells is finished: it ended before the first turn"),
         (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
         (
             &same,

@@ -99,6 +99,108 @@ fn none_of_many_runs_at_once_is_lost() {
     note("history", &format!("{runs} runs at once"), "none lost", began.elapsed());
 }
 
+/// Another process has the right to write for longer than the user waits. What was measured is not lost with the wait.
+#[test]
+fn a_signal_while_the_history_is_waited_for_costs_no_record() {
+    let place = Place::new();
+    place.quiet(&RUN);
+    let database = rusqlite::Connection::open(place.file()).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for (flags, said) in [
+        (&["--json", "r.json"][..], "only in the document that was written"),
+        (&["--markdown", "r.md"], "rdsk show draws it"),
+    ] {
+        let written = place.directory.path().join(flags[1]);
+        let mut command = place.command(&[&RUN[..], flags].concat());
+        command.env("TMPDIR", place.directory.path());
+        let running = cli::start(command);
+        // Documents are written before the history is.
+        assert!(wait_until(SOON, || written.exists()), "{flags:?}");
+        cli::signal(running.pid(), Signal::INT).unwrap();
+        let run = running.finish(SOON);
+        assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
+        assert!(run.stderr.contains(said) && run.stderr.lines().count() == 1, "{}", run.stderr);
+        assert!(run.stdout.contains("sim:wd2500"), "the page is printed: {}", run.stdout);
+        if let Some(named) = run.stderr.split_whitespace().find(|word| word.ends_with(".json")) {
+            assert!(Path::new(named).starts_with(place.directory.path()), "{named}");
+            assert_eq!(place.quiet(&["show", named]), run.stdout, "the fallback file has the whole Record");
+        }
+    }
+    database.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(complete_runs(&place.file()), 1);
+}
+
+/// On a filesystem that can only be read, a history is read: one that was closed, one whose process was killed in the midst of
+/// writing, and one of an older version, which is refused in words.
+#[test]
+fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
+    if !requires(&[Need::Root, Need::Tool("mount")]) {
+        return;
+    }
+    let place = Place::new();
+    place.quiet(&[&RUN[..], &["--label", "kept"]].concat());
+    let small = place.directory.path().join("small %?#");
+    std::fs::create_dir(&small).unwrap();
+    let mount = |arguments: &[&str]| {
+        let mut mount = std::process::Command::new("mount");
+        assert!(mount.args(arguments).arg(&small).status().unwrap().success());
+    };
+    mount(&["-t", "tmpfs", "-o", "size=8m", "rdsk-readonly"]);
+    let tested = std::panic::catch_unwind(|| {
+        let (closed, killed, old) = (small.join("h.db"), small.join("killed.db"), small.join("old.db"));
+        std::fs::copy(place.file(), &closed).unwrap();
+        // While a connection is open, what it wrote last is beside the file.
+        let database = rusqlite::Connection::open(place.file()).unwrap();
+        database.execute_batch("UPDATE run SET label = 'changed'").unwrap();
+        for end in ["", "-wal", "-shm"] {
+            let beside = |path: &Path| format!("{}{end}", path.display());
+            std::fs::copy(beside(&place.file()), beside(&killed)).unwrap();
+        }
+        drop(database);
+        let database = rusqlite::Connection::open(&old).unwrap();
+        let dump = include_str!("../../../store/tests/fixtures/history-1.sql");
+        database.execute_batch(dump).unwrap();
+        database.pragma_update(None, "application_id", u32::from_be_bytes(*b"rdsk")).unwrap();
+        database.pragma_update(None, "user_version", 1).unwrap();
+        drop(database);
+        mount(&["-o", "remount,ro"]);
+        let run = |file: &Path, words: &[&str]| {
+            let mut command = common::command(words);
+            command.env("RDSK_HISTORY", file).current_dir(place.directory.path());
+            cli::run(command, SOON)
+        };
+        for (file, label) in [(&closed, "kept"), (&killed, "changed")] {
+            let list = run(file, &["list"]);
+            assert_eq!((list.ended, list.stderr.as_str()), (Ended::Exited(0), ""));
+            assert!(list.stdout.contains(&format!("({label})")), "{}", list.stdout);
+            assert_eq!(run(file, &["show", label]).ended, Ended::Exited(0));
+            let measured = run(file, &RUN);
+            assert_eq!(measured.ended, Ended::Exited(0));
+            assert!(
+                measured.stderr.starts_with("warning: this run is not kept: the history ")
+                    && measured.stderr.contains("can only be read")
+                    && measured.stderr.lines().count() == 1,
+                "{}",
+                measured.stderr
+            );
+            let deleted = run(file, &["delete", label]);
+            let (error, hint) = common::error_and_hint(&deleted);
+            assert_eq!(deleted.status_code, Some(3), "{error}");
+            assert!(hint.contains("rights of the file") && !hint.contains("damage"), "{error}: {hint}");
+        }
+        let (error, hint) = common::error_and_hint(&run(&old, &["list"]));
+        assert!(error.contains("history version 1") && hint.starts_with("copy the file"), "{error}: {hint}");
+        let mut names: Vec<_> =
+            std::fs::read_dir(&small).unwrap().map(|one| one.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["h.db", "killed.db", "killed.db-shm", "killed.db-wal", "old.db"]);
+    });
+    assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
+    if let Err(why) = tested {
+        std::panic::resume_unwind(why);
+    }
+}
+
 /// A small tmpfs that is full before the run ends: the Record is in the file that the warning names, and the history holds what it
 /// held.
 #[test]
@@ -130,7 +232,10 @@ fn a_full_disk_costs_no_record_and_no_history() {
         let named = full.stderr.split_whitespace().find(|word| word.ends_with(".json")).unwrap();
         assert!(Path::new(named).starts_with(place.directory.path()), "{named}");
         let shown = run(&["show", named]);
-        assert_eq!(shown.stdout, full.stdout, "the fallback file has the whole Record");
+        // But for the last line, which says where the rest of the run is.
+        let body = |page: &str| page.split_once("\nMore: ").map(|(body, _)| body.to_owned());
+        assert_eq!(body(&shown.stdout), body(&full.stdout), "the fallback file has the whole Record");
+        assert!(body(&full.stdout).is_some(), "{}", full.stdout);
         std::fs::remove_file(small.join("filler")).unwrap();
         check(&file);
         assert_eq!(complete_runs(&file), 1);

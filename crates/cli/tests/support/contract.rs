@@ -241,6 +241,7 @@ const EVIDENCE: Shape = Object(&[
 
 const BPF: Shape = Object(&[
     ("observed_ns", Whole),
+    ("timed_ns", LeftOut(&Whole)),
     ("visits_ns", Whole),
     ("checks", List(&Object(&[("target", Whole), ("device", Text), ("bpf", Whole), ("sysfs", Whole)]))),
     ("lost", Whole),

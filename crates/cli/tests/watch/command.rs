@@ -45,10 +45,18 @@ fn of_size(document: &Value, op: &str, bytes: u64) -> u64 {
     counts.map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
-/// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close.
+/// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close. That a bio was
+/// passed over nothing tells but its absence, so what is exact is part of the question.
 fn whole(run: impl Fn() -> (Value, String), is_whole: impl Fn(&Value, &str) -> bool) -> (Value, String) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    (0..10).map(|_| run()).find(|(document, text)| is_whole(document, text)).expect("dd was alone once")
+    let mut last = None;
+    for _ in 0..10 {
+        let (document, text) = last.insert(run());
+        if is_whole(document, text) {
+            return last.expect("it was just put there");
+        }
+    }
+    panic!("none of ten runs was whole: {last:#?}");
 }
 
 #[test]
@@ -58,15 +66,16 @@ fn small_writes_read_inside_write_and_leave_at_close() {
         || dd(&device, "if=/dev/zero of=DEVICE bs=512 count=2048 conv=notrunc"),
         |document, text| {
             let block = &document["devices"][0]["block_layer"];
-            let nobody_else = of_size(document, "read", 4096) == 256;
+            // Two runs of dd, one for the document and one for the text.
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             block["lost"] == 0
-                && nobody_else
-                && bios(document, "write", "close")[0] > 0
-                && text.contains("close(2), 2")
+                && of_size(document, "read", 4096) == 256
+                && bios(document, "read", "write") == [256, 1 << 20]
+                && bios(document, "write", "close") == [256, 1 << 20]
+                && words.contains("256 reads inside write(2).")
+                && words.contains("close(2), 2")
         },
     );
-    assert_eq!(bios(&document, "read", "write"), [256, 1 << 20], "{document:#}");
-    assert_eq!(bios(&document, "write", "close"), [256, 1 << 20], "{document:#}");
     assert_eq!(of_size(&document, "write", 512 << 10), 2, "{document:#}");
     assert_eq!(document["devices"][0]["block_layer"]["flushes"], 0);
     assert_eq!(document["calls"]["writes"], 2048);
@@ -89,9 +98,10 @@ fn direct_writes_leave_inside_write_also_from_a_child_of_the_command() {
         (serde_json::from_str(&run.stderr).unwrap(), run.stderr)
     };
     let (document, _) = whole(run, |document, _| {
-        document["devices"][0]["block_layer"]["lost"] == 0 && of_size(document, "write", 64 << 10) == 16
+        document["devices"][0]["block_layer"]["lost"] == 0
+            && of_size(document, "write", 64 << 10) == 16
+            && bios(document, "write", "write") == [16, 1 << 20]
     });
-    assert_eq!(bios(&document, "write", "write"), [16, 1 << 20], "{document:#}");
     assert_eq!(bios(&document, "read", "write"), [0, 0], "{document:#}");
 }
 
@@ -111,10 +121,11 @@ fn zeroes_that_the_device_writes_by_itself_have_a_count_of_their_own() {
         (serde_json::from_str(last).unwrap(), run.stderr)
     };
     let zeroes = |document: &Value| document["devices"][0]["block_layer"]["write_zeroes"].as_u64();
-    let (document, _) = whole(run, |document, _| {
-        document["devices"][0]["block_layer"]["lost"] == 0 && zeroes(document).is_some_and(|count| count > 0)
+    whole(run, |document, _| {
+        document["devices"][0]["block_layer"]["lost"] == 0
+            && zeroes(document).is_some_and(|count| count > 0)
+            && document["devices"][0]["diskstat"]["write_ios"].as_u64() == zeroes(document)
     });
-    assert_eq!(document["devices"][0]["diskstat"]["write_ios"].as_u64(), zeroes(&document), "{document:#}");
 }
 
 /// Each device is read as often as its place says, so that none can stand for another.
@@ -141,20 +152,20 @@ fn sixty_four_devices_are_counted_at_once() {
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         (serde_json::from_str(&run.stderr).unwrap(), run.stderr)
     };
-    let blocks = |document: &Value| -> Vec<Value> {
-        let devices = document["devices"].as_array().unwrap().iter();
-        devices.map(|device| device["block_layer"].clone()).collect()
-    };
-    let (document, _) = whole(run, |document, _| blocks(document).iter().all(|block| block["lost"] == 0));
-    let found = document["devices"].as_array().unwrap();
-    assert_eq!(found.len(), 64);
-    for (place, (seen, device)) in (1_u64..).zip(found.iter().zip(&devices)) {
-        assert_eq!(seen["device"], device.name());
+    let reads = |seen: &Value| -> u64 {
         let bios = seen["block_layer"]["bios"].as_array().unwrap().iter();
         let own = bios.filter(|bio| bio["op"] == "read" && bio["task"] == "child");
-        let count: u64 = own.map(|bio| bio["count"].as_u64().unwrap()).sum();
-        assert_eq!(count, place, "{seen:#}");
-    }
+        own.map(|bio| bio["count"].as_u64().unwrap()).sum()
+    };
+    whole(run, |document, _| {
+        let found = document["devices"].as_array().unwrap();
+        assert_eq!(found.len(), 64);
+        (1_u64..).zip(found.iter().zip(&devices)).all(|(place, (seen, device))| {
+            let count = reads(seen);
+            assert!(seen["device"] == device.name() && count <= place, "{place}: {seen:#}");
+            count == place && seen["block_layer"]["lost"] == 0
+        })
+    });
 }
 
 #[test]

@@ -64,7 +64,8 @@ fn the_growth_of_all_intervals_is_what_was_read() {
     for object in &objects {
         assert_eq!((&object["schema"], &object["state"]), (&"rdsk.watch/1".into(), &"counted".into()));
         assert_eq!(object["device"], device.name());
-        assert!(object["interval_ns"].as_u64().unwrap() >= 90_000_000, "{object}");
+        // A look that comes late leaves the next interval shorter.
+        assert!(object["interval_ns"].as_u64().unwrap() > 0, "{object}");
         let (ios, seconds) = (&object["diskstat"]["read_ios"], object["interval_ns"].as_f64().unwrap() / 1e9);
         let rate = object["columns"]["r/s"].as_f64().unwrap();
         assert!((rate * seconds - ios.as_f64().unwrap()).abs() < 1e-6, "{object}");

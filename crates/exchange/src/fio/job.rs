@@ -8,7 +8,7 @@ use super::options::Options;
 use rdsk_analysis::words::{list, nanos, plural};
 use rdsk_model::{
     CacheState, CellRecord, CellResult, Estimate, Evidence, Experiment, IoPath, Op, RateSamples, Samples,
-    StopReason, StreamRange, Verdict, VerdictCode, Workload,
+    StopReason, StreamRange, UNKNOWN_OFFSET, Verdict, VerdictCode, Workload,
 };
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -63,7 +63,7 @@ impl Part<'_> {
             stagger_ns: 0,
             engine: options.engine().unwrap_or(rdsk_model::EngineKind::Sync),
             targets,
-            offset_bytes: options.offset_bytes().unwrap_or(0),
+            offset_bytes: options.offset_bytes().unwrap_or(UNKNOWN_OFFSET),
             span_bytes: options.span_bytes().unwrap_or(0),
             range: StreamRange::Shared,
             points: None,
@@ -196,6 +196,12 @@ impl Part<'_> {
         let (options, name) = (&self.options, self.name());
         if options.block_bytes(self.op).is_none() {
             notes.add(&name, "its I/Os have several sizes; the block size shown is their mean");
+        }
+        if let Some(offset) = options.offset_without_bytes() {
+            notes.add(
+                &name,
+                format!("offset={offset} is no number of bytes, so it is not known where its I/O began"),
+            );
         }
         if options.engine().is_none() {
             let engine = options.engine_name();

@@ -2,6 +2,7 @@
 //! not show is null, and what a reader would take for something else is said in the notes. docs/import.md has the whole list.
 
 mod document;
+mod format;
 mod job;
 mod latency;
 mod notes;
@@ -10,4 +11,5 @@ mod run;
 mod sizes;
 
 pub(crate) use document::VERSION;
+pub(crate) use format::other_format;
 pub(crate) use run::record;

@@ -13,6 +13,8 @@ const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "
 const BRAKES: &[&str] = &["rate", "rate_min", "rate_iops", "rate_iops_min", "thinktime", "latency_target"];
 /// Options that sync during the job, beside the writes.
 const SYNCS: &[&str] = &["fsync", "fdatasync", "sync_file_range"];
+/// Where the part of a target begins that a job works on.
+const OFFSET: &[&str] = &["offset"];
 /// Options by which I/Os have different sizes.
 const MIXED_SIZES: &[&str] =
     &["bsrange", "blocksize_range", "bssplit", "bs_unaligned", "blocksize_unaligned"];
@@ -112,7 +114,12 @@ impl Options<'_> {
 
     /// Where the part begins; `None` for a share of the whole.
     pub(super) fn offset_bytes(&self) -> Option<u64> {
-        if self.text(&["offset"]).is_some() { self.size(&["offset"]) } else { Some(0) }
+        if self.text(OFFSET).is_some() { self.size(OFFSET) } else { Some(0) }
+    }
+
+    /// The text of an offset that is no number of bytes, such as `50%`.
+    pub(super) fn offset_without_bytes(&self) -> Option<String> {
+        self.text(OFFSET).filter(|_| self.size(OFFSET).is_none())
     }
 
     pub(super) fn engine_name(&self) -> String {

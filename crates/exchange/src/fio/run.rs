@@ -14,7 +14,7 @@ use rdsk_model::{
 };
 use rdsk_units::grouped;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use ulid::Ulid;
 
 /// What fio was, in the Record.
@@ -41,13 +41,7 @@ pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
     if document.jobs.len() > MAX_JOBS {
         return Err(ImportError::ManyJobs { count: document.jobs.len(), most: MAX_JOBS });
     }
-    let mut run = Run::default();
-    for job in &document.jobs {
-        let is_alike = |other: &&Job| (&other.jobname, &other.options) == (&job.jobname, &job.options);
-        let is_grouped = document.jobs.iter().filter(is_alike).count() == 1;
-        run.add(job, &document.global_options, is_grouped);
-    }
-    let Run { targets, cells, mut notes, .. } = run;
+    let Run { targets, cells, mut notes, .. } = all_jobs(&document);
     for disk in &document.disk_util {
         notes.add(
             &disk.name,
@@ -94,9 +88,26 @@ pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
 #[derive(Debug, Default)]
 struct Run {
     targets: Vec<Target>,
+    /// Where each name is among the targets: a job may have tens of thousands.
+    indices: HashMap<String, u32>,
     cells: Vec<CellRecord>,
     ids: HashSet<String>,
+    /// The number that the next job of a name and direction may have.
+    numbers: HashMap<String, u32>,
     notes: Notes,
+}
+
+fn all_jobs(document: &Document) -> Run {
+    let kind = |job: &Job| (job.jobname.clone(), words(&job.options).collect::<Vec<_>>());
+    let mut alike: HashMap<_, u32> = HashMap::new();
+    for job in &document.jobs {
+        *alike.entry(kind(job)).or_default() += 1;
+    }
+    let mut run = Run::default();
+    for job in &document.jobs {
+        run.add(job, &document.global_options, alike[&kind(job)] == 1);
+    }
+    run
 }
 
 impl Run {
@@ -134,13 +145,14 @@ impl Run {
 
     /// The index of a target, which is new if no job named it before.
     fn target(&mut self, name: String) -> u32 {
-        let known = self.targets.iter().find(|target| target.name == name).map(|target| target.index);
-        known.unwrap_or_else(|| {
-            let index = u32::try_from(self.targets.len()).expect("a text of this size has fewer names");
-            let kind = if name.starts_with("/dev/") { TargetKind::Block } else { TargetKind::File };
-            self.targets.push(Target { index, name, kind, ..Target::default() });
-            index
-        })
+        if let Some(&index) = self.indices.get(&name) {
+            return index;
+        }
+        let index = u32::try_from(self.targets.len()).expect("a text of this size has fewer names");
+        let kind = if name.starts_with("/dev/") { TargetKind::Block } else { TargetKind::File };
+        self.indices.insert(name.clone(), index);
+        self.targets.push(Target { index, name, kind, ..Target::default() });
+        index
     }
 
     /// `fio/randread/read`, and `fio/randread#2/read` for the second job of that name. What stands behind an @ in an id is a
@@ -151,10 +163,12 @@ impl Run {
             1 => format!("fio/{name}/{op}"),
             _ => format!("fio/{name}#{number}/{op}"),
         };
-        let id =
-            (1..).map(numbered).find(|id| !self.ids.contains(id)).expect("there are more numbers than jobs");
-        self.ids.insert(id.clone());
-        id
+        let number = self.numbers.entry(numbered(1)).or_insert(1);
+        // Another job may be called like the second one of this name.
+        while !self.ids.insert(numbered(*number)) {
+            *number += 1;
+        }
+        numbered(*number)
     }
 }
 

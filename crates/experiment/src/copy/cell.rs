@@ -3,9 +3,9 @@
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_dd::{Calls, Failure};
 use rdsk_model::{
-    CellRecord, CellResult, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
+    Bio, CellRecord, CellResult, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
     ExtentEvidence, IoError, IoPath, Latency, Op, PageCache, PageCacheState, StopReason, StreamResult, Visit,
-    Workload,
+    Workload, is_write_call,
 };
 use rdsk_observe::{EvidenceSum, VisitEvidence};
 use rdsk_stats::{Histogram, SparseHistogram, rounds_interval};
@@ -205,16 +205,32 @@ pub(super) fn separate(read: &mut CellRecord, write: &mut CellRecord) {
     let shared: Vec<String> = read.evidence.device.iter().map(|device| device.name.clone()).collect();
     let shared: Vec<String> = shared.into_iter().filter(|name| is_of(write, name)).collect();
     for name in &shared {
+        tell_apart(read, write, name, causes_reads);
         for device in read.evidence.device.iter_mut().filter(|device| device.name == *name) {
             forget_writes(device);
+            device.in_flight_max = None;
+            device.reads_caused_by_writes = None;
             if causes_reads {
                 forget_reads(device);
             }
         }
         for device in write.evidence.device.iter_mut().filter(|device| device.name == *name) {
             forget_reads(device);
+            device.in_flight_max = None;
         }
     }
+}
+
+/// Of what BPF counted at a device that both ends lie on: bios by their call, requests by their direction. A request does not say
+/// which call it is of, and its latency not even that.
+fn tell_apart(read: &mut CellRecord, write: &mut CellRecord, name: &str, causes_reads: bool) {
+    let is_of_output = |bio: &Bio| bio.op == Op::Write || bio.syscall.as_deref().is_some_and(is_write_call);
+    let (of_read, of_write) = (&mut read.evidence, &mut write.evidence);
+    of_read.bios.retain(|bio| bio.device != *name || !is_of_output(bio));
+    of_write.bios.retain(|bio| bio.device != *name || is_of_output(bio));
+    of_read.requests.retain(|one| one.device != *name || one.op == Op::Read && !causes_reads);
+    of_write.requests.retain(|one| one.device != *name || one.op == Op::Write);
+    (of_read.device_latency_ns, of_write.device_latency_ns) = (None, None);
 }
 
 fn forget_reads(device: &mut DeviceEvidence) {
@@ -230,7 +246,7 @@ fn forget_writes(device: &mut DeviceEvidence) {
 mod tests {
     use super::*;
     use rdsk_analysis::fixtures::{self, with};
-    use rdsk_model::{Target, VerdictCode};
+    use rdsk_model::{Request, Target, VerdictCode};
 
     /// Both ends of a copy within one disk, which counts 64 MiB read and 64 MiB written; the kernel charges both to us.
     fn within_one_disk(block_bytes: u64) -> (CellRecord, CellRecord, Vec<Target>) {
@@ -267,6 +283,54 @@ mod tests {
             (read.evidence.process.read_bytes, write.evidence.process.read_bytes),
             (Some(64 << 20), None)
         );
+    }
+
+    /// What each call became is told by the call, also where both ends lie on one device.
+    #[test]
+    fn bios_of_a_shared_device_belong_to_the_end_whose_call_they_are() {
+        let (mut read, mut write, _) = within_one_disk(512);
+        let bio = |op, syscall: Option<&str>, task: &str, count| Bio {
+            target: 0,
+            device: read.evidence.device[0].name.clone(),
+            op,
+            syscall: syscall.map(str::to_owned),
+            task: task.to_owned(),
+            nowait: false,
+            read_ahead: false,
+            flush: false,
+            count,
+            bytes: count * 4096,
+        };
+        let bios = vec![
+            bio(Op::Read, Some("read"), "this", 7),
+            bio(Op::Read, Some("write"), "this", 5),
+            bio(Op::Write, None, "kernel", 3),
+            bio(Op::Write, Some("close"), "this", 2),
+        ];
+        let requests: Vec<Request> = [(Op::Read, 12), (Op::Write, 5)]
+            .map(|(op, count)| Request {
+                target: 0,
+                device: read.evidence.device[0].name.clone(),
+                op,
+                bytes: 4096,
+                fua: false,
+                count,
+            })
+            .to_vec();
+        for cell in [&mut read, &mut write] {
+            (cell.evidence.bios, cell.evidence.requests) = (bios.clone(), requests.clone());
+            cell.evidence.device[0].in_flight_max = Some(9);
+        }
+        separate(&mut read, &mut write);
+        let counts = |cell: &CellRecord| cell.evidence.bios.iter().map(|bio| bio.count).collect::<Vec<_>>();
+        assert_eq!((counts(&read), counts(&write)), (vec![7], vec![5, 3, 2]));
+        assert!(read.evidence.requests.is_empty(), "five of them are not of read(2)");
+        assert_eq!(write.evidence.requests, [requests[1].clone()]);
+        assert_eq!([&read, &write].map(|cell| cell.evidence.device[0].in_flight_max), [None, None]);
+        let (mut read, mut write, _) = within_one_disk(4096);
+        read.evidence.requests = requests.clone();
+        separate(&mut read, &mut write);
+        assert_eq!(read.evidence.requests, [requests[0].clone()]);
     }
 
     #[test]

@@ -13,12 +13,14 @@ use rdsk_model::{
     Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
     Status,
 };
+use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
 use rdsk_sys::cache::cachestat;
 use rdsk_sys::io::{WriteOut, write_out};
 use rdsk_sys::usage::{Usage, process_usage};
 use rdsk_targets::{Roots, Witness};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -154,6 +156,12 @@ impl Copies {
         let observer =
             KernelObserver::new(watched, &self.roots.sys, &self.roots.proc, Arc::new(MonotonicClock))
                 .without_series();
+        // A tree that stands for /sys says nothing about the devices of the running kernel.
+        let observer = if self.roots.sys == Path::new("/sys") && target.device.is_some() {
+            observer.with_bpf(Attachment::Timed)
+        } else {
+            observer
+        };
         Some(WatchedEnd { witness, before, observer })
     }
 

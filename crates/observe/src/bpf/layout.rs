@@ -65,7 +65,7 @@ pub(super) const BRACKETS: [(Counter, Counter); 3] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum DeviceWord {
-    /// What began earlier is not followed to its end; 0 while the device is not counted.
+    /// What began earlier is not followed to its end; 0 while the device is not counted, odd while it is only counted.
     Since,
     /// Where its slots begin.
     Base,
@@ -80,6 +80,9 @@ pub(super) enum DeviceWord {
     /// The most that was in flight.
     Deepest,
 }
+
+/// The bit of [`DeviceWord::Since`] that says: no clocks, no latencies and no depth, only requests, bios, merges and splits.
+pub(super) const ONLY_COUNTED: u64 = 1;
 
 /// Words of such a row.
 pub(super) const DEVICE_WORDS: usize = 8;
@@ -379,6 +382,7 @@ mod tests {
             ("FLAG_PREFLUSH", "2"),
             ("FLAG_READ_AHEAD", "4"),
             ("FLAG_NOWAIT", "8"),
+            ("ONLY_COUNTED", "1"),
             ("TASK_THIS", "0"),
             ("TASK_OTHER", "1"),
             ("TASK_KERNEL", "2"),
@@ -394,6 +398,7 @@ mod tests {
         ] {
             assert_eq!(defined(name), value, "{name}");
         }
+        assert_eq!(ONLY_COUNTED, 1);
         assert_eq!((ROW, ROWS, NEAR_DEVICES), (1 << 7, 40 - 7 + 1, 4));
         assert_eq!((KIND_ROWS, ORIGIN_ROWS, START_ROWS), (1 << 7, 1 << 6, 1 << 14));
     }

@@ -3,8 +3,8 @@
 
 use crate::bpf::error::BpfError;
 use crate::bpf::layout::{
-    BRACKETS, BioKey, COUNTERS, Counter, DEVICE_WORDS, DeviceWord, KIND_ROWS, KIND_WORDS, ORIGIN_ROWS,
-    ORIGIN_WORDS, ROW, ROWS, RequestKey, START_ROWS, START_WORDS, STATE_WORDS, State,
+    BRACKETS, BioKey, COUNTERS, Counter, DEVICE_WORDS, DeviceWord, KIND_ROWS, KIND_WORDS, ONLY_COUNTED,
+    ORIGIN_ROWS, ORIGIN_WORDS, ROW, ROWS, RequestKey, START_ROWS, START_WORDS, STATE_WORDS, State,
 };
 use crate::bpf::snapshot::DeviceTotals;
 use aya::Ebpf;
@@ -101,11 +101,17 @@ impl Maps {
         }
     }
 
-    /// From now on, a device is counted, and what began before `since_ns` is not followed.
+    /// From now on, a device is counted and timed, and what began before `since_ns` is not followed.
     pub(super) fn begin(&self, device: usize, since_ns: u64) {
         self.word(device, DeviceWord::InFlight).store(0, Relaxed);
         self.word(device, DeviceWord::Deepest).store(0, Relaxed);
-        self.word(device, DeviceWord::Since).store(since_ns.max(1), Release);
+        self.word(device, DeviceWord::Since).store((since_ns & !ONLY_COUNTED).max(2), Release);
+    }
+
+    /// From now on, a device that is counted is not timed any more.
+    pub(super) fn only_count(&self, device: usize) {
+        let since = self.word(device, DeviceWord::Since);
+        since.store(since.load(Relaxed) | ONLY_COUNTED, Release);
     }
 
     /// A device is counted no more.

@@ -5,7 +5,7 @@ use crate::bpf::device::BlockDevice;
 use crate::bpf::error::{BpfError, Surroundings};
 use crate::bpf::layout::{BioOrigin, NEAR_DEVICES, RequestKind};
 use crate::bpf::maps::{Maps, Sizes, lanes};
-use crate::bpf::snapshot::Snapshot;
+use crate::bpf::snapshot::{Snapshot, Times};
 use aya::maps::{HashMap, Map, MapData};
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -38,6 +38,11 @@ enum Serves {
     Bios,
     /// Devices that take requests.
     Requests,
+}
+
+/// Whether a program only takes times, so that counting goes on without it.
+fn is_for_times(event: &Event) -> bool {
+    matches!(event.program, "bio_complete" | "complete")
 }
 
 const fn event(program: &'static str, tracepoint: &'static str, serves: Serves) -> Event {
@@ -104,10 +109,13 @@ pub struct Programs {
     ebpf: Ebpf,
     maps: Maps,
     way: Way,
+    /// Why it is not the best way, in words.
+    why_not_better: Option<String>,
     /// Those of the programs that are needed, in the order of attaching.
     events: Vec<&'static Event>,
     devices: Vec<BlockDevice>,
-    links: Vec<Link>,
+    /// Those that are attached, each with its place in `events`.
+    links: Vec<(usize, Link)>,
 }
 
 /// One attached program.
@@ -145,7 +153,11 @@ impl Programs {
             Ok(programs)
         };
         match attached(Way::TpBtf) {
-            Err(BpfError::Program { .. }) => attached(Way::RawTp).map_err(explained),
+            Err(refused @ BpfError::Program { .. }) => {
+                let mut programs = attached(Way::RawTp).map_err(explained)?;
+                programs.why_not_better = Some(refused.words());
+                Ok(programs)
+            }
             other => other.map_err(explained),
         }
     }
@@ -189,7 +201,8 @@ impl Programs {
                 .map_err(|source| BpfError::Program { event: event.tracepoint, source })?;
         }
         let maps = Maps::of(&ebpf, &sizes)?;
-        let mut programs = Self { ebpf, maps, way, events, devices: devices.to_vec(), links: Vec::new() };
+        let devices = devices.to_vec();
+        let mut programs = Self { ebpf, maps, way, why_not_better: None, events, devices, links: Vec::new() };
         programs.name_devices()?;
         Ok(programs)
     }
@@ -215,14 +228,14 @@ impl Programs {
     /// # Errors
     /// When the kernel refuses one of them; then none is attached.
     pub fn attach(&mut self) -> Result<(), BpfError> {
-        if !self.links.is_empty() {
-            return Ok(());
-        }
         for index in 0..self.events.len() {
+            if self.links.iter().any(|(attached, _)| *attached == index) {
+                continue;
+            }
             let event = self.events[index];
             let program = program_mut(&mut self.ebpf, event.program, self.way);
             match attach_one(program, self.way, event.tracepoint) {
-                Ok(link) => self.links.push(link),
+                Ok(link) => self.links.push((index, link)),
                 Err(source) => {
                     self.detach();
                     return Err(BpfError::Program { event: event.tracepoint, source });
@@ -234,8 +247,20 @@ impl Programs {
 
     /// Detaches them; then they cost nothing.
     pub fn detach(&mut self) {
-        for (link, event) in self.links.drain(..).zip(&self.events) {
-            let program = program_mut(&mut self.ebpf, event.program, self.way);
+        self.detach_where(|_| true);
+    }
+
+    /// Detaches those that only take times.
+    pub fn detach_timing(&mut self) {
+        self.detach_where(is_for_times);
+    }
+
+    fn detach_where(&mut self, is_wanted: impl Fn(&Event) -> bool) {
+        let links = self.links.drain(..);
+        let (gone, kept): (Vec<_>, Vec<_>) = links.partition(|(index, _)| is_wanted(self.events[*index]));
+        self.links = kept;
+        for (index, link) in gone {
+            let program = program_mut(&mut self.ebpf, self.events[index].program, self.way);
             // A link that is gone already is what we want.
             match link {
                 Link::Btf(id) => drop(<&mut BtfTracePoint>::try_from(program).map(|one| one.detach(id))),
@@ -247,6 +272,11 @@ impl Programs {
     /// How they are attached.
     pub fn way(&self) -> Way {
         self.way
+    }
+
+    /// Why they are not attached in the best way, in words; `None` where they are.
+    pub fn why_not_better(&self) -> Option<&str> {
+        self.why_not_better.as_deref()
     }
 
     /// Counts from now on; `at` is called for each device as soon as it is counted.
@@ -266,6 +296,17 @@ impl Programs {
         }
     }
 
+    /// Takes no times from now on; counting goes on.
+    pub fn stop_timing(&self) {
+        (0..self.devices.len()).for_each(|index| self.maps.only_count(index));
+    }
+
+    /// The times that were taken so far, just after the last of them.
+    pub fn times(&self) -> Times {
+        let devices = (0..self.devices.len()).map(|index| self.maps.totals_of(index)).collect();
+        Times { at_ns: now_ns(), devices }
+    }
+
     /// Forgets how deep the queues have been: the deepest is the one of now.
     pub fn forget_deepest(&self) {
         self.maps.forget_deepest();
@@ -282,9 +323,9 @@ impl Programs {
     /// When a map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, BpfError> {
         let (requests, bios) = (self.requests()?, self.bios()?);
-        let devices = (0..self.devices.len()).map(|index| self.maps.totals_of(index)).collect();
         // The last thing, so that no moment that was counted is later.
-        Ok(Snapshot { at_ns: now_ns(), devices, requests, bios, unfollowed: self.maps.unfollowed() })
+        let Times { at_ns, devices } = self.times();
+        Ok(Snapshot { at_ns, devices, requests, bios, unfollowed: self.maps.unfollowed() })
     }
 
     fn requests(&self) -> Result<BTreeMap<RequestKind, u64>, BpfError> {

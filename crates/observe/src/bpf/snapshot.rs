@@ -19,6 +19,15 @@ pub struct Snapshot {
     pub unfollowed: u64,
 }
 
+/// The counters of all devices at the moment when the programs stopped taking times, while counting went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When, on the clock of the programs.
+    pub at_ns: u64,
+    /// In the order in which the devices were named.
+    pub devices: Vec<DeviceTotals>,
+}
+
 /// The counters of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTotals {
@@ -33,9 +42,22 @@ pub struct DeviceTotals {
 impl Snapshot {
     /// What was counted from this moment, just before counting began, to a later one of the same programs.
     pub fn until(&self, later: &Self) -> Counted {
-        let interval_ns = later.at_ns.saturating_sub(self.at_ns);
         let devices = self.devices.iter().zip(&later.devices);
-        let devices = devices.map(|(before, after)| before.until(after, later.at_ns)).collect();
+        self.counted(later, devices.map(|(before, after)| before.until(after, later.at_ns)).collect())
+    }
+
+    /// The same, where times were taken to an earlier moment only: latencies and depth are those until then.
+    pub fn until_with(&self, timed: &Times, later: &Self) -> Counted {
+        let devices = self.devices.iter().zip(&timed.devices).zip(&later.devices);
+        let devices = devices.map(|((before, timed_until), after)| {
+            let counts = before.until(after, later.at_ns);
+            before.until(timed_until, timed.at_ns).with_counts_of(&counts)
+        });
+        self.counted(later, devices.collect())
+    }
+
+    fn counted(&self, later: &Self, devices: Vec<DeviceCounted>) -> Counted {
+        let interval_ns = later.at_ns.saturating_sub(self.at_ns);
         let requests = later.requests.iter().filter_map(|(kind, count)| {
             let grown = count.wrapping_sub(self.requests.get(kind).copied().unwrap_or(0));
             (grown > 0).then_some((*kind, grown))
@@ -117,6 +139,19 @@ impl Counted {
     }
 }
 
+impl DeviceCounted {
+    /// What needs no times is that of another, longer interval.
+    fn with_counts_of(self, counts: &Self) -> Self {
+        Self {
+            merged_bios: counts.merged_bios,
+            merged_requests: counts.merged_requests,
+            splits: counts.splits,
+            overflowed: counts.overflowed,
+            ..self
+        }
+    }
+}
+
 /// One device between two moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceCounted {
@@ -167,5 +202,37 @@ mod tests {
         assert_eq!(totals.begun_and_not_ended(), 3);
         totals.counters[Counter::Completed as usize] = 9;
         assert_eq!(totals.begun_and_not_ended(), u64::MAX, "one completion was seen before its issuing");
+    }
+
+    /// Counting went on after the last time was taken: nothing of it joins latencies or depth.
+    #[test]
+    fn times_end_before_counts_where_they_were_taken_for_a_part() {
+        let totals = |counts: &[(Counter, u64)]| {
+            let mut counters = [0; COUNTERS];
+            counts.iter().for_each(|(counter, count)| counters[*counter as usize] = *count);
+            DeviceTotals { counters, buckets: Vec::new(), in_flight: 0, deepest: 3 }
+        };
+        let at = |at_ns, devices, requests: u64| Snapshot {
+            at_ns,
+            devices,
+            requests: [(RequestKind::from([1 << 31, 4096]), requests)].into(),
+            bios: BTreeMap::new(),
+            unfollowed: 0,
+        };
+        let before = at(1000, vec![totals(&[])], 0);
+        let timed = [
+            (Counter::Issued, 2),
+            (Counter::IssuedAt, 1100 + 1200),
+            (Counter::Completed, 2),
+            (Counter::CompletedAt, 1150 + 1270),
+        ];
+        let counted = [&timed[..], &[(Counter::Splits, 9), (Counter::BackMerges, 4)]].concat();
+        let (until, after) =
+            (Times { at_ns: 1300, devices: vec![totals(&timed)] }, at(9000, vec![totals(&counted)], 500));
+        let seen = before.until_with(&until, &after);
+        let its = &seen.devices[0];
+        assert_eq!((seen.interval_ns, seen.issued(0, BlockOp::Read)), (8000, 500));
+        assert_eq!((its.issued, its.completed, its.depth_ns, its.deepest), (2, 2, 50 + 70, 3));
+        assert_eq!((its.splits, its.merged_bios), (9, 4));
     }
 }

@@ -1,9 +1,9 @@
-//! One visit under the programs: counting begins, a thread looks how many I/Os there are and ends it early where the programs
-//! would slow them down, and the kernel's own counters are read at the same moments. It draws no conclusions.
+//! One visit under the programs: counting begins, a thread looks how many I/Os there are and ends counting or timing early where
+//! the programs would slow them down, and the kernel's own counters are read at the same moments. It draws no conclusions.
 
 use crate::bpf::error::BpfError;
 use crate::bpf::programs::Programs;
-use crate::bpf::snapshot::{Counted, Snapshot};
+use crate::bpf::snapshot::{Counted, Snapshot, Times};
 use crate::diskstat::StatFile;
 use rdsk_model::DiskStat;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,8 +23,12 @@ pub enum Attachment {
     /// To the end of a visit, unless its devices make more than 100 000 I/Os per second; then for its first 10 ms at least.
     #[default]
     Windowed,
-    /// To the end of every visit.
+    /// To the end of every visit. Above 100 000 I/Os per second, only the first 10 ms or more of it are timed: the clocks and the ends
+    /// of I/Os cost most, and so many I/Os are a sample of thousands.
     Throughout,
+    /// To the end of every visit, which is timed throughout at any rate; no thread looks meanwhile. A process of one thread makes
+    /// its system calls quicker.
+    Timed,
 }
 
 /// The programs, shared with the thread of a visit.
@@ -45,7 +49,15 @@ pub(super) struct Visit {
     before: Snapshot,
     began: Moment,
     stop: Sender<()>,
-    thread: Option<JoinHandle<Option<Moment>>>,
+    thread: Option<JoinHandle<Option<Early>>>,
+}
+
+/// What ended before the visit did.
+enum Early {
+    /// Counting.
+    Counting(Moment),
+    /// Timing, at this moment.
+    Timing(Instant, Times),
 }
 
 /// What a visit gave.
@@ -53,13 +65,14 @@ pub(super) struct Ended {
     pub(super) counted: Counted,
     /// The kernel's counters when counting began and ended.
     pub(super) stats: [Vec<Option<DiskStat>>; 2],
-    /// How long the programs counted, and the whole visit.
+    /// How long the programs counted, how long they took times, and the whole visit.
     pub(super) observed: Duration,
+    pub(super) timed: Duration,
     pub(super) whole: Duration,
 }
 
 /// The programs; a thread that panicked has left them usable.
-fn locked(programs: &Shared) -> MutexGuard<'_, Programs> {
+pub(super) fn locked(programs: &Shared) -> MutexGuard<'_, Programs> {
     programs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -74,12 +87,12 @@ impl Visit {
         };
         let (stop, stopped) = channel();
         let thread = match attachment {
-            Attachment::Throughout => None,
-            Attachment::Windowed => {
+            Attachment::Timed => None,
+            Attachment::Windowed | Attachment::Throughout => {
                 let (programs, stats) = (Arc::clone(programs), Arc::clone(stats));
                 std::thread::Builder::new()
                     .name("rdsk-bpf".to_owned())
-                    .spawn(move || end_if_fast(&programs, &stats, &stopped))
+                    .spawn(move || end_if_fast(&programs, &stats, attachment, &stopped))
                     .ok()
             }
         };
@@ -92,13 +105,23 @@ impl Visit {
         drop(self.stop);
         let early = self.thread.and_then(|thread| thread.join().ok()).flatten();
         let programs = locked(programs);
-        let (ended, is_whole) = match early {
-            Some(moment) => (moment, false),
-            None => (stopped_at(&programs, stats), true),
+        let since_begin = |at: Instant| at.saturating_duration_since(self.began.at);
+        let before = &self.before;
+        let (counted, [observed, timed], last) = match early {
+            Some(Early::Counting(moment)) => {
+                (before.until(&programs.snapshot()?), [since_begin(moment.at); 2], moment.stats)
+            }
+            Some(Early::Timing(at, times)) => {
+                let ended = stopped_at(&programs, stats);
+                let counted = before.until_with(&times, &programs.snapshot()?);
+                (counted, [whole, since_begin(at)], ended.stats)
+            }
+            None => {
+                let ended = stopped_at(&programs, stats);
+                (before.until(&programs.snapshot()?), [whole; 2], ended.stats)
+            }
         };
-        let counted = self.before.until(&programs.snapshot()?);
-        let observed = if is_whole { whole } else { ended.at.saturating_duration_since(self.began.at) };
-        Ok(Ended { counted, stats: [self.began.stats, ended.stats], observed, whole })
+        Ok(Ended { counted, stats: [self.began.stats, last], observed, timed, whole })
     }
 }
 
@@ -118,9 +141,14 @@ fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
     stats.get(index)?.as_ref()?.read().ok()
 }
 
-/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs. The rate is that of all
-/// observed devices together, since each event costs.
-fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver<()>) -> Option<Moment> {
+/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs, or ends the timing and
+/// detaches those for it. The rate is that of all observed devices together, since each event costs.
+fn end_if_fast(
+    programs: &Shared,
+    stats: &[Option<StatFile>],
+    attachment: Attachment,
+    stopped: &Receiver<()>,
+) -> Option<Early> {
     let mut last = (Instant::now(), locked(programs).completed());
     let mut pause = FIRST_LOOK;
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
@@ -128,9 +156,15 @@ fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver
         let now = (Instant::now(), programs.completed());
         let rate = now.1.wrapping_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
         if rate > FAST_PER_S {
-            let moment = stopped_at(&programs, stats);
-            programs.detach();
-            return Some(moment);
+            if attachment == Attachment::Windowed {
+                let moment = stopped_at(&programs, stats);
+                programs.detach();
+                return Some(Early::Counting(moment));
+            }
+            programs.stop_timing();
+            let (at, times) = (Instant::now(), programs.times());
+            programs.detach_timing();
+            return Some(Early::Timing(at, times));
         }
         (last, pause) = (now, (pause * 2).min(LONGEST_LOOK));
     }

@@ -1,22 +1,20 @@
 //! A comparison as JSON, schema `rdsk.compare/1`, and a course, schema `rdsk.trend/1` (docs/compare.md). What is not known is null.
 
 use super::Comparing;
-use rdsk_compare::{ALPHA, Basis, CellChange, Change, Course, Judgement, Metric, RunPair, Shape};
+use rdsk_compare::{ALPHA, Basis, CellChange, Change, Course, Difference, Judgement, Metric, RunPair, Shape};
 use rdsk_model::{CellRecord, Record};
 use serde_json::{Value, json};
 
 /// The comparison as a document. `records` are the Records of all runs, where they are kept nowhere else.
 pub fn compared_json(comparing: &Comparing<'_>, records: &[(&str, &Record)]) -> String {
     let runs = comparing.names.iter().zip(comparing.runs).map(|(name, run)| run_value(name, run));
-    let differences =
-        comparing.differences.iter().map(|one| json!({ "what": one.what, "values": one.values }));
     let pairs = comparing.compared.pairs.iter().enumerate().map(|(place, pair)| pair_value(place + 1, pair));
     let mut document = json!({
         "rdsk_version": env!("CARGO_PKG_VERSION"),
         "alpha": ALPHA,
         "ratios": comparing.compared.ratios,
         "runs": runs.collect::<Vec<_>>(),
-        "differences": differences.collect::<Vec<_>>(),
+        "differences": differences_value(comparing.differences),
         "comparisons": pairs.collect::<Vec<_>>(),
         "conditions": comparing.judgements.iter().map(judgement_value).collect::<Vec<_>>(),
     });
@@ -36,6 +34,10 @@ fn text(schema: &str, document: &Value) -> String {
 fn run_value(name: &str, run: &Record) -> Value {
     let targets: Vec<&String> = run.targets.iter().map(|target| &target.name).collect();
     json!({ "name": name, "id": run.id, "label": run.label, "started_at": run.started_at, "status": run.status, "targets": targets })
+}
+
+fn differences_value(differences: &[Difference]) -> Value {
+    differences.iter().map(|one| json!({ "what": one.what, "values": one.values })).collect()
 }
 
 fn pair_value(other: usize, pair: &RunPair<'_>) -> Value {
@@ -112,8 +114,8 @@ fn judgement_value(judgement: &Judgement<'_>) -> Value {
     })
 }
 
-/// The course as a document.
-pub fn course_json(course: &Course<'_>) -> String {
+/// The course as a document; `differences` are those of the runs of its points.
+pub fn course_json(course: &Course<'_>, differences: &[Difference]) -> String {
     let point = |point: &rdsk_compare::Point<'_>| {
         json!({
             "id": point.run.id,
@@ -140,6 +142,7 @@ pub fn course_json(course: &Course<'_>) -> String {
         "figure": course.metric.as_str(),
         "unit": unit(course.metric),
         "runs": course.points.iter().map(point).collect::<Vec<_>>(),
+        "differences": differences_value(differences),
         "shape": shape,
         "left_out": left_out.collect::<Vec<_>>(),
     });

@@ -105,14 +105,71 @@ fn a_course_has_a_curve_and_says_since_when() {
     let id = runs[0].cells[0].id.clone();
     let found = course(&runs, &id, Metric::Rate).unwrap();
     let style = Style { width: 80, color: Color::Never, charset: Charset::Unicode };
-    let text = course_text(&found, style);
+    let text = course_text(&found, &[], style);
     assert!(text.contains("since 2026-03-07 20") && text.contains("slower than before"), "{text}");
     assert!(text.contains('█') && text.lines().all(|line| line.width() <= 80), "{text}");
-    let document: Value = serde_json::from_str(&course_json(&found)).unwrap();
+    let document: Value = serde_json::from_str(&course_json(&found, &[])).unwrap();
     assert_eq!(
         (&document["shape"]["kind"], &document["shape"]["steps"][0]["from"]),
         (&"steps".into(), &6.into())
     );
     let few = course(&runs[..4], &id, Metric::Rate).unwrap();
-    assert!(course_text(&few, style).contains("takes 8 runs"));
+    let text = course_text(&few, &[], style);
+    assert!(text.contains("takes 8 runs") && !text.contains("DIFFERS"), "{text}");
+}
+
+fn course_of(runs: &mut [Record], factors: &[f64], metric: Metric) -> (String, Value) {
+    for (day, (run, factor)) in (1..).zip(runs.iter_mut().zip(factors)) {
+        run.started_at = format!("2026-03-{day:02}T10:00:00Z");
+        run.id = format!("run {day}");
+        let rate = run.cells[0].result.bytes_per_s.as_mut().unwrap();
+        rate.mean *= factor;
+        let latency = run.cells[0].result.latency_ns.as_mut().unwrap();
+        latency.p50 = latency.p50.map(|ns| rdsk_analysis::metrics::whole(ns as f64 * factor));
+    }
+    let runs: Vec<&Record> = runs.iter().collect();
+    let found = course(&runs, &runs[0].cells[0].id, metric).unwrap();
+    let differences = differences(&runs);
+    let text = course_text(&found, &differences, Style::default());
+    (text, serde_json::from_str(&course_json(&found, &differences)).unwrap())
+}
+
+#[test]
+fn a_course_over_several_targets_and_kernels_says_so() {
+    let mut runs: Vec<Record> = (0..5).map(|_| scaled(1.0)).collect();
+    for (place, run) in runs.iter_mut().enumerate() {
+        run.targets[0].name = ["/dev/sda", "/dev/sdb"][place % 2].into();
+        run.host.as_mut().unwrap().kernel = if place < 3 { "6.1" } else { "7.0" }.into();
+        run.label = Some(format!("day {place}"));
+    }
+    let (text, document) = course_of(&mut runs, &[1.0; 5], Metric::Rate);
+    for line in [
+        "  kernel: 6.1 in 3 runs | 7.0 in 2 runs since 2026-03-04",
+        "  name: /dev/sda in 3 runs | /dev/sdb in 2 runs",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
+    }
+    assert!(!text.contains("label:"), "{text}");
+    let kernels = &document["differences"].as_array().unwrap()[1];
+    assert_eq!(kernels["what"], "kernel");
+    assert_eq!(kernels["values"].as_array().unwrap().len(), document["runs"].as_array().unwrap().len());
+}
+
+#[test]
+fn a_last_run_like_the_first_is_said_to_be_like_it() {
+    let said = |last: f64, metric| {
+        let mut runs: Vec<Record> = (0..4).map(|_| scaled(1.0)).collect();
+        let text = course_of(&mut runs, &[1.0, 1.2, 0.9, last], metric).0;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (last, metric, words) in [
+        (1.0, Metric::Rate, "the last run is as fast as the first. Whether"),
+        (1.0004, Metric::Rate, "the last run is as fast as the first. Whether"),
+        (0.95, Metric::Rate, "the last run is 5.0 % slower than the first. Whether"),
+        (1.0, Metric::P50, "the latency of the last run is as long as that of the first. Whether"),
+        (1.5, Metric::P50, "the latency of the last run is 50.0 % longer than that of the first. Whether"),
+    ] {
+        let text = said(last, metric);
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }

@@ -1,4 +1,5 @@
-//! The course of one cell over many runs as text: a curve, what changed since when, and a row for each run.
+//! The course of one cell over many runs as text: a curve, what changed since when, what differs between the runs beside the figure,
+//! and a row for each run.
 
 use crate::figures::{MISSING, Unit};
 use crate::header::whole_seconds;
@@ -7,14 +8,19 @@ use crate::spark;
 use crate::style::Style;
 use rdsk_analysis::metrics::whole;
 use rdsk_analysis::words::plural;
-use rdsk_compare::{Course, Metric, Shape};
+use rdsk_compare::{Course, Difference, Metric, Shape};
 use rdsk_units::percent;
 
 /// Bars of the curve.
 const CURVE_WIDTH: usize = 60;
 
-/// The course as text; no line is wider than [`Style::width`].
-pub fn course_text(course: &Course<'_>, style: Style) -> String {
+/// A smaller change is none: 0.1 %, the last digit that is shown.
+const LEAST_CHANGE: f64 = 0.001;
+/// Values of a fact that are named, each with how many runs have it.
+const MOST_VALUES: usize = 6;
+
+/// The course as text, with what differs between the runs of its points; no line is wider than [`Style::width`].
+pub fn course_text(course: &Course<'_>, differences: &[Difference], style: Style) -> String {
     let mut page = Page::default();
     let (units, what): (&[Unit], _) = match course.metric {
         Metric::Rate => (&Unit::RATES, "rate"),
@@ -48,7 +54,52 @@ pub fn course_text(course: &Course<'_>, style: Style) -> String {
     for (run, why) in &course.left_out {
         page.sentence(Tone::Plain, "  ", format!("{}: left out, {why}", whole_seconds(&run.started_at)));
     }
+    draw_differences(&mut page, course, differences);
     page.render(style)
+}
+
+/// What may be a reason for a change, or make the runs no course of one thing: another target, another kernel.
+fn draw_differences(page: &mut Page, course: &Course<'_>, differences: &[Difference]) {
+    // The labels stand beside the figures.
+    let differences: Vec<&Difference> = differences.iter().filter(|one| one.what != "label").collect();
+    if differences.is_empty() {
+        return;
+    }
+    page.heading("WHAT DIFFERS BESIDE THE FIGURES");
+    for one in differences {
+        page.sentence(Tone::Plain, format!("  {}: ", one.what), values_in_time(course, &one.values));
+    }
+}
+
+/// `6.1 in 3 runs | 7.0 in 2 runs since 2026-03-06`: each value with its runs, and where the values follow each other, since when.
+fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
+    let mut found: Vec<(&Option<String>, usize)> = Vec::new();
+    for value in values {
+        match found.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, runs)) => *runs += 1,
+            None => found.push((value, 1)),
+        }
+    }
+    let changes = values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let follow_each_other = changes + 1 == found.len();
+    let words = |(place, (value, runs)): (usize, &(&Option<String>, usize))| {
+        let first =
+            values.iter().position(|other| other == *value).filter(|_| follow_each_other && place > 0);
+        let since = first.map_or_else(String::new, |first| format!(" since {}", day(course, first)));
+        let value = value.as_deref().unwrap_or(MISSING);
+        format!("{value} in {}{since}", plural(*runs as u64, "run"))
+    };
+    let mut all: Vec<String> = found.iter().enumerate().take(MOST_VALUES).map(words).collect();
+    if found.len() > MOST_VALUES {
+        all.push(format!("and {} other values", found.len() - MOST_VALUES));
+    }
+    all.join(" | ")
+}
+
+/// The day on which a run began.
+fn day(course: &Course<'_>, place: usize) -> String {
+    let began = &course.points[place].run.started_at;
+    began.split_once('T').map_or(began.as_str(), |(day, _)| day).to_owned()
 }
 
 /// What changed, since when.
@@ -63,10 +114,7 @@ fn shape_words(course: &Course<'_>) -> String {
         };
         format!("{} {word}", percent(share))
     };
-    let at = |index: usize| {
-        let began = &course.points[index].run.started_at;
-        began.split_once('T').map_or(began.as_str(), |(day, _)| day).to_owned()
-    };
+    let at = |index: usize| day(course, index);
     match &course.shape {
         Shape::Steps(steps) => {
             let each: Vec<String> = steps
@@ -85,11 +133,17 @@ fn shape_words(course: &Course<'_>) -> String {
         }
         Shape::NothingSeen => "no change seen: what differs from run to run may be chance.".into(),
         Shape::TooFewRuns(needed) => {
-            let last = course.points[course.points.len() - 1].value / course.points[0].value;
-            format!(
-                "the last run is {} than the first. Whether that is more than chance takes {needed} runs.",
-                change(last)
-            )
+            let factor = course.points[course.points.len() - 1].value / course.points[0].value;
+            let (last, alike, first) = match course.metric {
+                Metric::Rate => ("the last run", "as fast as", "the first"),
+                _ => ("the latency of the last run", "as long as", "that of the first"),
+            };
+            let how = if (factor - 1.0).abs() < LEAST_CHANGE {
+                alike.to_owned()
+            } else {
+                format!("{} than", change(factor))
+            };
+            format!("{last} is {how} {first}. Whether anything changed takes {needed} runs.")
         }
     }
 }

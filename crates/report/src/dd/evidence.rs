@@ -3,6 +3,7 @@
 
 use super::answer::name;
 use super::bytes;
+use crate::became;
 use rdsk_analysis::copy::cell;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::words;
@@ -21,7 +22,9 @@ pub(super) fn of_end(record: &Record, copy: &Copy, op: Op) -> String {
         return format!("{}: no storage", what(end));
     };
     let place = metrics::first_target(record, cell).map_or_else(String::new, place);
-    format!("{}{place}: {}", printable(&end.name), seen(cell, op))
+    // BPF tells whose each bio is; without it, that is concluded from sums.
+    let seen = became::sentence(cell).unwrap_or_else(|| seen(cell, op));
+    format!("{}{place}: {seen}", printable(&end.name))
 }
 
 fn what(end: &CopyEnd) -> String {

@@ -9,12 +9,11 @@ pub use runs::markdown_table;
 use crate::cells::{self, target_name, verdict_word};
 use crate::figures::{MISSING, Unit, iops, or_missing, plus_minus};
 use crate::findings::advice;
-use crate::header::{host_text, measured_by, whole_seconds};
+use crate::header::{host_text, measured_by, took, whole_seconds};
 use crate::short::{matters, not_device, ranking, title};
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::{plural, sentence};
 use rdsk_model::{CellRecord, Experiment, Latency, Record, Status};
-use rdsk_units::Nanos;
 use text::{block, plain, row};
 
 /// Lines that a summary has at most.
@@ -61,10 +60,7 @@ fn about(lines: &mut Vec<String>, record: &Record) {
     if let Some(host) = &record.host {
         lines.push(format!("- {}", plain(&host_text(host))));
     }
-    let took = match record.simulated_ns {
-        Some(simulated_ns) => format!("simulated {}", Nanos(simulated_ns)),
-        None => format!("took {}", Nanos(record.elapsed_ns)),
-    };
+    let took = took(record);
     let (by, started, source) =
         (measured_by(record), whole_seconds(&record.started_at), record.observer.source);
     lines.push(format!(

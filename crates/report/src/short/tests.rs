@@ -32,7 +32,7 @@ fn fits(text: &str) {
 /// The invented run on a directory's test file.
 #[test]
 fn of_a_directory() {
-    let page = short(&fixtures::run(), plain());
+    let page = short(&fixtures::run(), Further::Nowhere, plain());
     fits(&page);
     insta::assert_snapshot!("directory", page);
 }
@@ -51,7 +51,7 @@ fn of_a_loop_device() {
     run.targets = vec![target];
     run.cells.retain(|cell| cell.workload.op == rdsk_model::Op::Read);
     run.findings = rdsk_finding::findings(&Analysis::of(&run));
-    let page = short(&run, plain());
+    let page = short(&run, Further::Nowhere, plain());
     fits(&page);
     assert!(!page.contains("write  ") && !page.contains("durable"), "{page}");
     insta::assert_snapshot!("loop", page);
@@ -82,12 +82,12 @@ fn on_targets(count: u32) -> Record {
 #[test]
 fn of_several_targets() {
     for count in [2, 3, 9] {
-        let page = short(&on_targets(count), plain());
+        let page = short(&on_targets(count), Further::Nowhere, plain());
         fits(&page);
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
         assert!(page.contains("\ntargets  /mnt/disk1 against /mnt/disk0: "), "{page}");
     }
-    let three = short(&on_targets(3), plain());
+    let three = short(&on_targets(3), Further::Nowhere, plain());
     assert!(three.contains("durable write"), "{three}");
     insta::assert_snapshot!("targets", three);
 }
@@ -95,7 +95,7 @@ fn of_several_targets() {
 /// Where both directions do not fit beside each other, they stand one below the other.
 #[test]
 fn a_narrow_headline_has_a_row_for_each_cell() {
-    let page = short(&fixtures::run(), Style { width: 60, ..plain() });
+    let page = short(&fixtures::run(), Further::Nowhere, Style { width: 60, ..plain() });
     assert!(page.contains("\nread random 4 KiB, depth 32  312/s"), "{page}");
     assert!(page.contains("\nwrite durable 4 KiB          60/s"), "{page}");
 }
@@ -103,7 +103,7 @@ fn a_narrow_headline_has_a_row_for_each_cell() {
 #[test]
 fn what_is_left_out_is_counted() {
     let record = fixtures::run();
-    let page = short(&record, plain());
+    let page = short(&record, Further::Nowhere, plain());
     let shown = page.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count();
     assert!((1..=5).contains(&shown), "{page}");
     let answers = record.findings.iter().filter(|finding| ranking::is_answer(finding)).count();
@@ -123,14 +123,14 @@ fn a_failed_run_says_so_first() {
         errno: 5,
         message: "Input/output error".into(),
     }];
-    let page = short(&record, plain());
+    let page = short(&record, Further::Nowhere, plain());
     fits(&page);
     assert!(page.contains("\nFailed: the figures are partial or missing.\n  error: /dev/sda: read failed\n"));
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(" I/O failed in 1 of ") && words.contains(": Input/output error at byte 4096 "));
     record.cells.clear();
     record.findings.clear();
-    let empty = short(&record, plain());
+    let empty = short(&record, Further::Nowhere, plain());
     fits(&empty);
     assert!(empty.contains("Nothing was measured."), "{empty}");
 }
@@ -138,16 +138,16 @@ fn a_failed_run_says_so_first() {
 #[test]
 fn colour_and_ascii_change_no_word() {
     let run = fixtures::run();
-    let page = short(&run, plain());
-    let colored = short(&run, Style { color: Color::Always, ..plain() });
+    let page = short(&run, Further::Nowhere, plain());
+    let colored = short(&run, Further::Nowhere, Style { color: Color::Always, ..plain() });
     let bare = ["\u{1b}[1m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[0m"]
         .iter()
         .fold(colored.clone(), |text, escape| text.replace(escape, ""));
     assert!(colored.contains("\u{1b}[1mWhat matters here\u{1b}[0m"), "{colored}");
     assert_eq!(bare, page);
-    assert!(short(&run, Style { charset: Charset::Ascii, ..plain() }).is_ascii());
+    assert!(short(&run, Further::Nowhere, Style { charset: Charset::Ascii, ..plain() }).is_ascii());
     for width in [40, 60, 120, 300] {
-        let text = short(&run, Style { width, ..plain() });
+        let text = short(&run, Further::Nowhere, Style { width, ..plain() });
         assert!(text.lines().all(|line| line.width() <= width.min(120)), "{text}");
     }
 }
@@ -238,6 +238,19 @@ proptest! {
     /// Whatever a Record holds, its page is one screen without a figure that is none.
     #[test]
     fn any_record_is_one_screen(seed: u64) {
-        fits(&short(&invented(seed), plain()));
+        fits(&short(&invented(seed), Further::Nowhere, plain()));
     }
+}
+
+#[test]
+fn the_last_line_names_what_shows_the_rest() {
+    let last = |further, width| {
+        let page = short(&fixtures::run(), further, Style { width, ..plain() });
+        page.lines().last().unwrap().to_owned()
+    };
+    let command = "rdsk show 01KAP3XM2C --history /srv/rdsk.db";
+    assert_eq!(last(Further::By(command), 80), format!("More: {command} --details"));
+    assert_eq!(last(Further::By(command), 40), "More: rdsk show RUN --details");
+    assert_eq!(last(Further::Here, 80), "More: --details");
+    assert!(last(Further::Nowhere, 80).contains("--json FILE"));
 }

@@ -2,10 +2,10 @@
 //! no figure of a cell.
 
 use super::Limits;
-use crate::header::{measured_by, stack_text, write_cache};
+use crate::header::{measured_by, stack_text, took, write_cache};
 use crate::page::{Page, Tone};
 use rdsk_model::{Record, Status, Target, TargetKind};
-use rdsk_units::{Bytes, Nanos};
+use rdsk_units::Bytes;
 
 /// Lines of the description of a single target.
 const TARGET_LINES: usize = 3;
@@ -15,10 +15,7 @@ const ERROR_LINES: usize = 2;
 pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
     let lead = format!("{}  ", measured_by(record));
     let label = record.label.as_ref().map_or(String::new(), |label| format!("\"{label}\"; "));
-    let took = match record.simulated_ns {
-        Some(simulated_ns) => format!("simulated {}", Nanos(simulated_ns)),
-        None => format!("took {}", Nanos(record.elapsed_ns)),
-    };
+    let took = took(record);
     match &record.targets[..] {
         [one] => {
             let full = format!("{label}{}; {took}", described(record, one));
