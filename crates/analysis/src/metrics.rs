@@ -81,7 +81,7 @@ pub fn written(cell: &CellRecord) -> Written {
 
 /// Devices that are memory behind a driver: their speed is that of the processor.
 pub fn is_memory_disk(name: &str) -> bool {
-    ["zram", "ram", "pmem", "nullb"].iter().any(|prefix| {
+    ["zram", "ram", "pmem"].iter().any(|prefix| {
         let number = name.strip_prefix(prefix);
         number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
     })

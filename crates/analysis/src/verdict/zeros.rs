@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 /// Below this share of bytes from the disks at the bottom, something above them answered some of the reads.
 const BELOW_SHARE: f64 = 0.9;
-/// Pages that have to be looked at before their content says anything of the rest.
-const MIN_PAGES: u64 = 4;
+/// Pages that have to be looked at: the last block of each visit is enough, and a run of several visits leaves little to chance.
+const MIN_PAGES: u64 = 1;
 /// From this share of pages of zeros on, next to nothing is stored there.
 const ZEROS: f64 = 0.9;
 
@@ -21,13 +21,23 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     if facts.cell.workload.op != Op::Read || facts.is_simulated() {
         return None;
     }
-    below(facts).or_else(|| only_zeros(facts))
+    null_device(facts).or_else(|| below(facts)).or_else(|| only_zeros(facts))
+}
+
+/// null_blk completes requests without any data, or keeps the data in memory: a device for tests of the block layer.
+fn null_device(facts: &Facts<'_>) -> Judgement {
+    let names = facts.targets.iter().flat_map(|target| target.stack.iter());
+    let name =
+        names.into_iter().find(|name| name.strip_prefix("nullb").is_some_and(|rest| !rest.is_empty()))?;
+    let text = format!("{} is null_blk, which answers without any disk", printable(name));
+    Some((VerdictCode::Unverified, text))
 }
 
 /// Whether only the content of the reads speaks against the device.
 pub(super) fn read_only_zeros(facts: &Facts<'_>) -> bool {
     facts.cell.workload.op == Op::Read
         && !facts.is_simulated()
+        && null_device(facts).is_none()
         && below(facts).is_none()
         && only_zeros(facts).is_some()
 }
@@ -149,12 +159,21 @@ mod tests {
         assert_eq!(on(&read(64), plain).code, VerdictCode::Device, "a hard disk reads zeros too");
         let thin = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(true));
         assert_eq!(on(&read(64), thin).code, VerdictCode::Unverified, "a LUN that can forget");
-        let few = with(read(0), |cell| cell.result.content = Some(ReadContent { pages: 3, zero_pages: 3 }));
-        assert_eq!(on(&few, |_| {}).code, VerdictCode::Device, "three pages say nothing");
+        let none = with(read(0), |cell| cell.result.content = Some(ReadContent::default()));
+        assert_eq!(on(&none, |_| {}).code, VerdictCode::Device, "nothing was looked at");
         let untold = with(read(0), |cell| cell.result.content = None);
         assert_eq!(on(&untold, |_| {}).code, VerdictCode::Device);
         let looped = with(read(64), |cell| cell.evidence.loops = vec![LoopFile::default()]);
         assert_eq!(on(&looped, |_| {}).code, VerdictCode::Device, "the file behind it tells");
+    }
+
+    #[test]
+    fn a_device_without_a_disk_is_not_called_one() {
+        let mut target = fixtures::disk();
+        target.stack = vec!["nullb0".into()];
+        let seen = verdict(&read(0), &[target], Some(8));
+        assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
+        assert!(seen.text.contains("nullb0 is null_blk"), "{}", seen.text);
     }
 
     /// The fixtures' disk as a mapped device over sdb, which read so many bytes.
