@@ -105,6 +105,11 @@ impl RunState {
         }
     }
 
+    /// The longest that an I/O of any cell took so far, 0 before the first one.
+    pub(crate) fn longest_wait_ns(&self) -> u64 {
+        self.totals.iter().filter_map(|totals| totals.histogram.max()).max().unwrap_or(0)
+    }
+
     /// Notes a flush that took most of what was left of the budget, or exceeded it: a flush cannot be cut short.
     pub(crate) fn note_long_flush(&mut self, cell: &Cell, index: usize, took_ns: u64, now_ns: u64) {
         let over_ns = now_ns.saturating_sub(self.deadline_ns);

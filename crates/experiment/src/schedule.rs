@@ -82,11 +82,12 @@ impl Runner<'_> {
         if self.plan.runtime_ns.is_some() {
             return true;
         }
+        let left_ns = self.left_ns(state);
         if group.iter().any(|&index| self.is_cut(index, state)) {
-            return self.left_ns(state) > 0;
+            return left_ns > state.longest_wait_ns();
         }
         let takes_ns = turns_ns(group, &state.turns_ns);
-        let fits = share(takes_ns, NEARLY_ALL, 1.0) <= self.left_ns(state);
+        let fits = share(takes_ns, NEARLY_ALL, 1.0).max(with_a_wait_ns(group, state)) <= left_ns;
         if !fits || !self.running(group).any(is_pass) {
             return fits;
         }
@@ -95,11 +96,11 @@ impl Runner<'_> {
         let round_ns: u64 = state.turns_ns.iter().sum();
         let all_ns =
             turns_ns(turns_left, &state.turns_ns).saturating_add(round_ns.saturating_mul(later_rounds));
-        if all_ns <= self.left_ns(state) {
+        if all_ns <= left_ns {
             return true;
         }
         let weight: f64 = self.running(group).map(|cell| cell.weight).sum();
-        takes_ns <= share(self.left_ns(state), weight, self.weight_left(round, turns_left))
+        takes_ns <= share(left_ns, weight, self.weight_left(round, turns_left))
     }
 
     /// The time for the first of the turns that are left in a round: as requested, else an equal part of the cell's share
@@ -142,7 +143,9 @@ impl Runner<'_> {
     fn least_precise(&self, groups: &[Vec<usize>], state: &RunState) -> Option<Vec<usize>> {
         let left_ns = self.left_ns(state);
         // A turn may take as long as the longest so far: a cache that was full is flushed for longer.
-        let fits = |group: &Vec<usize>| turns_ns(group, &state.longest_turns_ns) <= left_ns;
+        let fits = |group: &Vec<usize>| {
+            turns_ns(group, &state.longest_turns_ns).max(with_a_wait_ns(group, state)) <= left_ns
+        };
         // The width falls with the root of the rounds: by half of this share with the next one. Two rounds give a width,
         // if anything does.
         let gain_of = |&index: &usize| {
@@ -200,6 +203,13 @@ impl Runner<'_> {
 /// The time of these turns, if each takes as long as one of its cell did.
 fn turns_ns(turns: &[usize], of_cells_ns: &[u64]) -> u64 {
     turns.iter().fold(0, |sum, &index| sum.saturating_add(of_cells_ns[index]))
+}
+
+/// The time that these turns are given, or need, and the longest wait of any I/O: it may come again, and cannot be cut.
+fn with_a_wait_ns(turns: &[usize], state: &RunState) -> u64 {
+    let given_ns = |index: usize| state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
+    let least_ns = |&index: &usize| given_ns(index).min(state.longest_turns_ns[index]);
+    turns.iter().map(least_ns).fold(state.longest_wait_ns(), u64::saturating_add)
 }
 
 /// Time in which streams start one after another; a requested distance may be longer than any budget.

@@ -79,3 +79,16 @@ fn the_record_says_what_was_seen() {
     let steady = four_cells(Vec::new());
     assert!(steady.outcome.cells.iter().all(|cell| cell.result.stalls.is_none()));
 }
+
+/// An I/O that waits cannot be cut: what waited once may wait again, so the run ends that much earlier.
+#[test]
+fn a_wait_that_was_seen_does_not_end_beyond_the_budget() {
+    let stall = 2 * SECOND + SECOND / 2;
+    let pauses = [2 * SECOND, 8 * SECOND + SECOND / 2].map(|begin| (begin, begin + stall));
+    let cells = (0..4).map(|n| cell(98_304 + 4096 * n, Extent::Timed)).collect();
+    let plan = Plan { rounds: 6, precision: 1e-9, ..plan(cells, 10 * SECOND) };
+    let seen = run(&plan, RATE, |disk, _| disk.pauses = pauses.to_vec());
+    assert!(seen.elapsed_ns <= 10 * SECOND, "{} ns", seen.elapsed_ns);
+    assert!(seen.elapsed_ns >= 7 * SECOND, "{} ns", seen.elapsed_ns);
+    assert!(seen.outcome.cells.iter().all(|cell| cell.result.visits.len() >= 2), "each was visited again");
+}
