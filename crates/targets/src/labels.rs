@@ -2,11 +2,11 @@
 //! array, volume group or pool is not assembled, or while another host of a cluster has it mounted, and losing it breaks more than
 //! the device itself. A filesystem over several devices is such a thing, too.
 
-use crate::identity::Inventory;
 use crate::machine::Machine;
 use crate::shared_sectors::{Extents, Reach, Sharing};
-use crate::signature::Signature;
+use crate::signature::{Signature, parse};
 use crate::sysfs::Node;
+use crate::tools;
 
 /// Filesystems of clusters: another host may have them mounted.
 const SHARED_BY_HOSTS: [&str; 5] = ["gfs", "gfs2", "ocfs", "ocfs2", "VMFS"];
@@ -38,12 +38,16 @@ fn other_devices<'machine>(
     else {
         return Vec::new();
     };
-    let inventory = Inventory::read(machine);
     let own = Extents::of(machine, node, Reach::DependsOn);
     let has_it = |other: &&Node| {
-        let content = inventory.content(other);
-        content.fstype.as_deref() == Some(signature.kind.as_str())
-            && content.uuid.is_some_and(|other| other.eq_ignore_ascii_case(uuid))
+        let place = machine.roots.dev.join(other.kernel_name());
+        let is_same = |label: &Signature| {
+            label.kind == signature.kind
+                && label.uuid.as_deref().is_some_and(|other| other.eq_ignore_ascii_case(uuid))
+        };
+        // A drive without a medium, or a node that is missing, holds no part of it.
+        let labels = tools::wipefs(&machine.roots.tools, &place, &other.name).and_then(|text| parse(&text));
+        other.size_bytes() != Some(0) && labels.is_ok_and(|labels| labels.iter().any(is_same))
     };
     // Through another path, or another layer, the same sectors show the same label.
     let is_apart = |other: &&Node| own.share(&Extents::of(machine, other, Reach::DependsOn)) == Sharing::No;
@@ -106,15 +110,21 @@ mod tests {
 
     #[test]
     fn one_of_several_devices_of_a_filesystem_is_kept() {
-        let list = r#"{"blockdevices":[{"kname":"sda","fstype":"btrfs","uuid":"u-1"},{"kname":"sdb","fstype":"btrfs","uuid":"U-1"},
-            {"kname":"dm-0","fstype":"btrfs","uuid":"u-1"},{"kname":"sdc","fstype":"btrfs","uuid":"u-3"}]}"#;
+        let label = |uuid: &str| {
+            format!(
+                r#"{{"signatures":[{{"offset":"0x10040","type":"btrfs","uuid":"{uuid}","label":null}}]}}"#
+            )
+        };
         let fake = Fake::new()
             .disk("sda", "8:0")
             .disk("sdb", "8:16")
             .disk("sdc", "8:32")
             .disk("dm-0", "253:0")
             .stack("dm-0", "sda")
-            .answer("lsblk *", list);
+            .answer("wipefs sda", &label("u-1"))
+            .answer("wipefs sdb", &label("U-1"))
+            .answer("wipefs dm-0", &label("u-1"))
+            .answer("wipefs sdc", &label("u-3"));
         assert_eq!(said(&fake, "btrfs", Some("u-1")).as_deref(), Some("btrfs, which lies on sdb too"));
         assert_eq!(said(&fake, "btrfs", Some("u-3")).as_deref(), Some("btrfs, which lies on sdc too"));
         assert_eq!(said(&fake, "btrfs", Some("u-2")), None, "it lies on one device alone");

@@ -44,12 +44,14 @@ pub(super) fn read_only_zeros(facts: &Facts<'_>) -> bool {
 
 /// A mapped device whose disks read less than it did.
 fn below(facts: &Facts<'_>) -> Judgement {
-    let (device, own, lower) = facts.targets.iter().find_map(|target| {
-        let device = target.device.as_ref()?;
-        let own = own_bytes(facts, target, device)?;
-        let lower = bottom_bytes(facts, target, device)?;
-        (metrics::ratio(lower.1, own) < BELOW_SHARE).then_some((device, own, lower))
-    })?;
+    let [target] = facts.targets[..] else { return None };
+    let device = target.device.as_ref()?;
+    let own = own_bytes(facts, target, device)?;
+    let lower = bottom_bytes(facts, target, device)?;
+    // Device mapper may count what it splits twice (measured on 6.1, 2026-11: 18 MiB for 9 MiB), so what completed counts.
+    if metrics::ratio(lower.1, own.min(facts.bytes)) >= BELOW_SHARE {
+        return None;
+    }
     let name = printable(&device.name);
     let did = format!(
         "{name} read {}, but {} below it {}",
@@ -177,16 +179,23 @@ mod tests {
     }
 
     /// The fixtures' disk as a mapped device over sdb, which read so many bytes.
-    fn mapped(zero_pages: u64, below_bytes: u64) -> Verdict {
-        let cell = with(read(zero_pages), |cell| {
+    fn above(zero_pages: u64, below_bytes: u64) -> CellRecord {
+        with(read(zero_pages), |cell| {
             cell.evidence.device.push(DeviceEvidence {
                 name: "sdz".into(),
                 read_bytes: Some(below_bytes),
                 diskstat: Some(DiskStat::default()),
                 ..DeviceEvidence::default()
             });
-        });
-        on(&cell, |device| {
+        })
+    }
+
+    fn mapped(zero_pages: u64, below_bytes: u64) -> Verdict {
+        on_pool(&above(zero_pages, below_bytes))
+    }
+
+    fn on_pool(cell: &CellRecord) -> Verdict {
+        on(cell, |device| {
             let disk = Layer { name: "sdz".into(), kind: "disk".into(), ..Layer::default() };
             let pool =
                 Layer { name: "dm-9".into(), kind: "dm".into(), below: vec![disk], ..Layer::default() };
@@ -203,5 +212,7 @@ mod tests {
         assert_eq!(cached.code, VerdictCode::Unverified, "{}", cached.text);
         assert!(cached.text.contains("something between them answered the rest"), "{}", cached.text);
         assert_eq!(mapped(0, 64 * MIB).code, VerdictCode::Device);
+        let twice = with(above(0, 64 * MIB), |cell| cell.evidence.device[0].read_bytes = Some(128 * MIB));
+        assert_ne!(on_pool(&twice).code, VerdictCode::Unverified, "it counted twice what it split");
     }
 }
