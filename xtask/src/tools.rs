@@ -19,7 +19,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),
-    ("e2fsprogs", &["filefrag", "mke2fs", "mkfs.ext4"]),
+    ("e2fsprogs", &["chattr", "filefrag", "mke2fs", "mkfs.ext4"]),
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),
     ("fuse2fs", &["fuse2fs"]),

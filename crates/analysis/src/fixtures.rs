@@ -243,6 +243,7 @@ pub fn empty_result() -> CellResult {
         warmup_ops: None,
         stalls: None,
         interrupted_calls: None,
+        content: None,
         visits: Vec::new(),
         points: Vec::new(),
     }
@@ -280,6 +281,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         warmup_ops: Some(0),
         stalls: None,
         interrupted_calls: Some(0),
+        content: None,
         visits: vec![Visit {
             elapsed_ns,
             bytes,

@@ -29,4 +29,4 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{loop_verdict, verdict};
+pub use verdict::{loop_verdict, read_only_zeros, verdict};

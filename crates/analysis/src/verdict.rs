@@ -7,10 +7,12 @@
 //! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
 //! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
 //! 6. `hole`, `page-cache`, `unverified` again, of the backing files of loop devices: what their own counters do not show.
-//! 7. `disturbed`: the device did work that this run did not request, in bytes or in requests.
-//! 8. `source-bound`: the time went into data generation.
-//! 9. `cpu-bound`: the processor was busy all the time.
-//! 10. `device`: the block layer moved the bytes. What answered behind it, a disk or its cache, no counter shows.
+//! 7. `hole`, `unverified` again, of devices: the disks below moved less, or only zeros came back from a device that need not read
+//!    them.
+//! 8. `disturbed`: the device did work that this run did not request, in bytes or in requests.
+//! 9. `source-bound`: the time went into data generation.
+//! 10. `cpu-bound`: the processor was busy all the time.
+//! 11. `device`: the block layer moved the bytes. What answered behind it, a disk or its cache, no counter shows.
 //!
 //! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short; so it does where the
 //! CPU quota of a control group held rdsk back. Only the cell and its targets count.
@@ -21,6 +23,7 @@ mod limit;
 mod loops;
 mod read;
 mod write;
+mod zeros;
 
 use crate::contention::{Contention, contention};
 use crate::words;
@@ -45,6 +48,7 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     let by_requests = || if facts.is_simulated() { None } else { foreign::judge(&facts) };
     let (code, mut text) = before_loops(&facts)
         .or_else(|| loops::judge(&facts))
+        .or_else(|| zeros::judge(&facts))
         .or_else(disturbed)
         .or_else(by_requests)
         .or_else(|| limit::source_bound(&facts))
@@ -68,6 +72,13 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
 pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<VerdictCode> {
     let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none())?;
     loops::judge(&facts).map(|(code, _)| code)
+}
+
+/// Whether [`verdict`] calls a cell unverified because all that it read back was zeros.
+pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
+    let undecided = |facts: &Facts<'_>| before_loops(facts).or_else(|| loops::judge(facts)).is_none();
+    let facts = Facts::of(cell, targets).filter(undecided);
+    facts.is_some_and(|facts| zeros::read_only_zeros(&facts))
 }
 
 /// The steps that decide before the backing files of loop devices are looked at.

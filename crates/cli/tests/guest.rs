@@ -3,6 +3,8 @@
 
 #[path = "guest/faults.rs"]
 mod faults;
+#[path = "guest/field.rs"]
+mod field;
 #[path = "guest/identity.rs"]
 mod identity;
 #[path = "guest/refusals/in_use.rs"]

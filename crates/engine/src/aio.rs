@@ -83,8 +83,10 @@ pub(crate) fn run(
         .map_err(|source| EngineError::Aio { stream: spec.stream, source })?;
     work.outcome.within_submit = Some(queue.within_submit);
     contexts.give_back(spec.depth, queue.context);
+    let mut outcome = work.finish(end);
+    outcome.look_at(&mut arena, &spec);
     drop(ManuallyDrop::into_inner(arena));
-    Ok(work.finish(end))
+    Ok(outcome)
 }
 
 /// A context in use.

@@ -4,6 +4,7 @@
 
 use crate::error::EngineError;
 use crate::random::{WyRand, mix};
+use rdsk_model::ReadContent;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -16,6 +17,11 @@ const SLOT_ALIGN_BYTES: usize = 4096;
 
 /// Bytes that share one stamp: no two written blocks of this size are ever equal.
 const STAMP_EVERY_BYTES: usize = 4096;
+
+/// What is looked at of the data that was read: pages of this size, so many of each of so many slots.
+const PAGE_BYTES: usize = 4096;
+const MAX_PAGES_SEEN: usize = 8;
+const MAX_SLOTS_SEEN: usize = 8;
 
 /// Size of a stamp; truncated if the block is smaller.
 const STAMP_BYTES: usize = 32;
@@ -101,6 +107,26 @@ impl Arena {
         // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
         let all = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), used_bytes) };
         all.chunks_exact_mut(self.slot_stride_bytes)
+    }
+
+    /// What the first `slots` slots hold after reads of `block_bytes` bytes: a few pages of each, spread over the block. A page
+    /// that was never read into is left out: a thread of a pool may get no I/O.
+    pub(crate) fn content(&mut self, slots: usize, block_bytes: usize) -> ReadContent {
+        let mut seen = ReadContent::default();
+        for slot in self.slots_mut().take(slots.min(MAX_SLOTS_SEEN)) {
+            let block = &slot[..block_bytes.min(slot.len())];
+            let step = block.len().div_ceil(PAGE_BYTES).div_ceil(MAX_PAGES_SEEN).max(1);
+            for page in block.chunks(PAGE_BYTES).step_by(step) {
+                let Some((first, rest)) = page.split_first() else { continue };
+                // Touching left a one at its start.
+                let is_zero_after = rest.iter().all(|&byte| byte == 0);
+                if !(is_zero_after && *first == 1) {
+                    seen.pages += 1;
+                    seen.zero_pages += u64::from(is_zero_after && *first == 0);
+                }
+            }
+        }
+        seen
     }
 
     fn fill(&mut self, fill: Fill) {
@@ -193,6 +219,23 @@ impl Stamper {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn pages_of_zeros_are_counted_and_pages_that_nobody_filled_are_none() {
+        let mut arena = Arena::new(4, 3 * PAGE_BYTES, Fill::Touched).unwrap();
+        assert_eq!(arena.content(4, 3 * PAGE_BYTES), ReadContent::default(), "nobody read into it");
+        arena.slot(0, 3 * PAGE_BYTES).fill(0);
+        arena.slot(1, PAGE_BYTES).fill(0);
+        arena.slot(2, 2 * PAGE_BYTES).fill(7);
+        assert_eq!(arena.content(4, 3 * PAGE_BYTES), ReadContent { pages: 6, zero_pages: 4 });
+        assert_eq!(arena.content(1, 512), ReadContent { pages: 1, zero_pages: 1 });
+        arena.slot(0, 3 * PAGE_BYTES)[3 * PAGE_BYTES - 1] = 1;
+        assert_eq!(arena.content(1, 3 * PAGE_BYTES), ReadContent { pages: 3, zero_pages: 2 });
+        let mut large = Arena::new(16, 1 << 20, Fill::Touched).unwrap();
+        large.slots_mut().for_each(|slot| slot.fill(0));
+        let most = (MAX_PAGES_SEEN * MAX_SLOTS_SEEN) as u64;
+        assert_eq!(large.content(16, 1 << 20).pages, most, "a look is short");
+    }
 
     #[test]
     fn slots_are_aligned_and_apart() {

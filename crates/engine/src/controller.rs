@@ -10,7 +10,9 @@ use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
 use crate::work::{StreamOutcome, ended, since};
-use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
+use rdsk_model::{
+    ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, ReadContent, StopFlag, StreamResult,
+};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
 use std::any::Any;
@@ -195,6 +197,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
             ranges_wrong: sum(|outcome| outcome.cache_probe.wrong),
         },
         interrupted_calls: sum(|outcome| outcome.interrupted_calls),
+        content: outcomes.iter().filter_map(|outcome| outcome.content).reduce(ReadContent::plus),
         engine: outcomes.iter().map(|outcome| outcome.engine).min().unwrap_or(EngineKind::Sync),
         issuing: Issuing { within_submit, ..Issuing::default() },
         notes,

@@ -89,15 +89,30 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The system's text for an error number, without the number.
+/// The system's text for an error number, without the number, and what the block layer means by it where the text is about something
+/// else (block/blk-core.c, `blk_errors`).
 pub(crate) fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    let text = text.split(" (os error").next().unwrap_or_default();
+    match errno {
+        libc::EILSEQ => "checksums do not match what is stored (EILSEQ)".to_owned(),
+        libc::ENODATA => format!("{text}: the medium cannot be read there (ENODATA)"),
+        libc::EREMOTEIO => format!("{text}: the device refuses the request (EREMOTEIO)"),
+        libc::EBADE => "another host has reserved the device (EBADE)".to_owned(),
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_disks_are_told_in_words_of_disks() {
+        assert_eq!(errno_text(libc::EIO), "Input/output error");
+        assert_eq!(errno_text(libc::EILSEQ), "checksums do not match what is stored (EILSEQ)");
+        assert!(errno_text(libc::ENODATA).ends_with("the medium cannot be read there (ENODATA)"));
+    }
 
     #[test]
     fn causes_are_part_of_the_message() {

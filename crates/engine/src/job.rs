@@ -4,7 +4,7 @@
 use crate::error::EngineError;
 use rdsk_model::{
     ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PointRun,
-    PositionChooser, StopFlag, StreamResult, Workload,
+    PositionChooser, ReadContent, StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -176,6 +176,8 @@ pub struct Run {
     pub check: ColdCheck,
     /// Calls that a signal interrupted and that were repeated.
     pub interrupted_calls: u64,
+    /// What the last reads returned; `None` for writes and for simulated hosts, whose reads return nothing.
+    pub content: Option<ReadContent>,
     /// The engine that issued the I/O; if streams differ, the first of them in the order of [`EngineKind`].
     pub engine: EngineKind,
     /// How that engine was chosen.

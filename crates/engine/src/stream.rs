@@ -93,17 +93,25 @@ pub(crate) fn run_stream(
     };
     let wait_batch = config.wait_batch;
     let outcome = match issuer {
-        Issuer::Threads => thread_pool::run(spec, &mut arena, work)?,
+        Issuer::Threads => {
+            let mut outcome = thread_pool::run(spec, &mut arena, work)?;
+            outcome.look_at(&mut arena, &spec);
+            outcome
+        }
         issuer => match (work(), issuer) {
             (None, _) => StreamOutcome::nothing(now_ns()),
             (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch)?,
             (Some(work), Issuer::Aio(context)) => {
                 aio::run(work, arena, context, &config.contexts, wait_batch)?
             }
-            (Some(work), Issuer::Sync | Issuer::Threads) => match spec.positions {
-                Some(positions) => position_loop::run(work, &mut arena, positions),
-                None => sync::run(work, &mut arena),
-            },
+            (Some(work), Issuer::Sync | Issuer::Threads) => {
+                let mut outcome = match spec.positions {
+                    Some(positions) => position_loop::run(work, &mut arena, positions),
+                    None => sync::run(work, &mut arena),
+                };
+                outcome.look_at(&mut arena, &spec);
+                outcome
+            }
         },
     };
     // The threads engine has summed up its threads; this one only waited for them.

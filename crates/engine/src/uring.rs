@@ -45,8 +45,10 @@ pub(crate) fn run(
     let _ = queue.submitter.unregister_buffers();
     drop(queue);
     drop(ring);
+    let mut outcome = work.finish(end);
+    outcome.look_at(&mut arena, &spec);
     drop(ManuallyDrop::into_inner(arena));
-    Ok(work.finish(end))
+    Ok(outcome)
 }
 
 /// A ring in use.

@@ -1,14 +1,14 @@
 //! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share;
 //! it issues nothing.
 
-use crate::arena::Stamper;
+use crate::arena::{Arena, Stamper};
 use crate::clock::now_ns;
 use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, StreamResult};
+use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, ReadContent, StreamResult};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
 
@@ -64,6 +64,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) bytes: u64,
     pub(crate) ops: u64,
     pub(crate) interrupted_calls: u64,
+    /// What the last reads returned.
+    pub(crate) content: Option<ReadContent>,
     pub(crate) cache_probe: CacheProbe,
     /// The latencies at chosen positions.
     pub(crate) positions: Option<PointRun>,
@@ -77,6 +79,15 @@ pub(crate) struct StreamOutcome {
 }
 
 impl StreamOutcome {
+    /// Looks at what the last reads left in their buffers, once the stream's time is over.
+    pub(crate) fn look_at(&mut self, arena: &mut Arena, spec: &StreamSpec<'_>) {
+        if spec.op == Op::Read && self.ops > 0 {
+            // Free slots are taken in order, so that the first ones have been read into.
+            let read_into = usize::try_from(self.ops).unwrap_or(usize::MAX).min(spec.depth);
+            self.content = Some(arena.content(read_into, spec.block_bytes));
+        }
+    }
+
     /// The outcome of a stream that never started.
     pub(crate) fn nothing(now_ns: u64) -> Self {
         Self {
@@ -91,6 +102,7 @@ impl StreamOutcome {
             bytes: 0,
             ops: 0,
             interrupted_calls: 0,
+            content: None,
             cache_probe: CacheProbe::default(),
             positions: None,
             within_submit: None,

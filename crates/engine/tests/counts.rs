@@ -54,6 +54,32 @@ fn twenty_three_are_twenty_three() {
     }
 }
 
+/// Every engine says whether data came back or zeros, and nothing of writes.
+#[test]
+fn what_reads_bring_back_is_looked_at() {
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    let (_directory, path) = file_of(8 << 20);
+    let (_other, zeros) = file_of(8 << 20);
+    std::fs::write(&zeros, vec![0; 8 << 20]).unwrap();
+    let engines =
+        [(EngineKind::Sync, 1), (EngineKind::Threads, 4), (EngineKind::Aio, 4), (EngineKind::Uring, 4)];
+    for (engine, depth) in engines {
+        let content = |path: &std::path::Path, op| {
+            let claims = [if op == Op::Read { reading(path) } else { writing(path) }];
+            let workload = Workload { op, ..random(8 << 20, engine, depth) };
+            visit(&job(&workload, &claims, ops(64))).1.content
+        };
+        let data = content(&path, Op::Read).expect("it was looked at");
+        assert!(data.pages > 0 && data.zero_pages == 0, "{engine}: {data:?}");
+        let nothing = content(&zeros, Op::Read).expect("it was looked at");
+        assert!(nothing.pages > 0 && nothing.zero_pages == nothing.pages, "{engine}: {nothing:?}");
+        assert_eq!(content(&zeros, Op::Write), None, "{engine}");
+        std::fs::write(&zeros, vec![0; 8 << 20]).unwrap();
+    }
+}
+
 /// Offset → how often it was written, from the stamps that the writes left: bytes 8..16 of a page are the sequence number
 /// of the last write, bytes 16..24 its own offset.
 fn stamps(path: &std::path::Path) -> BTreeMap<u64, u64> {

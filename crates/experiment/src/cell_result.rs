@@ -66,6 +66,7 @@ impl CellTotals {
             warmup_ops: ran.then_some(self.warm_up.ops),
             stalls: None,
             interrupted_calls: ran.then_some(self.interrupted_calls),
+            content: self.content.filter(|_| ran),
             visits: if ran { self.visits.clone() } else { Vec::new() },
             points: if ran { self.positions.clone() } else { Vec::new() },
         }

@@ -6,7 +6,7 @@ use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap, PageCache,
-    PointRun, StreamResult, Visit, Windows, Workload,
+    PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram, TimedSample};
@@ -67,6 +67,8 @@ pub(crate) struct CellTotals {
     pub(crate) streams: Vec<StreamResult>,
     pub(crate) cpu: CpuTime,
     pub(crate) interrupted_calls: u64,
+    /// What reads returned.
+    pub(crate) content: Option<ReadContent>,
 }
 
 impl CellTotals {
@@ -91,6 +93,7 @@ impl CellTotals {
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
+        self.content = self.content.into_iter().chain(run.content).reduce(ReadContent::plus);
         // Each pass hits the same bad position again.
         add_new(&mut self.errors, &run.errors);
         add_new(&mut self.notes, &run.notes);

@@ -148,6 +148,7 @@ mod tests {
             page_cache: PageCacheState::default(),
             check: ColdCheck::default(),
             interrupted_calls: 0,
+            content: None,
             engine: EngineKind::Sync,
             issuing: Issuing::default(),
             notes: Vec::new(),

@@ -20,6 +20,7 @@ mod memory_device;
 mod misaligned_write;
 mod no_stripe_seen;
 mod one_target_limits;
+mod only_zeros;
 mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
@@ -138,6 +139,7 @@ impl Rule {
 pub const RULES: &[Rule] = &[
     restated_verdicts::HOLE_READ,
     restated_verdicts::CACHED_READ,
+    only_zeros::RULE,
     buffered_write_in_memory::RULE,
     loop_backing_cached::RULE,
     restated_verdicts::DISTURBED,

@@ -229,6 +229,24 @@ pub struct Samples {
     pub ops_per_s: Option<RateSamples>,
 }
 
+/// What the buffers of reads held when the streams of a visit ended, summed over visits: data, or nothing but zeros, which many
+/// devices return for what was never written without looking at their medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadContent {
+    /// Pages of 4 KiB, or blocks that are shorter, that were looked at.
+    pub pages: u64,
+    /// Of these, those in which every byte was zero.
+    pub zero_pages: u64,
+}
+
+impl ReadContent {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self { pages: self.pages + more.pages, zero_pages: self.zero_pages + more.zero_pages }
+    }
+}
+
 /// What one cell measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
@@ -292,6 +310,10 @@ pub struct CellResult {
     pub stalls: Option<Stalls>,
     /// System calls that a signal interrupted and that were repeated.
     pub interrupted_calls: Option<u64>,
+    /// What reads returned; `None` for writes, for what another program or a simulated host read, and in Records before it was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ReadContent>,
     /// The visits.
     pub visits: Vec<Visit>,
     /// The latencies at chosen places, one pass per visit; empty where none were chosen.

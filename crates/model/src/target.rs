@@ -107,6 +107,10 @@ pub struct Device {
     pub zone_bytes: Option<u64>,
     /// `queue/rotational`.
     pub rotational: Option<bool>,
+    /// Whether it can be told to forget what is stored (`queue/discard_max_bytes` is not 0), as SSDs and thin LUNs can: blocks that hold
+    /// nothing are then read as zeros without a medium. `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discards: Option<bool>,
     /// `queue/write_cache`: `write back` or `write through`.
     pub write_cache: Option<String>,
     /// `queue/fua`.

@@ -110,8 +110,9 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
-        // These two say it all in the text of the use.
+        // These say it all in the text of the use.
         UseKind::ThinPool => ("thin-pool", ""),
+        UseKind::FillsUp => ("fills-up", ""),
         UseKind::InMemory => ("in-memory", ""),
         UseKind::ReadOnly => ("read-only", "it is read-only"),
         UseKind::NotWritable => ("not-writable", "this user may not write there"),
@@ -125,6 +126,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"
         }
+        (_, UseKind::FillsUp) => "free some of it, or measure reads, or name something outside of it",
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",

@@ -31,6 +31,8 @@ pub enum TargetError {
     NotMeasurable { path: String, what: &'static str },
     #[error("{path} is empty: it has 0 bytes")]
     Empty { path: String },
+    #[error("{path} cannot be used now: {device} is suspended, so that I/O to it waits until it is resumed")]
+    Suspended { path: String, device: String },
     #[error("{path} is a directory: a test file must be created in it first")]
     IsDirectory { path: String },
     #[error("{path} is not a directory")]
@@ -92,6 +94,7 @@ impl TargetError {
             Self::NoNode { .. } => "no-node",
             Self::NotMeasurable { .. } => "not-measurable",
             Self::Empty { .. } => "empty",
+            Self::Suspended { .. } => "suspended",
             Self::IsDirectory { .. } => "is-directory",
             Self::NotDirectory { .. } => "not-directory",
             Self::Refused(refusal) => refusal.code,
@@ -132,6 +135,9 @@ impl TargetError {
             }
             Self::Empty { .. } => {
                 "name a file with content, or a directory to have a test file created there; a loop device needs a file"
+            }
+            Self::Suspended { .. } => {
+                "wait for the program that suspended it, or resume it with dmsetup resume"
             }
             Self::IsDirectory { .. } | Self::NotDirectory { .. } => {
                 "name a directory to have a test file created in it"

@@ -22,7 +22,8 @@ pub enum Place {
         free_bytes: u64,
         /// Size of the filesystem.
         total_bytes: u64,
-        /// What a thin pool below can still provide, keeping a tenth free; `None` if there is none.
+        /// What a thin pool, or what a sparse file grows in, below it can still provide, keeping a tenth free; `None` if nothing
+        /// below it limits what is written.
         pool_spare_bytes: Option<u64>,
     },
     /// A regular file.

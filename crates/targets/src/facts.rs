@@ -35,6 +35,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         zoned,
         zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
+        discards: flag("discard_max_bytes"),
         write_cache: trimmed(&queue.join("write_cache")),
         fua: flag("fua"),
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),

@@ -17,6 +17,7 @@ mod facts;
 #[cfg(test)]
 mod fake;
 mod file_uses;
+mod growing;
 mod identity;
 mod labels;
 mod layers;

@@ -7,7 +7,7 @@ use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
 use rdsk_sys::extents::{extents_of, summarise};
 use rdsk_sys::io::{FlagSupport, supports_dontcache, supports_nowait};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -89,6 +89,28 @@ fn known(support: FlagSupport) -> Option<bool> {
 /// `f_type` of the filesystem at `path`: positive and at most 32 bits, whatever integer the architecture gives it in.
 pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
     Some(rustix::fs::statfs(path).ok()?.f_type as u64 & 0xffff_ffff)
+}
+
+/// Whether the filesystem at `path` keeps its files in memory.
+pub(crate) fn is_in_memory(path: &Path) -> bool {
+    /// include/uapi/linux/magic.h: tmpfs, ramfs, hugetlbfs.
+    const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+    filesystem_type(path).is_some_and(|kind| MEMORY_TYPES.contains(&kind))
+}
+
+/// Whether files at `path` may be neither changed nor removed, or only be added to: the attributes of chattr(1).
+pub(crate) fn protection(path: &Path) -> Option<&'static str> {
+    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::TYPE).ok()?;
+    let has = |attribute: StatxAttributes| {
+        answer.stx_attributes_mask.contains(attribute) && answer.stx_attributes.contains(attribute)
+    };
+    if has(StatxAttributes::IMMUTABLE) {
+        Some("it is immutable: see lsattr and chattr -i")
+    } else if has(StatxAttributes::APPEND) {
+        Some("it is append-only: see lsattr and chattr -a")
+    } else {
+        None
+    }
 }
 
 /// Size of the block device at `path` in bytes; `None` if it cannot be opened.

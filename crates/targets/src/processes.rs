@@ -108,8 +108,13 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> 
     for process in others(proc, &mut Found::default()) {
         if descriptors(&process).is_some_and(|names| has_open(&process, &names, path, inode, which)) {
             found.add(UseKind::OpenElsewhere, &process.shown());
-        } else if mappings(&process).iter().any(|mapping| mapping.is_of(inode)) {
-            found.add(UseKind::OpenElsewhere, &format!("{} has it mapped for writing", process.shown()));
+        } else if let Some(rights) = mapping_of(&process, inode) {
+            let how = match rights {
+                Rights::Writes => "has it mapped for writing",
+                // A library that it runs, a database that it reads: what it sees would change under it.
+                Rights::Reads => "has it mapped",
+            };
+            found.add(UseKind::OpenElsewhere, &format!("{} {how}", process.shown()));
         }
     }
     found
@@ -213,8 +218,17 @@ fn writes(process: &Path, descriptor: &str) -> bool {
     flags.is_none_or(|flags| flags & ACCESS_MODE != 0)
 }
 
-/// A shared, writable mapping.
+/// What a process may do through a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rights {
+    Reads,
+    /// It is shared and writable.
+    Writes,
+}
+
+/// A mapping of a file.
 struct Mapping {
+    rights: Rights,
     /// As procfs prints it, in case the file itself cannot be queried.
     inode_number: u64,
     stat: Option<Statx>,
@@ -229,9 +243,22 @@ impl Mapping {
     }
 }
 
-/// The shared, writable mappings of files (proc_pid_maps(5)). Each is queried through `map_files`, because on some
-/// filesystems the device number in the text is not the one that stat(2) gives.
+/// The shared, writable mappings of files.
 fn mappings(process: &Process) -> Vec<Mapping> {
+    mappings_that(process, |rights, _| rights == Rights::Writes)
+}
+
+/// The strongest rights that a process has through its mappings of a file; `None` if it maps it nowhere.
+fn mapping_of(process: &Process, inode: Inode) -> Option<Rights> {
+    let all = mappings_that(process, |_, inode_number| inode_number == inode.1);
+    let mut rights = all.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights);
+    let first = rights.next()?;
+    Some(if rights.any(|rights| rights == Rights::Writes) { Rights::Writes } else { first })
+}
+
+/// The mappings of files of some rights and inode number (proc_pid_maps(5)). Each is queried through `map_files`, because on some
+/// filesystems the device number in the text is not the one that stat(2) gives.
+fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec<Mapping> {
     let maps = fs::read(process.directory.join("maps")).unwrap_or_default();
     let mut list = Vec::new();
     for line in String::from_utf8_lossy(&maps).lines() {
@@ -239,9 +266,10 @@ fn mappings(process: &Process) -> Vec<Mapping> {
         let (Some(place), Some(rights)) = (words.next(), words.next()) else { continue };
         let number = words.nth(2).and_then(|word| word.parse::<u64>().ok()).filter(|&number| number != 0);
         let is_shared = rights.as_bytes().get(1) == Some(&b'w') && rights.as_bytes().get(3) == Some(&b's');
-        if let Some(inode_number) = number.filter(|_| is_shared) {
+        let rights = if is_shared { Rights::Writes } else { Rights::Reads };
+        if let Some(inode_number) = number.filter(|&number| wanted(rights, number)) {
             let stat = stat_no_sync(&process.directory.join("map_files").join(place));
-            list.push(Mapping { inode_number, stat });
+            list.push(Mapping { rights, inode_number, stat });
         }
     }
     list
@@ -316,5 +344,8 @@ mod tests {
         let process = Process { id: "7".into(), directory: fake.path("proc/7") };
         let numbers: Vec<u64> = mappings(&process).iter().map(|mapping| mapping.inode_number).collect();
         assert_eq!(numbers, [77]);
+        let rights = |number| mapping_of(&process, (0, number));
+        assert_eq!((rights(77), rights(78)), (Some(Rights::Writes), Some(Rights::Reads)));
+        assert_eq!((rights(79), rights(80)), (Some(Rights::Reads), None), "a library that it runs");
     }
 }

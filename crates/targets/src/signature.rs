@@ -13,6 +13,9 @@ pub struct Signature {
     pub offset_bytes: Option<u64>,
     /// Its label; safe to print.
     pub label: Option<String>,
+    /// The UUID of what it is a sign of, as the program printed it.
+    #[serde(skip)]
+    pub(crate) uuid: Option<String>,
     /// For messages: `ext4 "home"`; safe to print.
     #[serde(skip)]
     pub text: String,
@@ -24,7 +27,7 @@ impl Signature {
         let kind = printable(kind);
         let label = label.filter(|label| !label.is_empty()).map(printable);
         let text = label.as_ref().map_or_else(|| kind.clone(), |label| format!("{kind} \"{label}\""));
-        Self { kind, offset_bytes, label, text }
+        Self { kind, offset_bytes, label, uuid: None, text }
     }
 }
 
@@ -40,6 +43,7 @@ pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
         #[serde(rename = "type")]
         kind: Option<String>,
         label: Option<String>,
+        uuid: Option<String>,
     }
     if answer.trim().is_empty() {
         return Ok(Vec::new());
@@ -48,11 +52,13 @@ pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
         serde_json::from_str(answer).map_err(|error| format!("wipefs gave no valid answer ({error})"))?;
     Ok(answer
         .signatures
-        .iter()
+        .into_iter()
         .map(|row| {
             let offset = row.offset.as_deref().and_then(|text| text.strip_prefix("0x"));
             let offset = offset.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-            Signature::new(row.kind.as_deref().unwrap_or("unknown"), offset, row.label.as_deref())
+            let signature =
+                Signature::new(row.kind.as_deref().unwrap_or("unknown"), offset, row.label.as_deref());
+            Signature { uuid: row.uuid, ..signature }
         })
         .collect())
 }
@@ -78,6 +84,7 @@ mod tests {
             {"device":"a", "offset":"0x3fffe00", "type":"gpt", "uuid":null, "label":null}]}"#;
         let signatures = parse(answer).unwrap();
         assert_eq!(signatures[0].offset_bytes, Some(0x438));
+        assert_eq!((signatures[0].uuid.as_deref(), &signatures[1].uuid), (Some("175c8840"), &None));
         assert_eq!(summary(&signatures), "ext4 \"ho\"me\\x1b[2J\", gpt");
         assert!(parse("{}").is_err() && parse("[").is_err());
     }

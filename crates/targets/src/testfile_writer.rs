@@ -76,21 +76,16 @@ pub(crate) fn write(
     watch: &mut dyn FnMut(TestFileProgress),
 ) -> Result<CreatedTestFile, TargetError> {
     let mut writer = Writer::new(file);
-    // One reservation keeps the file contiguous, and it is the quickest way to find out about a quota. It does not
-    // change the size, because FAT would first fill a larger size with zeros. Some filesystems have none.
-    let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, options.goal_bytes);
-    if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
-        return Err(writer.failed(errno));
-    }
+    let goal_bytes = reserve(file, options).map_err(|errno| writer.failed(errno))?;
     let mut storage = vec![0u8; CHUNK_BYTES + ALIGN];
     let skip = storage.as_ptr().align_offset(ALIGN);
     let buffer = &mut storage[skip..skip + CHUNK_BYTES];
     let mut shown_at = Instant::now();
-    while writer.done_bytes < options.goal_bytes {
+    while writer.done_bytes < goal_bytes {
         if options.stop.is_raised() {
             return Err(TargetError::Interrupted);
         }
-        let left = options.goal_bytes - writer.done_bytes;
+        let left = goal_bytes - writer.done_bytes;
         let length = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
         let chunk = &mut buffer[..length];
         testfile_data::fill(options.seed, writer.done_bytes, chunk);
@@ -98,7 +93,7 @@ pub(crate) fn write(
         writer.flush_in_time(options.max_elapsed)?;
         if shown_at.elapsed() >= PROGRESS_EVERY {
             shown_at = Instant::now();
-            watch(writer.progress(options.goal_bytes));
+            watch(writer.progress(goal_bytes));
         }
         if options.max_elapsed.is_some_and(|limit| writer.is_enough(limit)) {
             break;
@@ -110,6 +105,31 @@ pub(crate) fn write(
     let made = writer.made();
     watch(writer.progress(made.bytes));
     Ok(made)
+}
+
+/// Reserves the file's bytes and returns its size: the goal, or of an adaptive file what a quota or `ulimit -f` leaves of it, a tenth
+/// less so that the user can still write elsewhere. One reservation keeps the file contiguous, and it is the quickest way to find
+/// out about a quota. It does not change the size, because FAT would first fill a larger size with zeros. Some filesystems have
+/// none.
+fn reserve(file: &TestFile, options: &FillOptions<'_>) -> Result<u64, Errno> {
+    let is_adaptive = options.max_elapsed.is_some();
+    let longest = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
+    let mut goal_bytes = options.goal_bytes;
+    if is_adaptive && goal_bytes > longest {
+        goal_bytes = longest / MIB * MIB;
+    }
+    let mut is_cut = false;
+    loop {
+        match rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, goal_bytes.max(1)) {
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) if is_adaptive && goal_bytes >= 2 * MIB => {
+                (goal_bytes, is_cut) = (goal_bytes / 2 / MIB * MIB, true);
+            }
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(errno),
+            _ if is_cut => return Ok((goal_bytes / 10 * 9 / MIB * MIB).max(MIB)),
+            _ if goal_bytes == 0 => return Err(Errno::FBIG),
+            _ => return Ok(goal_bytes),
+        }
+    }
 }
 
 struct Writer<'file> {

@@ -40,6 +40,38 @@ pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found)
     resources(machine, node, found).iter().map(|(_, _, space)| spare_bytes(*space)).min()
 }
 
+/// Something below a device that fills up, for messages of others.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolUse {
+    /// `the thin pool vg-pool`.
+    pub(crate) name: String,
+    /// What happens when it is full.
+    pub(crate) loss: &'static str,
+    pub(crate) space: PoolSpace,
+}
+
+/// The pools and stores in the stack of a device that can be asked how full they are.
+pub(crate) fn pools_below(machine: &Machine<'_>, node: &Node) -> Vec<PoolUse> {
+    let all = resources(machine, node, &mut Found::default()).into_iter();
+    all.map(|(what, device, space)| PoolUse {
+        name: format!("{} {}", what.noun, device.shown()),
+        loss: what.loss,
+        space,
+    })
+    .collect()
+}
+
+/// What a filesystem of this kind may newly allocate on its device when a file of `file_bytes`, or without it a test file, is
+/// written where `free_bytes` are free.
+pub(crate) fn allocated_by_filesystem(kind: &str, file_bytes: Option<u64>, free_bytes: u64) -> u64 {
+    match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
+        (_, true) => free_bytes,
+        (Some(bytes), false) => bytes,
+        // The test file is created as large as the pool allows.
+        (None, false) => 1 << 20,
+    }
+}
+
 /// Adds a use if writing a file of `file_bytes`, or without it a directory in which `free_bytes` are free, on the
 /// filesystem `kind` of `node` could fill a pool or a store.
 pub(crate) fn check_filesystem(
@@ -50,12 +82,7 @@ pub(crate) fn check_filesystem(
     free_bytes: u64,
     found: &mut Found,
 ) {
-    let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
-        (_, true) => free_bytes,
-        (Some(bytes), false) => bytes,
-        // The test file is created as large as the pool allows.
-        (None, false) => 1 << 20,
-    };
+    let growth_bytes = allocated_by_filesystem(kind, file_bytes, free_bytes);
     for (what, device, space) in resources(machine, node, found) {
         check(what, device, space, growth_bytes, found);
     }

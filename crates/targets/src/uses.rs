@@ -31,6 +31,8 @@ pub enum UseKind {
     HostManaged,
     /// Writing to it may use up a thin pool that others need.
     ThinPool,
+    /// Writing to it may use up the filesystem that a sparse file below it grows in, or memory.
+    FillsUp,
     /// It, or its filesystem, is read-only.
     ReadOnly,
     /// This user may not write there.

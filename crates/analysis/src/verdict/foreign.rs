@@ -23,7 +23,7 @@ const REQUEST_BYTES: u64 = 128 << 10;
 /// Requests of others are hardly smaller.
 const SMALL_BYTES: u64 = metrics::PAGE_BYTES;
 
-/// Step 6, requests: the device, or a disk below it, did requests that this cell did not issue.
+/// Step 8, requests: the device, or a disk below it, did requests that this cell did not issue.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     beside(facts).or_else(|| below(facts)).map(|text| (VerdictCode::Disturbed, text))
 }

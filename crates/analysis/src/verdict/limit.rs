@@ -106,7 +106,7 @@ fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
     metrics::ratio(its, all)
 }
 
-/// Step 7: streams of depth 1 spent their time generating the data rather than writing it.
+/// Step 9: streams of depth 1 spent their time generating the data rather than writing it.
 pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
     let workload = &facts.cell.workload;
     if workload.op != Op::Write || workload.queue_depth != 1 {
@@ -125,7 +125,7 @@ pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
     })
 }
 
-/// Step 8: the processor was busy all the time.
+/// Step 10: the processor was busy all the time.
 pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     let workload = &facts.cell.workload;
     // The threads engine has one thread per I/O in flight and may use more than one processor.

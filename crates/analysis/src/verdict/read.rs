@@ -9,6 +9,8 @@ use rdsk_units::percent;
 
 /// Below this share of bytes from the device, memory answered some reads. Readahead and partial last blocks stay above.
 const DEVICE_SHARE: f64 = 0.9;
+/// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
+const COMPRESSED_SHARE: f64 = 0.01;
 /// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;
 /// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
@@ -48,7 +50,8 @@ fn hole(facts: &Facts<'_>) -> Judgement {
 
 fn buffered(facts: &Facts<'_>) -> Judgement {
     if let Some(share) = own_share(facts) {
-        return (share < DEVICE_SHARE).then(|| page_cache(facts, share));
+        let answer = || stored_in_less(facts, share).unwrap_or_else(|| page_cache(facts, share));
+        return (share < DEVICE_SHARE).then(answer);
     }
     let in_memory = facts.memory_filesystem();
     if in_memory.is_some() {
@@ -81,11 +84,35 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 /// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
 /// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
+    is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && memory_had_nothing(facts)
+}
+
+/// Whether memory can have answered nothing: none of the span was cached at the start, and no byte was read twice.
+fn memory_had_nothing(facts: &Facts<'_>) -> bool {
     let cell = facts.cell;
     let passes = metrics::visits(cell) * facts.targets.len().max(1) as u64;
-    let is_read_once = facts.bytes <= cell.workload.span_bytes.saturating_mul(passes);
+    let is_random = cell.workload.pattern == Pattern::Random;
+    // Random places repeat; few of a large span hardly do.
+    let most = cell.workload.span_bytes.saturating_mul(passes) / if is_random { 20 } else { 1 };
     let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
-    is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && was_empty && is_read_once
+    was_empty && facts.bytes <= most
+}
+
+/// A file that takes less room than it has bytes: compressed, as btrfs and squashfs keep it. Its device read all of it.
+fn stored_in_less(facts: &Facts<'_>, share: f64) -> Judgement {
+    let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
+    let may_be = share >= COMPRESSED_SHARE && facts.is_file() && !facts.is_simulated();
+    let kind = kind.filter(|_| may_be && memory_had_nothing(facts))?;
+    let text = format!(
+        "nothing was in memory, and {} read {} for {} completed ({}): {} keeps the file in fewer bytes (compression), so that this is \
+         not the rate of the device",
+        facts.device_names,
+        words::bytes(facts.moved.unwrap_or(0)),
+        words::bytes(facts.bytes),
+        percent(share),
+        rdsk_units::printable(&kind.kind),
+    );
+    Some((VerdictCode::Unverified, text))
 }
 
 fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
@@ -110,6 +137,10 @@ fn direct(facts: &Facts<'_>) -> Judgement {
     // The counters of the process decide between a filesystem that answered from memory and counters of the wrong device.
     match facts.process_share {
         Some(process) if facts.is_file() && process < DEVICE_SHARE => {
+            let stored = stored_in_less(facts, share);
+            if stored.is_some() {
+                return stored;
+            }
             let served = percent(1.0 - share);
             let text = format!(
                 "the filesystem answered {served} of {bytes} from memory despite O_DIRECT: {device} read {moved}"
@@ -129,7 +160,7 @@ fn unverified(facts: &Facts<'_>) -> (VerdictCode, String) {
     (VerdictCode::Unverified, format!("no counter shows where the bytes came from: {}", facts.no_counters()))
 }
 
-/// Step 6: the device read more than was read for us, or wrote while we only read.
+/// Step 8: the device read more than was read for us, or wrote while we only read.
 pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let moved = facts.moved?;
     let workload = &facts.cell.workload;

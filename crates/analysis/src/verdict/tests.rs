@@ -118,6 +118,22 @@ fn hole() {
 }
 
 #[test]
+fn a_compressed_file_is_no_memory() {
+    let half = |path| charged(device_reads(read(path), 20 * MIB), Some(20 * MIB), Some(0));
+    for path in [IoPath::Buffered, IoPath::Direct] {
+        let words = "sda read 20 MiB for 64 MiB completed (31.2 %): ext4 keeps the file in fewer bytes";
+        check(&half(path), fixtures::file(), VerdictCode::Unverified, words);
+        let twice = with(half(path), |cell| cell.workload.span_bytes = 32 * MIB);
+        let memory = verdict(&twice, &[fixtures::file()], Some(8));
+        assert_eq!(memory.code, VerdictCode::PageCache, "{}", memory.text);
+        let cached = with(half(path), |cell| {
+            cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = Some(44 * MIB);
+        });
+        assert_eq!(verdict(&cached, &[fixtures::file()], Some(8)).code, VerdictCode::PageCache);
+    }
+}
+
+#[test]
 fn page_cache_reads() {
     let memory = read_from_memory(read(IoPath::Buffered));
     check(&memory, fixtures::file(), VerdictCode::PageCache, "memory answered 100 % of 64 MiB: sda read 0 B");

@@ -149,7 +149,7 @@ fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
     )
 }
 
-/// Step 6: the device wrote or read more than our writes explain.
+/// Step 8: the device wrote or read more than our writes explain.
 pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let (moved, read) = (facts.moved?, facts.opposite?);
     // How much parity is written depends on the writes, and parity updates also read.

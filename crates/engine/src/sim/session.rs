@@ -154,6 +154,7 @@ impl Session for SimSession<'_> {
                 ranges_wrong: totals.cache_probe.wrong,
             },
             interrupted_calls: 0,
+            content: None,
             engine: EngineKind::Sim,
             issuing: Issuing::default(),
             notes: Vec::new(),

@@ -113,6 +113,7 @@ impl Part<'_> {
             warmup_ops: None,
             stalls: None,
             interrupted_calls: None,
+            content: None,
             visits: Vec::new(),
             points: Vec::new(),
         }

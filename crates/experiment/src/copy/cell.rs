@@ -145,6 +145,7 @@ impl CellSum {
             warmup_ops: Some(0),
             stalls: None,
             interrupted_calls: None,
+            content: None,
             visits: self.visits.clone(),
             points: Vec::new(),
         }

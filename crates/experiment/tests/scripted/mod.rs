@@ -211,6 +211,7 @@ fn nothing(engine: EngineKind) -> Run {
         page_cache: PageCacheState::default(),
         check: ColdCheck::default(),
         interrupted_calls: 0,
+        content: None,
         engine,
         issuing: Issuing::default(),
         notes: Vec::new(),

@@ -13,8 +13,9 @@ const MORE: f64 = 1.05;
 
 pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
-    let text = "Parts of the file, or of the file behind a loop device, were never written. The filesystem returns zeros for \
-                them without reading a device, even with O_DIRECT, so the figure is partly or wholly that of memory.";
+    let text = "Parts of the file, of the file behind a loop device or of the thin volume were never written. Whoever keeps the list of \
+                what is stored returns zeros for the rest without reading a disk, even with O_DIRECT, so the figure is partly or wholly \
+                that of memory.";
     let advice = "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
                   file";
     let found = HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice);

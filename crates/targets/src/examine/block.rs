@@ -12,7 +12,7 @@ use crate::signature::{self, Signature};
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{block_uses, facts, file_uses, labels, probe, thin_pool};
+use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool};
 use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -38,6 +38,10 @@ pub(super) fn examine_block(
     let number = DeviceNumber::from_raw(meta.rdev());
     let node = machine.tree.by_number(number);
     let mut parts = BlockParts::default();
+    if let Some(device) = node.and_then(|node| growing::suspended(&machine, node)) {
+        let device = rdsk_units::printable(&device);
+        return Err(TargetError::Suspended { path: shown(&path), device });
+    }
     match node {
         Some(node) => parts = examine_node(&machine, node, &path, &mut found),
         None => found.doubt(&format!("sysfs does not know the device {number}")),
@@ -104,25 +108,27 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
-    for (of, signature) in labels_that_belong(machine, node, &signatures, path, found) {
-        let of = if of == node.name { String::new() } else { format!(" on {of}") };
-        found.add(UseKind::Member, &format!("{}{of}", signature.text));
+    for (of, signature) in labels_around(machine, node, &signatures, path, found) {
+        let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
+        if let Some(why) = labels::why_kept(machine, of, &signature) {
+            found.add(UseKind::Member, &format!("{why}{on}"));
+        }
     }
     thin_pool::check_device(machine, node, found);
+    growing::check_device(machine, node, node.size_bytes().unwrap_or(u64::MAX), found);
     let names = identity::find(machine, node, lsblk.as_ref());
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
 }
 
-/// Signatures of members and encryption on the device, its partitions and its disk, whose other sectors may hold them.
-fn labels_that_belong(
-    machine: &Machine<'_>,
-    node: &Node,
+/// The labels on the device, its partitions and its disk, whose other sectors may hold some.
+fn labels_around<'machine>(
+    machine: &'machine Machine<'_>,
+    node: &'machine Node,
     own: &[Signature],
     path: &Path,
     found: &mut Found,
-) -> Vec<(String, Signature)> {
-    let mut labels: Vec<(String, Signature)> =
-        own.iter().map(|signature| (node.name.clone(), signature.clone())).collect();
+) -> Vec<(&'machine Node, Signature)> {
+    let mut labels: Vec<(&Node, Signature)> = own.iter().map(|signature| (node, signature.clone())).collect();
     for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
         // An extended partition is too short for signatures, and a node may be missing: a missing node holds none.
         let place = machine.roots.dev.join(other.kernel_name());
@@ -130,13 +136,10 @@ fn labels_that_belong(
         match tools::wipefs(&machine.roots.tools, &place, &other.name)
             .and_then(|answer| signature::parse(&answer))
         {
-            Ok(signatures) => {
-                labels.extend(signatures.into_iter().map(|signature| (other.kernel_name(), signature)));
-            }
+            Ok(signatures) => labels.extend(signatures.into_iter().map(|signature| (other, signature))),
             Err(reason) => found.doubt(&format!("{}: {reason}", other.kernel_name())),
         }
     }
-    labels.retain(|(_, signature)| labels::belongs_elsewhere(signature));
     labels
 }
 

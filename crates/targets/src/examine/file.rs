@@ -9,14 +9,11 @@ use crate::mounts::{Mount, mount_of};
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
-use crate::{facts, file_uses, probe, thin_pool};
+use crate::{facts, file_uses, growing, probe, thin_pool};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// `f_type` of filesystems in memory (include/uapi/linux/magic.h): tmpfs, ramfs, hugetlbfs.
-const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
@@ -26,7 +23,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let (space, dev) = rustix::fs::statvfs(&path)
         .and_then(|space| Ok((space, rustix::fs::stat(&path)?.st_dev)))
         .map_err(failed)?;
-    if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
+    if probe::is_in_memory(&path) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
     let mount = mount_of(&machine.mounts, &path);
@@ -36,13 +33,20 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     if let Err(errno) = rustix::fs::accessat(rustix::fs::CWD, &path, wanted, rustix::fs::AtFlags::EACCESS) {
         found.add(UseKind::NotWritable, &errno.to_string());
+    } else if let Some(why) = probe::protection(&path) {
+        // In an append-only directory a file can be created and not removed.
+        found.add(UseKind::NotWritable, why);
     }
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     let mut pool_spare_bytes = None;
     if let Some(node) = node_below(&path, &machine, mount) {
+        refuse_suspended(&path, &machine, node)?;
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         thin_pool::check_filesystem(&machine, node, kind, None, free_bytes, &mut found);
-        pool_spare_bytes = thin_pool::spare_below(&machine, node, &mut found);
+        let growth_bytes = thin_pool::allocated_by_filesystem(kind, None, free_bytes);
+        growing::check_device(&machine, node, growth_bytes, &mut found);
+        let of_pools = thin_pool::spare_below(&machine, node, &mut found);
+        pool_spare_bytes = of_pools.into_iter().chain(growing::spare_below(&machine, node)).min();
     }
     found.sort_uses();
     let target = file_target(name, &path, 0, &machine, mount);
@@ -67,13 +71,21 @@ pub(super) fn examine_file(
     }
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
-    found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
     let mount = mount_of(&machine.mounts, &path);
-    if let Some(node) = node_below(&path, &machine, mount) {
+    let node = node_below(&path, &machine, mount);
+    node.map_or(Ok(()), |node| refuse_suspended(&path, &machine, node))?;
+    found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
+    if let Some(why) = probe::protection(&path) {
+        found.add(UseKind::NotWritable, why);
+    }
+    growing::check_file(&machine, &path, meta, &mut found);
+    if let Some(node) = node {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
         thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
+        let growth_bytes = thin_pool::allocated_by_filesystem(kind, Some(meta.len()), free_bytes);
+        growing::check_device(&machine, node, growth_bytes, &mut found);
     }
     found.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
@@ -84,6 +96,16 @@ pub(super) fn examine_file(
     let allocation = probe::allocation_of(&path, 0, meta.len());
     let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
     Ok(Examined { allocation, ..Examined::new(target, path, place, found) })
+}
+
+/// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.
+fn refuse_suspended(path: &Path, machine: &Machine<'_>, node: &Node) -> Result<(), TargetError> {
+    match growing::suspended(machine, node) {
+        Some(device) => {
+            Err(TargetError::Suspended { path: shown(path), device: rdsk_units::printable(&device) })
+        }
+        None => Ok(()),
+    }
 }
 
 fn node_below<'machine>(

@@ -30,6 +30,24 @@ fn no_space_is_an_error_that_names_the_directory_and_leaves_nothing() {
     assert!(!path.exists());
 }
 
+/// A quota is not in what the filesystem says of its free space; here the filesystem itself is smaller than what was planned.
+#[test]
+fn an_adaptive_file_is_as_large_as_what_may_be_reserved() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(32 * MIB).create().unwrap();
+    device.mkfs_ext4("quota").unwrap();
+    let mount = device.mount().unwrap();
+    let stop = StopFlag::new();
+    let max_elapsed = Some(Duration::from_secs(600));
+    let options = FillOptions { goal_bytes: 64 * MIB, max_elapsed, seed: 1, stop: &stop };
+    let file = TestFile::create(mount.path()).unwrap();
+    let made = write(&file, &options, &mut |_| {}).unwrap();
+    // Of 64 MiB a quarter fits, and a tenth of that stays free.
+    assert_eq!(made.bytes, 14 * MIB);
+}
+
 #[test]
 fn time_is_up_earlier_for_slow_disks_and_never_before_a_mebibyte() {
     let directory = tempfile::tempdir().unwrap();

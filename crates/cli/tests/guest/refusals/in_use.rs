@@ -84,6 +84,16 @@ pub(crate) const ROWS: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "mounted in a mount namespace without a process",
+        set_up: "ext4 $A; mkdir -p /mnt/other /mnt/pins; mount -t tmpfs pins /mnt/pins; mount --make-private /mnt/pins; echo > /mnt/pins/ns
+            unshare --mount=/mnt/pins/ns mount -t ext4 $A /mnt/other; sleep 1",
+        code: "in-use",
+        says: &["exclusively"],
+        tear_down: "umount /mnt/pins/ns; umount /mnt/pins; sleep 1",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Refusal {
         name: "the disk around a mounted partition",
         set_up: "echo 'start=2048' | partitions $A; ext4 ${A}1; at=$(mounted ${A}1); settle $at",
         code: "mounted",

@@ -81,6 +81,15 @@ pub(crate) const ROWS: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "device of a btrfs over two that is not mounted",
+        set_up: "mkfs.btrfs -q -M $A $B; sync",
+        hashed: "$A $B",
+        code: "member",
+        says: &["btrfs, which lies on vdb too"],
+        tear_down: "wipefs -qa $A $B",
+        ..ROW
+    },
+    Refusal {
         name: "backing device of a stopped bcache",
         set_up: "make-bcache -B $A; sync",
         code: "member",

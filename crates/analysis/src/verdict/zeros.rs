@@ -1,0 +1,218 @@
+//! Reads that no medium answered although requests reached the device: the disks below a mapped device moved less than it did, or
+//! all that came back is zeros. Thin volumes and LUNs, SSDs, sparse images and null devices return zeros for blocks that hold
+//! nothing, and count such reads like any other.
+
+use super::Judgement;
+use super::facts::Facts;
+use crate::{metrics, words};
+use rdsk_model::{Device, DeviceEvidence, Layer, Op, ReadContent, Target, TargetKind, VerdictCode};
+use rdsk_units::printable;
+use std::collections::BTreeSet;
+
+/// Below this share of bytes from the disks at the bottom, something above them answered some of the reads.
+const BELOW_SHARE: f64 = 0.9;
+/// Pages that have to be looked at: the last block of each visit is enough, and a run of several visits leaves little to chance.
+const MIN_PAGES: u64 = 1;
+/// From this share of pages of zeros on, next to nothing is stored there.
+const ZEROS: f64 = 0.9;
+
+/// Step 7 of the verdict: `hole` and `unverified`, of devices.
+pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
+    if facts.cell.workload.op != Op::Read || facts.is_simulated() {
+        return None;
+    }
+    null_device(facts).or_else(|| below(facts)).or_else(|| only_zeros(facts))
+}
+
+/// null_blk completes requests without any data, or keeps the data in memory: a device for tests of the block layer.
+fn null_device(facts: &Facts<'_>) -> Judgement {
+    let names = facts.targets.iter().flat_map(|target| target.stack.iter());
+    let name =
+        names.into_iter().find(|name| name.strip_prefix("nullb").is_some_and(|rest| !rest.is_empty()))?;
+    let text = format!("{} is null_blk, which answers without any disk", printable(name));
+    Some((VerdictCode::Unverified, text))
+}
+
+/// Whether only the content of the reads speaks against the device.
+pub(super) fn read_only_zeros(facts: &Facts<'_>) -> bool {
+    facts.cell.workload.op == Op::Read
+        && !facts.is_simulated()
+        && null_device(facts).is_none()
+        && below(facts).is_none()
+        && only_zeros(facts).is_some()
+}
+
+/// A mapped device whose disks read less than it did.
+fn below(facts: &Facts<'_>) -> Judgement {
+    let [target] = facts.targets[..] else { return None };
+    let device = target.device.as_ref()?;
+    let own = own_bytes(facts, target, device)?;
+    let lower = bottom_bytes(facts, target, device)?;
+    // Device mapper may count what it splits twice (measured on 6.1, 2026-11: 18 MiB for 9 MiB), so what completed counts.
+    if metrics::ratio(lower.1, own.min(facts.bytes)) >= BELOW_SHARE {
+        return None;
+    }
+    let name = printable(&device.name);
+    let did = format!(
+        "{name} read {}, but {} below it {}",
+        words::bytes(own),
+        words::list(&lower.0),
+        words::bytes(lower.1)
+    );
+    Some(match facts.cell.result.content {
+        Some(content) if is_zeros(content) => {
+            let why = "what came back is zeros: most of what was read was never written, and needs no disk";
+            (VerdictCode::Hole, format!("{did}, and {why}"))
+        }
+        _ => (VerdictCode::Unverified, format!("{did}: something between them answered the rest")),
+    })
+}
+
+/// What the device itself read, if its counters stand for the target.
+fn own_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<u64> {
+    match facts.cell.evidence.counters_of(target.index)[..] {
+        [own] if own.name == device.name => own.read_bytes.filter(|&bytes| bytes > 0),
+        _ => None,
+    }
+}
+
+/// The disks at the bottom of a mapped device or array, and what they read together; `None` if one of them is not counted, or if
+/// nothing is below it. The disk of a partition counts what its other partitions read too, so that it hides more than it invents.
+fn bottom_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<(Vec<String>, u64)> {
+    let mut names = BTreeSet::new();
+    let mut left: Vec<&Layer> = device.below.iter().collect();
+    while let Some(layer) = left.pop() {
+        if layer.below.is_empty() {
+            names.insert(layer.name.as_str());
+        }
+        left.extend(&layer.below);
+    }
+    let all = &facts.cell.evidence.device;
+    let find = |name: &str| all.iter().find(|one| one.target == target.index && one.name == name);
+    let counted: Vec<&DeviceEvidence> = names.iter().map(|name| find(name)).collect::<Option<_>>()?;
+    let bytes = counted.iter().map(|one| one.read_bytes).sum::<Option<u64>>()?;
+    let names: Vec<String> = names.into_iter().map(printable).collect();
+    (!names.is_empty()).then_some((names, bytes))
+}
+
+/// Nothing but zeros came back from a device that need not store any.
+fn only_zeros(facts: &Facts<'_>) -> Judgement {
+    let content =
+        facts.cell.result.content.filter(|&content| content.pages >= MIN_PAGES && is_zeros(content))?;
+    // A file's own extents, and those of a file behind a loop device, tell what was written.
+    let is_told = !facts.cell.evidence.loops.is_empty();
+    let stores_nothing = |target: &&Target| {
+        target.kind == TargetKind::Block && target.device.as_ref().is_some_and(need_not_read_zeros)
+    };
+    if is_told || !facts.targets.iter().all(stores_nothing) {
+        return None;
+    }
+    let text = format!(
+        "{} read {}, but only zeros came back ({} of {} that were looked at): a device that never stored anything there, or was told to \
+         forget it, answers without its medium",
+        facts.device_names,
+        words::bytes(facts.moved.unwrap_or(0)),
+        content.zero_pages,
+        words::plural(content.pages, "page"),
+    );
+    Some((VerdictCode::Unverified, text))
+}
+
+/// Whether a device may return zeros that it does not read. A plain hard disk reads them like any other data.
+fn need_not_read_zeros(device: &Device) -> bool {
+    device.rotational != Some(true) || device.discards != Some(false)
+}
+
+fn is_zeros(content: ReadContent) -> bool {
+    content.pages > 0 && metrics::ratio(content.zero_pages, content.pages) >= ZEROS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{self, cell, with};
+    use crate::verdict::verdict;
+    use rdsk_model::{CellRecord, DiskStat, IoPath, LoopFile, Verdict};
+
+    const MIB: u64 = 1 << 20;
+
+    /// 64 MiB of direct reads of the fixtures' disk, of which so many of 64 pages are zeros.
+    fn read(zero_pages: u64) -> CellRecord {
+        with(cell("z", Op::Read, IoPath::Direct, MIB, 64, 500_000_000), |cell| {
+            cell.result.content = Some(ReadContent { pages: 64, zero_pages });
+        })
+    }
+
+    fn on(cell: &CellRecord, change: impl FnOnce(&mut Device)) -> Verdict {
+        let mut target = fixtures::disk();
+        let device = target.device.as_mut().unwrap();
+        (device.rotational, device.discards) = (Some(false), Some(true));
+        change(device);
+        verdict(cell, &[target], Some(8))
+    }
+
+    #[test]
+    fn zeros_prove_no_medium_unless_the_device_has_to_read_them() {
+        let seen = on(&read(64), |_| {});
+        assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
+        assert!(seen.text.contains("only zeros came back (64 of 64 pages"), "{}", seen.text);
+        assert_eq!(on(&read(40), |_| {}).code, VerdictCode::Device, "half of it is data");
+        let plain = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(false));
+        assert_eq!(on(&read(64), plain).code, VerdictCode::Device, "a hard disk reads zeros too");
+        let thin = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(true));
+        assert_eq!(on(&read(64), thin).code, VerdictCode::Unverified, "a LUN that can forget");
+        let none = with(read(0), |cell| cell.result.content = Some(ReadContent::default()));
+        assert_eq!(on(&none, |_| {}).code, VerdictCode::Device, "nothing was looked at");
+        let untold = with(read(0), |cell| cell.result.content = None);
+        assert_eq!(on(&untold, |_| {}).code, VerdictCode::Device);
+        let looped = with(read(64), |cell| cell.evidence.loops = vec![LoopFile::default()]);
+        assert_eq!(on(&looped, |_| {}).code, VerdictCode::Device, "the file behind it tells");
+    }
+
+    #[test]
+    fn a_device_without_a_disk_is_not_called_one() {
+        let mut target = fixtures::disk();
+        target.stack = vec!["nullb0".into()];
+        let seen = verdict(&read(0), &[target], Some(8));
+        assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
+        assert!(seen.text.contains("nullb0 is null_blk"), "{}", seen.text);
+    }
+
+    /// The fixtures' disk as a mapped device over sdb, which read so many bytes.
+    fn above(zero_pages: u64, below_bytes: u64) -> CellRecord {
+        with(read(zero_pages), |cell| {
+            cell.evidence.device.push(DeviceEvidence {
+                name: "sdz".into(),
+                read_bytes: Some(below_bytes),
+                diskstat: Some(DiskStat::default()),
+                ..DeviceEvidence::default()
+            });
+        })
+    }
+
+    fn mapped(zero_pages: u64, below_bytes: u64) -> Verdict {
+        on_pool(&above(zero_pages, below_bytes))
+    }
+
+    fn on_pool(cell: &CellRecord) -> Verdict {
+        on(cell, |device| {
+            let disk = Layer { name: "sdz".into(), kind: "disk".into(), ..Layer::default() };
+            let pool =
+                Layer { name: "dm-9".into(), kind: "dm".into(), below: vec![disk], ..Layer::default() };
+            (device.kind, device.below) = (Some("dm LVM".into()), vec![pool]);
+        })
+    }
+
+    #[test]
+    fn what_the_disks_below_did_not_read_somebody_else_answered() {
+        let hole = mapped(64, MIB);
+        assert_eq!(hole.code, VerdictCode::Hole, "{}", hole.text);
+        assert!(hole.text.contains("but sdz below it 1 MiB, and what came back is zeros"), "{}", hole.text);
+        let cached = mapped(0, MIB);
+        assert_eq!(cached.code, VerdictCode::Unverified, "{}", cached.text);
+        assert!(cached.text.contains("something between them answered the rest"), "{}", cached.text);
+        assert_eq!(mapped(0, 64 * MIB).code, VerdictCode::Device);
+        let twice = with(above(0, 64 * MIB), |cell| cell.evidence.device[0].read_bytes = Some(128 * MIB));
+        assert_ne!(on_pool(&twice).code, VerdictCode::Unverified, "it counted twice what it split");
+    }
+}

@@ -1,0 +1,155 @@
+//! What an outside campaign found, once it is mended (docs/field-trials.md): devices that answer reads from nothing, writes that
+//! would fill what lies below their target, devices that take no I/O now, files and directories that take no changes.
+
+use std::time::Duration;
+
+use rdsk_testkit::guest::{Booted, Call, Disk, Scenario, ScenarioOutcome};
+use rdsk_testkit::{Need, requires};
+
+use crate::guest;
+
+const MIB: u64 = 1 << 20;
+
+/// Reads in the shortest way that counts.
+const READ: &str = "rdsk run $at --only headline --rw read --budget 1500ms --quiet --json - --json-compact";
+
+#[test]
+fn what_the_field_taught() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let mut guest = guest()
+        .modules(&["ext4", "dm_mod", "dm_thin_pool", "zram", "loop"])
+        .programs(&["mkfs.ext4", "dmsetup", "blkid", "chattr"])
+        .disk(Disk::virtio("A", 192 * MIB))
+        .disk(Disk::virtio("B", 32 * MIB))
+        .disk(Disk::nvme("N", 32 * MIB))
+        .boot();
+    let mut complaints: Vec<String> = EMPTY.iter().flat_map(|row| of_nothing(&mut guest, row)).collect();
+    complaints.extend(fills_up(&mut guest));
+    complaints.extend(takes_nothing(&mut guest));
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// A device on which nothing is stored: its name, what leaves its node in `at`, and what takes it away.
+type Empty = (&'static str, &'static str, &'static str);
+
+const EMPTY: [Empty; 4] = [
+    ("a blank virtual disk", "at=$B", ""),
+    ("a blank NVMe namespace", "at=$N", ""),
+    (
+        "a thin volume",
+        "echo '0 8192 linear '$B' 2048' | dmsetup create p_tmeta
+         echo '0 131072 linear '$A' 2048' | dmsetup create p_tdata
+         dd if=/dev/zero of=/dev/mapper/p_tmeta bs=4k count=1 status=none
+         echo '0 131072 thin-pool /dev/mapper/p_tmeta /dev/mapper/p_tdata 128 0' | dmsetup create pool
+         dmsetup message /dev/mapper/pool 0 'create_thin 0'
+         echo '0 65536 thin /dev/mapper/pool 0' | dmsetup create thin; at=/dev/mapper/thin",
+        "for n in thin pool p_tdata p_tmeta; do dmsetup remove $n; done",
+    ),
+    ("zram", "echo 32M > /sys/block/zram0/disksize; at=/dev/zram0", "echo 1 > /sys/block/zram0/reset"),
+];
+
+/// Nothing is stored: no figure is the device's. Once data is, none is called into doubt.
+fn of_nothing(guest: &mut Booted, (name, set_up, tear_down): &Empty) -> Vec<String> {
+    let script = format!(
+        "fresh $A $B $N\n{set_up}\ncall empty {READ}
+         dd if=/dev/urandom of=$at bs=1M count=32 oflag=direct status=none || :\nsync
+         call full {READ}\n{tear_down}"
+    );
+    let outcome = guest.run(&Scenario::new(name, script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let is_doubted = |code: &str| matches!(code, "hole" | "unverified");
+    let wrong = |call: &str, wanted: bool| -> Vec<String> {
+        let all = verdicts(&outcome.call(call));
+        let as_wanted = !all.is_empty() && all.iter().all(|(code, _)| is_doubted(code) == wanted);
+        if as_wanted { Vec::new() } else { vec![format!("{name}, {call}: {all:?}")] }
+    };
+    [wrong("empty", true), wrong("full", false)].concat()
+}
+
+/// Code and text of each verdict of a Record.
+fn verdicts(call: &Call) -> Vec<(String, String)> {
+    assert_eq!(call.code, 0, "{}", call.said());
+    let record = call.json();
+    let cells = record["cells"].as_array().cloned().unwrap_or_default();
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let ran = cells.iter().filter(|cell| !cell["verdict"].is_null());
+    ran.map(|cell| (word(&cell["verdict"]["code"]), word(&cell["verdict"]["text"]))).collect()
+}
+
+/// A sparse image of 2 GiB on a filesystem of 192 MiB, which a run on the image would fill, and zram larger than the memory.
+fn fills_up(guest: &mut Booted) -> Vec<String> {
+    let script = "fresh $A; ext4 $A; at=$(mounted $A); truncate -s 2G $at/image
+call file rdsk run $at/image --only headline --rw write --budget 1s --quiet --overwrite --json - --json-compact
+losetup /dev/loop0 $at/image
+call device rdsk run /dev/loop0 --only headline --rw write --budget 1s --quiet --destroy $at/image --json - --json-compact
+ext4 /dev/loop0; inner=$(mounted /dev/loop0)
+call large rdsk run $inner --size 400M --only headline --budget 1s --quiet --json - --json-compact
+call within rdsk run $inner --only headline --rw write --budget 2s --quiet --json - --json-compact
+sync; fact free $(stat -f -c %a $at); fact total $(stat -f -c %b $at)
+umount $inner; losetup -d /dev/loop0; umount $at
+echo 8G > /sys/block/zram0/disksize; by_id zram-field /dev/zram0
+call memory rdsk run /dev/zram0 --only headline --rw write --budget 1s --quiet --destroy zram-field --json - --json-compact
+echo 1 > /sys/block/zram0/reset
+";
+    let outcome = guest.run(&Scenario::new("fills up", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let mut wrong = refused(
+        &outcome,
+        &[("file", "fills-up"), ("device", "fills-up"), ("large", "no-space"), ("memory", "fills-up")],
+    );
+    let blocks = |name: &str| outcome.fact(name).parse::<u64>().unwrap_or(0);
+    if outcome.call("within").code != 0 || blocks("free") * 10 < blocks("total") {
+        wrong.push(format!(
+            "{} of {} blocks free: {}",
+            blocks("free"),
+            blocks("total"),
+            outcome.call("within").said()
+        ));
+    }
+    wrong
+}
+
+/// What takes no I/O, or no changes, now.
+fn takes_nothing(guest: &mut Booted) -> Vec<String> {
+    let script = "fresh $A $B; echo '0 65536 linear '$B' 0' | dmsetup create held; dmsetup suspend --nolockfs --noflush held
+call info rdsk info /dev/mapper/held --json -
+call suspended rdsk run /dev/mapper/held --only headline --rw read --budget 1s --quiet --json - --json-compact
+dmsetup resume held
+call resumed rdsk run /dev/mapper/held --only headline --rw read --budget 1s --quiet --json - --json-compact
+dmsetup remove held
+ext4 $A; at=$(mounted $A); mkdir $at/log; chattr +a $at/log
+call append rdsk run $at/log --only headline --budget 1s --quiet --json - --json-compact
+fact left $(ls -A $at/log | wc -l)
+dd if=/dev/urandom of=$at/fixed bs=1M count=4 status=none; chattr +i $at/fixed
+call immutable rdsk run $at/fixed --only headline --rw write --budget 1s --quiet --overwrite --json - --json-compact
+chattr -i $at/fixed; chattr -a $at/log
+";
+    let outcome = guest.run(&Scenario::new("takes nothing", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let mut wrong = refused(
+        &outcome,
+        &[("suspended", "suspended"), ("append", "not-writable"), ("immutable", "not-writable")],
+    );
+    if outcome.call("resumed").code != 0 || outcome.fact("left") != "0" {
+        wrong.push(format!("left {}; {}", outcome.fact("left"), outcome.call("resumed").said()));
+    }
+    wrong
+}
+
+/// What is wrong with calls that have to be refused with these codes.
+fn refused(outcome: &ScenarioOutcome, wanted: &[(&str, &str)]) -> Vec<String> {
+    let wrong = |(call, code): &(&str, &str)| {
+        let seen = outcome.call(call);
+        let is_it = seen.code == 3 && seen.json()["error"]["code"] == *code;
+        (!is_it).then(|| format!("{call} is not refused as {code}: {}", seen.said()))
+    };
+    wanted.iter().filter_map(wrong).collect()
+}

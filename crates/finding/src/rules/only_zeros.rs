@@ -1,0 +1,51 @@
+//! `only-zeros`: reads of a device brought back nothing but zeros, which many devices return without looking at their medium.
+
+use super::common::{cells, cite, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, read_only_zeros};
+use rdsk_model::{CellRecord, Confidence, Finding, Severity, Stake};
+
+pub(super) const RULE: Rule = Rule::new("only-zeros", Severity::Invalid, Needs::Counters, check);
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| read_only_zeros(cell, &analysis.targets));
+    let text = "Every block that was looked at held only zeros. An SSD, a thin LUN, a sparse image of a virtual machine or a null device \
+                knows that nothing is stored there, and returns zeros without reading its medium. The figure may be that of its \
+                controller alone.";
+    let advice = "measure where data is stored (--offset), write the device first if nothing on it is needed, or measure in a directory on it";
+    let found = RULE.about_any(&cells, "only zeros were read", text, cite_content, advice);
+    let what = format!("only zeros were read, perhaps without the medium: {}", how_many(&cells));
+    let inferred = |finding: Finding| Finding { confidence: Confidence::Inferred, ..finding };
+    found.into_iter().map(|one| inferred(one).effect(Stake::Figure, None, what.clone())).collect()
+}
+
+fn cite_content(cell: &CellRecord) -> String {
+    let content = cell.result.content.unwrap_or_default();
+    cite(cell, "pages of zeros", format!("{} of {} looked at", content.zero_pages, content.pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures;
+    use rdsk_model::{IoPath, Op, ReadContent, Record};
+
+    fn record(zero_pages: u64) -> Record {
+        let cell = fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000);
+        let cell = fixtures::with(cell, |cell| {
+            cell.result.content = Some(ReadContent { pages: 48, zero_pages });
+        });
+        let mut disk = fixtures::disk();
+        disk.device.as_mut().unwrap().rotational = Some(false);
+        fixtures::record(vec![disk], vec![cell])
+    }
+
+    #[test]
+    fn fires_on_zeros_and_is_silent_on_data() {
+        let finding = fires(RULE, &record(48));
+        assert_eq!(finding.evidence, ["c: pages of zeros = 48 of 48 looked at"]);
+        assert_eq!(finding.confidence, Confidence::Inferred);
+        silent(RULE, &record(20));
+    }
+}

@@ -1,0 +1,300 @@
+//! What grows below a target when it is written: the sparse file behind a loop device, which takes the space of its own
+//! filesystem, and the memory behind zram and RAM disks. A run never takes the last tenth of either: a full filesystem stops
+//! everything else on it, and without memory the kernel ends programs. It reads sizes and changes nothing.
+
+use crate::device_number::DeviceNumber;
+use crate::display::shown;
+use crate::machine::Machine;
+use crate::mounts::mount_of;
+use crate::probe;
+use crate::sysfs::{Node, read_number, read_text};
+use crate::thin_pool::{self, PoolUse};
+use crate::uses::{Found, UseKind};
+use rdsk_units::Bytes;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Devices that are followed, through the files of loop devices.
+const MAX_DEVICES: usize = 64;
+/// The unit of `st_blocks` (inode(7)).
+const BLOCK_BYTES: u64 = 512;
+/// Less than this is no growth: filesystems allocate whole blocks, and metadata.
+const NO_GROWTH_BYTES: u64 = 1 << 20;
+
+/// Something that writes to a target take up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Room {
+    /// For messages: `the filesystem of /srv/a.img`.
+    name: String,
+    /// What happens when it is used up.
+    loss: &'static str,
+    free_bytes: u64,
+    total_bytes: u64,
+    /// The target takes no more of it than this, however much is written.
+    at_most_bytes: u64,
+}
+
+impl Room {
+    /// What may be taken, so that a tenth stays free.
+    fn spare_bytes(&self) -> u64 {
+        self.free_bytes.saturating_sub(self.total_bytes.div_ceil(10))
+    }
+
+    fn check(&self, growth_bytes: u64, found: &mut Found) {
+        let growth_bytes = growth_bytes.min(self.at_most_bytes);
+        if growth_bytes > self.spare_bytes() {
+            let text = format!(
+                "it may take {} more of {}, which has {} of {} free and must keep a tenth, or {}",
+                Bytes(growth_bytes).approx(),
+                self.name,
+                Bytes(self.free_bytes).approx(),
+                Bytes(self.total_bytes).approx(),
+                self.loss
+            );
+            found.add(UseKind::FillsUp, &text);
+        }
+    }
+}
+
+/// Adds a use if writing `growth_bytes` to the device `node`, at most, could use up what it grows in.
+pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, growth_bytes: u64, found: &mut Found) {
+    for room in rooms(machine, node) {
+        room.check(growth_bytes, found);
+    }
+}
+
+/// Adds a use if overwriting the file at `path` could fill its own filesystem, because it has holes.
+pub(crate) fn check_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, found: &mut Found) {
+    for room in rooms_of_file(machine, path, meta) {
+        room.check(u64::MAX, found);
+    }
+}
+
+/// What a filesystem on `node` may still be given, the smallest of what it grows in; `None` if nothing limits it.
+pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node) -> Option<u64> {
+    let tight = |room: &Room| room.at_most_bytes > room.spare_bytes();
+    rooms(machine, node).iter().filter(|room| tight(room)).map(Room::spare_bytes).min()
+}
+
+/// Everything that grows below a device.
+fn rooms(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
+    let mut rooms = Vec::new();
+    let mut names = machine.tree.stack(node);
+    let mut index = 0;
+    while index < names.len().min(MAX_DEVICES) {
+        let below = machine.tree.get(&names[index]);
+        index += 1;
+        let Some(below) = below else { continue };
+        rooms.extend(memory_of_disk(machine, below));
+        let Some(path) = below.backing_file.as_deref() else { continue };
+        if let Some(device) = machine.device_below_loop(below) {
+            add_stack(machine, device, &mut names);
+            continue;
+        }
+        // The name may lead to another file by now, and then nothing is known of the right one.
+        let is_it = |meta: &Metadata| {
+            machine.backing(below).is_some_and(|backing| backing.inode == (meta.dev(), meta.ino()))
+        };
+        let Some(meta) = fs::metadata(path).ok().filter(is_it) else { continue };
+        if unallocated_bytes(&meta) < NO_GROWTH_BYTES {
+            continue;
+        }
+        rooms.extend(rooms_of_file(machine, path, &meta));
+        if let Some(device) = device_of_file(machine, path, &meta) {
+            let at_most_bytes = unallocated_bytes(&meta);
+            let pools = thin_pool::pools_below(machine, device);
+            rooms.extend(pools.into_iter().map(|PoolUse { name, loss, space }| Room {
+                name,
+                loss,
+                free_bytes: space.free_bytes,
+                total_bytes: space.total_bytes,
+                at_most_bytes,
+            }));
+            add_stack(machine, device, &mut names);
+        }
+    }
+    rooms
+}
+
+fn add_stack(machine: &Machine<'_>, device: &Node, names: &mut Vec<String>) {
+    for name in machine.tree.stack(device) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+}
+
+/// What the holes of a file grow in: its filesystem, or memory.
+fn rooms_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata) -> Vec<Room> {
+    let at_most_bytes = unallocated_bytes(meta);
+    if at_most_bytes < NO_GROWTH_BYTES {
+        return Vec::new();
+    }
+    let mut rooms = Vec::new();
+    // ramfs has no limit, and reports none.
+    if let Some(space) = rustix::fs::statvfs(path).ok().filter(|space| space.f_blocks > 0) {
+        rooms.push(Room {
+            name: format!("the filesystem of {}", shown(path)),
+            loss: "everything on it runs out of space",
+            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+            total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+            at_most_bytes,
+        });
+    }
+    if probe::is_in_memory(path) {
+        rooms.extend(memory(machine, &shown(path), at_most_bytes));
+    }
+    rooms
+}
+
+/// What a file could still allocate.
+fn unallocated_bytes(meta: &Metadata) -> u64 {
+    meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES))
+}
+
+fn device_of_file<'machine>(
+    machine: &'machine Machine<'_>,
+    path: &Path,
+    meta: &Metadata,
+) -> Option<&'machine Node> {
+    let by_stat = machine.tree.by_number(DeviceNumber::from_raw(meta.dev()));
+    by_stat.or_else(|| machine.device_of_mount(mount_of(&machine.mounts, path)?))
+}
+
+/// The memory that a zram device or RAM disk takes as it fills up; other devices take none.
+fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
+    let is = |prefix: &str| {
+        let number = node.name.strip_prefix(prefix);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let size_bytes = node.size_bytes().unwrap_or(0);
+    if is("ram") {
+        return memory(machine, &node.kernel_name(), size_bytes).into_iter().collect();
+    }
+    if !is("zram") {
+        return Vec::new();
+    }
+    // Documentation/admin-guide/blockdev/zram.rst: orig_data_size compr_data_size mem_used_total mem_limit …
+    let state = read_text(&node.directory.join("mm_stat")).unwrap_or_default();
+    let state: Vec<u64> = state.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+    let at = |index: usize| state.get(index).copied().unwrap_or(0);
+    let (stored_bytes, used_bytes, limit_bytes) = (at(0), at(2), at(3));
+    let at_most_bytes = size_bytes.saturating_sub(stored_bytes);
+    let limit = (limit_bytes > 0).then(|| Room {
+        name: format!("the memory limit of {}", node.kernel_name()),
+        loss: "its writes fail",
+        free_bytes: limit_bytes.saturating_sub(used_bytes),
+        total_bytes: limit_bytes,
+        at_most_bytes,
+    });
+    memory(machine, &node.kernel_name(), at_most_bytes).into_iter().chain(limit).collect()
+}
+
+/// The memory of the machine, of which `user` takes some.
+fn memory(machine: &Machine<'_>, user: &str, at_most_bytes: u64) -> Option<Room> {
+    let text = read_text(&machine.roots.proc.join("meminfo"))?;
+    let bytes = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some(Room {
+        name: format!("the memory behind {user}"),
+        loss: "the kernel ends programs for want of it",
+        free_bytes: bytes("MemAvailable")?,
+        total_bytes: bytes("MemTotal")?,
+        at_most_bytes,
+    })
+}
+
+/// Whether I/O to a device waits because device mapper holds it back, itself or below it: who, for messages.
+pub(crate) fn suspended(machine: &Machine<'_>, node: &Node) -> Option<String> {
+    let stack = machine.tree.stack(node);
+    let is_suspended = |node: &&Node| {
+        read_number::<u8>(&node.directory.join("dm/suspended")).is_some_and(|value| value != 0)
+    };
+    stack.iter().filter_map(|name| machine.tree.get(name)).find(is_suspended).map(Node::shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A loop device over a file of 15 TiB of which nothing is allocated: more than any test machine has free.
+    fn sparse() -> Fake {
+        let fake = Fake::new().disk("loop0", "7:0").disk("dm-0", "253:0").stack("dm-0", "loop0");
+        let file = fs::File::create(fake.path("a.img")).unwrap();
+        file.set_len(15 << 40).unwrap();
+        let path = fake.path("a.img");
+        fake.attribute("loop0/loop/backing_file", &format!("{}\n", path.display()))
+    }
+
+    fn texts(fake: &Fake, name: &str, growth_bytes: u64) -> Vec<String> {
+        fake.with(|machine, _| {
+            let mut found = Found::default();
+            check_device(machine, machine.tree.get(name).unwrap(), growth_bytes, &mut found);
+            assert!(found.uses.iter().all(|used| used.kind == UseKind::FillsUp));
+            found.uses.into_iter().map(|used| used.text).collect()
+        })
+    }
+
+    #[test]
+    fn a_sparse_file_must_not_fill_its_filesystem() {
+        let fake = sparse();
+        for name in ["loop0", "dm-0"] {
+            let said = texts(&fake, name, 1 << 60);
+            assert!(said[0].contains("more of the filesystem of") && said[0].contains("a.img"), "{said:?}");
+            assert_eq!(texts(&fake, name, 4096), Vec::<String>::new(), "little is taken");
+        }
+        fake.with(|machine, _| {
+            assert!(spare_below(machine, machine.tree.get("dm-0").unwrap()).is_some());
+        });
+        fs::write(fake.path("a.img"), vec![1; 4 << 20]).unwrap();
+        assert_eq!(texts(&fake, "loop0", 1 << 60), Vec::<String>::new(), "all of it is allocated");
+    }
+
+    #[test]
+    fn zram_and_ram_disks_must_not_take_the_last_memory() {
+        let fake = || {
+            let fake = Fake::new().disk("zram0", "254:0").disk("ram1", "1:1").disk("ramses", "8:0");
+            fake.file("proc/meminfo", "MemTotal:  1048576 kB\nMemFree: 1 kB\nMemAvailable:  716800 kB\n");
+            fake
+        };
+        // 700 of 1024 MiB are available, and 1 GiB may be written.
+        let said = texts(&fake(), "zram0", u64::MAX);
+        assert!(
+            said[0].contains("more of the memory behind zram0, which has 700 MiB of 1 GiB free"),
+            "{said:?}"
+        );
+        assert_eq!(texts(&fake(), "ram1", u64::MAX).len(), 1);
+        assert_eq!(texts(&fake(), "ramses", u64::MAX), Vec::<String>::new());
+        assert_eq!(texts(&fake(), "zram0", 500 * MIB), Vec::<String>::new());
+        // It holds 600 MiB already.
+        let full = fake().attribute("zram0/mm_stat", &format!("{} 1 1 0 1 0 0 0 0\n", 600 * MIB));
+        assert_eq!(texts(&full, "zram0", u64::MAX), Vec::<String>::new());
+        let limited =
+            fake().attribute("zram0/mm_stat", &format!("{} 1 {} {} 1 0\n", 600 * MIB, 90 * MIB, 100 * MIB));
+        let said = texts(&limited, "zram0", u64::MAX);
+        assert!(said[0].contains("the memory limit of zram0"), "{said:?}");
+        fake().with(|machine, _| {
+            let spare = spare_below(machine, machine.tree.get("zram0").unwrap());
+            assert_eq!(spare, Some((700 << 20) - (1_u64 << 30).div_ceil(10)));
+        });
+    }
+
+    #[test]
+    fn a_suspended_device_is_found_below_what_lies_on_it() {
+        let fake = Fake::new().disk("sda", "8:0").disk("dm-0", "253:0").disk("dm-1", "253:1");
+        let fake = fake.stack("dm-0", "sda").stack("dm-1", "dm-0").attribute("dm-1/dm/suspended", "0\n");
+        let seen = |fake: &Fake, name: &str| {
+            fake.with(|machine, _| suspended(machine, machine.tree.get(name).unwrap()))
+        };
+        assert_eq!(seen(&fake, "dm-1"), None);
+        let fake = fake.attribute("dm-0/dm/suspended", "1\n").attribute("dm-0/dm/name", "vg-home\n");
+        assert_eq!(seen(&fake, "dm-1").as_deref(), Some("dm-0 (vg-home)"));
+        assert_eq!(seen(&fake, "sda"), None);
+    }
+}
