@@ -117,22 +117,31 @@ fn a_disk_that_fails_from_the_start_fails_one_cell_after_the_other() {
 
 #[test]
 fn a_disk_that_takes_no_more_writes() {
-    if !requires(&FILESYSTEM) {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::BlkioThrottle]) {
         return;
     }
-    // A disk that promises more than the filesystem below it can hold, as thin volumes do.
-    let below = LoopDevice::builder().in_memory().size(48 * MIB).create().unwrap();
+    // A disk that promises more than the filesystem below it can hold once another program has filled that, as thin volumes do.
+    let below = LoopDevice::builder().in_memory().size(192 * MIB).create().unwrap();
     below.mkfs_ext4("thin").unwrap();
     let mount = below.mount().unwrap();
     let backing = mount.path().join("disk");
-    fs::File::create(&backing).unwrap().set_len(256 * MIB).unwrap();
+    fs::File::create(&backing).unwrap().set_len(128 * MIB).unwrap();
     let device = LoopDevice::builder().over(&backing).create().unwrap();
     let line = format!(
-        "paths {} --rw write --destroy {} --bytes 128M --runtime 5m",
+        "paths {} --rw write --destroy {} --bytes 64M --runtime 5m --json -",
         word(device.path()),
         word(&backing)
     );
-    let answer = ask(&line).expect_code(4);
+    // The first pass takes four seconds, in which the other program comes.
+    let limits = Limits { write_bps: Some(16 * MIB), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let before = moved_bytes(&device);
+    let started = start_command(throttle.command(rdsk(&line)));
+    started.wait_until("the device is busy", || moved_bytes(&device) > before + 4 * MIB);
+    let other = format!("of={}", mount.path().join("other").display());
+    let filled = Command::new("dd").args(["if=/dev/zero", other.as_str(), "bs=1M"]).output().unwrap();
+    assert!(!filled.status.success(), "the filesystem has become full");
+    let answer = started.answer().expect_code(4);
     let cell =
         |id: &str| answer.cells().iter().find(|cell| cell["id"] == id).unwrap_or_else(|| panic!("no {id}"));
     let direct = cell("paths/write/direct");
