@@ -145,15 +145,12 @@ fn output_record(
 
 /// The command that draws the run again, where something keeps it.
 fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Written) -> Option<String> {
-    if keeper.has_begun() {
-        return Some(history::show_command(&record.id));
-    }
-    match &args.json {
+    keeper.show_command(record).or_else(|| match &args.json {
         Some(JsonPlace::File(path)) if written == Written::InDocument => {
             Some(format!("rdsk show {}", out::word(path)))
         }
         _ => None,
-    }
+    })
 }
 
 /// A run is summed up on one screen; a single question has a screen of its own.

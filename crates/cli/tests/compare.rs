@@ -187,7 +187,7 @@ fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("since 2026-03-06 12.0 % slower than before"), "{}", run.stdout);
     is_narrow(&run.stdout);
-    let unknown = compare(&["--trend", "nothing/here", &path, &path, &path]);
+    let unknown = compare(&["--trend", "nothing/here", &path, &paths[0], &paths[1]]);
     assert_eq!(unknown.status_code, Some(2));
     assert!(error_and_hint(&unknown).1.contains(&id));
 }
@@ -201,7 +201,9 @@ fn a_run_is_not_compared_with_itself() {
     fs::copy(&one, &copy).unwrap();
     let (said, hint) = error_and_hint(&compare(&[&one, &two, &copy]));
     assert!(said.starts_with(&format!("{one} and {copy} are the same run, 01")), "{said}");
-    assert_eq!(hint, "name two runs; rdsk list shows them");
+    assert_eq!(hint, "name each run once; rdsk list shows them");
+    let (said, _) = error_and_hint(&compare(&["--trend", "any", &one, &two, &copy]));
+    assert!(said.starts_with(&format!("{one} and {copy} are the same run, 01")), "{said}");
 }
 
 #[test]

@@ -392,9 +392,9 @@ fn info_says_what_would_be_refused_and_touches_nothing() {
     assert_eq!(device.content_hash().unwrap(), before);
 }
 
-/// The kernel's own refusal comes before any figure, with the exit code of a refusal.
+/// The kernel would refuse it itself; who runs the program comes before that.
 #[test]
-fn a_file_that_does_not_open_for_writing_is_refused_before_measuring() {
+fn a_program_that_runs_is_refused_before_measuring() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("program");
     // Copied by another process: a writable descriptor of ours could be inherited by a child that a parallel test starts,
@@ -408,7 +408,7 @@ fn a_file_that_does_not_open_for_writing_is_refused_before_measuring() {
     child.wait().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("a program that runs") && !error.contains("dmesg"), "{error}");
+    assert!(error.contains("(program) has it mapped") && !error.contains("dmesg"), "{error}");
     assert!(output.stdout.is_empty(), "nothing was measured");
 }
 

@@ -81,7 +81,9 @@ fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
 
 fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workload)) -> bool {
     let is_sequential = a.pattern == Pattern::Sequential && a.points.is_none();
-    let is_same = a.offset_bytes == b.offset_bytes && (is_sequential || a.span_bytes == b.span_bytes);
+    // Of two places that nobody knows, none is that of the other.
+    let is_same_place = a.known_offset_bytes().is_some() && a.offset_bytes == b.offset_bytes;
+    let is_same = is_same_place && (is_sequential || a.span_bytes == b.span_bytes);
     is_same || (is_whole(base, a) && is_whole(other, b))
 }
 
@@ -89,7 +91,9 @@ fn is_span_alike((base, a): (&Record, &Workload), (other, b): (&Record, &Workloa
 fn is_whole(record: &Record, workload: &Workload) -> bool {
     workload.offset_bytes == 0
         && workload.targets.iter().all(|&index| {
+            // A size of 0 is not known.
             target(record, index)
+                .filter(|target| target.size_bytes > 0)
                 .is_some_and(|target| workload.span_bytes as f64 >= WHOLE * target.size_bytes as f64)
         })
 }
@@ -148,6 +152,18 @@ mod tests {
         assert_eq!(pairs(&small, &large), 1, "both use the whole target");
         assert_eq!(pairs(&small, &random(4 << 30, 1 << 30)), 1, "both use a GiB");
         assert_eq!(pairs(&small, &random(4 << 30, 2 << 30)), 0);
+        assert_eq!(pairs(&random(0, 1 << 30), &random(0, 2 << 30)), 0, "nobody knows what is the whole");
+    }
+
+    #[test]
+    fn places_that_are_not_known_are_not_the_same() {
+        let at = |offset_bytes| {
+            let cell = with(cell("a"), |cell| cell.workload.offset_bytes = offset_bytes);
+            record("2026-01-01T00:00:00Z", vec![cell])
+        };
+        for (offset_bytes, pairs) in [(0, 1), (1 << 20, 1), (rdsk_model::UNKNOWN_OFFSET, 0)] {
+            assert_eq!(matching(&at(offset_bytes), &at(offset_bytes)).pairs.len(), pairs, "{offset_bytes}");
+        }
     }
 
     #[test]

@@ -13,8 +13,15 @@ pub enum ImportError {
         format: &'static str,
     },
     /// It begins like a document, and then is none.
-    #[error("its JSON is damaged or cut off: {0}")]
-    Json(#[from] serde_json::Error),
+    #[error("its JSON is damaged or cut off: {why} at line {line} column {column}")]
+    Json {
+        /// What is wrong.
+        why: String,
+        /// Where in the whole text, from 1.
+        line: usize,
+        /// In bytes, from 1; 0 before the first one.
+        column: usize,
+    },
     /// A document of rdsk that is no Record, or one of a later version.
     #[error("its schema is \"{schema}\", and this version reads \"{expected}\"", expected = rdsk_model::SCHEMA)]
     Schema {

@@ -42,7 +42,7 @@ fn documents(text: &str) -> Result<Vec<Value>, ImportError> {
                 }
                 start + values.byte_offset()
             }
-            Some(Err(error)) if begins_like_document(rest) => return Err(ImportError::Json(error)),
+            Some(Err(error)) if begins_like_document(rest) => return Err(damaged(&error, &text[..start])),
             _ => start + 1,
         };
         let after = text[end..].trim_start();
@@ -50,6 +50,16 @@ fn documents(text: &str) -> Result<Vec<Value>, ImportError> {
         next = if follows { Some(text.len() - after.len()) } else { next_line_with_object(text, end) };
     }
     if found.is_empty() { Err(fio::other_format(text).unwrap_or(ImportError::Unknown)) } else { Ok(found) }
+}
+
+/// What is wrong with a document that begins after `before`: its own lines are counted from its start.
+fn damaged(error: &serde_json::Error, before: &str) -> ImportError {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let why = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+    let bytes_on_its_line = before.rsplit('\n').next().map_or(0, str::len);
+    let column = if error.line() > 1 { error.column() } else { bytes_on_its_line + error.column() };
+    ImportError::Json { why, line: before.matches('\n').count() + error.line(), column }
 }
 
 /// Where the next line begins that begins with an object.
@@ -92,8 +102,17 @@ mod tests {
         // What is cut off is told of, whatever stands before it.
         let cut = &second[..second.len() / 2];
         let error = import(&format!("{first}\n{cut}")).unwrap_err();
-        assert!(matches!(error, ImportError::Json(_)), "{error}");
-        assert!(matches!(import(&format!("{first}\n{{")).unwrap_err(), ImportError::Json(_)));
+        assert!(matches!(error, ImportError::Json { .. }), "{error}");
+        assert!(matches!(import(&format!("{first}\n{{")).unwrap_err(), ImportError::Json { .. }));
+        // Where, in the whole text.
+        for (text, place) in [
+            ("{\"schema\": oops}", "line 1 column 12"),
+            ("a note\n\n{\n\"schema\": oops}", "line 4 column 11"),
+            ("a note\n{\"a\": 1} {\"schema\": oops}", "line 2 column 21"),
+        ] {
+            let said = import(text).unwrap_err().to_string();
+            assert_eq!(said, format!("its JSON is damaged or cut off: expected value at {place}"));
+        }
     }
 
     #[test]

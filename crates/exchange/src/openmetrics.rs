@@ -173,7 +173,8 @@ fn runs(text: &mut String, records: &[&Record]) {
         }
     }
     head(text, "rdsk_run_duration_seconds", "gauge", "seconds", "How long the whole run took.");
-    for run in &runs {
+    // A run that was killed or goes on has no end yet, and of some runs of other programs nobody knows it.
+    for run in runs.iter().filter(|run| run.elapsed_ns > 0) {
         sample(text, "rdsk_run_duration_seconds", &of_run(run), seconds(run.elapsed_ns));
     }
 }

@@ -347,7 +347,7 @@ fn what_is_not_a_run_of_fio_3_is_refused_in_words() {
     assert_eq!(many, "it has 4097 jobs, and fio runs at most 4096");
     let cut = text("grouped");
     let cut = import(&cut[..cut.len() / 2]).unwrap_err();
-    assert!(matches!(cut, ImportError::Json(_)), "{cut}");
+    assert!(matches!(cut, ImportError::Json { .. }), "{cut}");
 }
 
 /// fio writes a share as it was given, and nowhere how large the target is.

@@ -166,6 +166,13 @@ fn every_figure_is_that_of_the_record() {
 }
 
 #[test]
+fn a_run_without_an_end_has_no_duration() {
+    let samples = parsed(&openmetrics(&[&Record { elapsed_ns: 0, ..fixtures::run() }]));
+    assert_eq!(value(&samples, "rdsk_run_duration_seconds", &[]), None);
+    assert!(value(&samples, "rdsk_run_start_seconds", &[]).is_some());
+}
+
+#[test]
 fn one_run_has_lasting_series_and_several_are_told_apart() {
     let (one, mut other) = (fixtures::run(), fixtures::run());
     let alone = parsed(&openmetrics(&[&one]));

@@ -13,6 +13,9 @@ const MAX_FAILURES_IN_A_ROW: u32 = 3;
 /// A flush that takes this long is noted if the budget ends meanwhile.
 const LONG_FLUSH_NS: u64 = 1_000_000_000;
 
+/// The part of the budget that is kept for a wait that only other cells saw: one in so many.
+const WAIT_OF_OTHERS: u64 = 8;
+
 /// The time of one turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Slice {
@@ -105,9 +108,13 @@ impl RunState {
         }
     }
 
-    /// The longest that an I/O of any cell took so far, 0 before the first one.
-    pub(crate) fn longest_wait_ns(&self) -> u64 {
-        self.totals.iter().filter_map(|totals| totals.histogram.max()).max().unwrap_or(0)
+    /// The longest that an I/O of these cells took so far, 0 before the first one; or of all cells, of which a wait counts up to
+    /// this part of the budget: a disk that once woke up must not end what other cells repeat.
+    pub(crate) fn longest_wait_ns(&self, cells: &[usize], budget_ns: u64) -> u64 {
+        let longest = |totals: &CellTotals| totals.histogram.max().unwrap_or(0);
+        let own = cells.iter().map(|&index| longest(&self.totals[index])).max();
+        let all = self.totals.iter().map(longest).max();
+        own.max(all.map(|ns| ns.min(budget_ns / WAIT_OF_OTHERS))).unwrap_or(0)
     }
 
     /// Notes a flush that took most of what was left of the budget, or exceeded it: a flush cannot be cut short.

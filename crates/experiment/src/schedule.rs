@@ -84,10 +84,10 @@ impl Runner<'_> {
         }
         let left_ns = self.left_ns(state);
         if group.iter().any(|&index| self.is_cut(index, state)) {
-            return left_ns > state.longest_wait_ns();
+            return left_ns > state.longest_wait_ns(group, self.plan.budget_ns);
         }
         let takes_ns = turns_ns(group, &state.turns_ns);
-        let fits = share(takes_ns, NEARLY_ALL, 1.0).max(with_a_wait_ns(group, state)) <= left_ns;
+        let fits = share(takes_ns, NEARLY_ALL, 1.0).max(self.with_a_wait_ns(group, state)) <= left_ns;
         if !fits || !self.running(group).any(is_pass) {
             return fits;
         }
@@ -144,7 +144,7 @@ impl Runner<'_> {
         let left_ns = self.left_ns(state);
         // A turn may take as long as the longest so far: a cache that was full is flushed for longer.
         let fits = |group: &Vec<usize>| {
-            turns_ns(group, &state.longest_turns_ns).max(with_a_wait_ns(group, state)) <= left_ns
+            turns_ns(group, &state.longest_turns_ns).max(self.with_a_wait_ns(group, state)) <= left_ns
         };
         // The width falls with the root of the rounds: by half of this share with the next one. Two rounds give a width,
         // if anything does.
@@ -169,6 +169,14 @@ impl Runner<'_> {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
         cell.not_applicable.is_none() && !matches!(cell.extent, Extent::Pass { .. }) && !has_failed
+    }
+
+    /// The time that these turns are given, or need, and the longest wait of an I/O: it may come again, and cannot be cut.
+    fn with_a_wait_ns(&self, turns: &[usize], state: &RunState) -> u64 {
+        let given_ns = |index: usize| state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
+        let least_ns = |&index: &usize| given_ns(index).min(state.longest_turns_ns[index]);
+        let wait_ns = state.longest_wait_ns(turns, self.plan.budget_ns);
+        turns.iter().map(least_ns).fold(wait_ns, u64::saturating_add)
     }
 
     /// Time of the budget that is left.
@@ -203,13 +211,6 @@ impl Runner<'_> {
 /// The time of these turns, if each takes as long as one of its cell did.
 fn turns_ns(turns: &[usize], of_cells_ns: &[u64]) -> u64 {
     turns.iter().fold(0, |sum, &index| sum.saturating_add(of_cells_ns[index]))
-}
-
-/// The time that these turns are given, or need, and the longest wait of any I/O: it may come again, and cannot be cut.
-fn with_a_wait_ns(turns: &[usize], state: &RunState) -> u64 {
-    let given_ns = |index: usize| state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
-    let least_ns = |&index: &usize| given_ns(index).min(state.longest_turns_ns[index]);
-    turns.iter().map(least_ns).fold(state.longest_wait_ns(), u64::saturating_add)
 }
 
 /// Time in which streams start one after another; a requested distance may be longer than any budget.

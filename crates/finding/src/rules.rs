@@ -139,11 +139,11 @@ impl Rule {
 pub const RULES: &[Rule] = &[
     restated_verdicts::HOLE_READ,
     restated_verdicts::CACHED_READ,
-    only_zeros::RULE,
     buffered_write_in_memory::RULE,
     loop_backing_cached::RULE,
     restated_verdicts::DISTURBED,
     restated_verdicts::THROTTLED,
+    only_zeros::RULE,
     cold_not_reached::RULE,
     processor_contended::RULE,
     processor_quota::RULE,

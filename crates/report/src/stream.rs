@@ -165,7 +165,9 @@ fn draw_curves(page: &mut Page, cells: &[&CellRecord]) {
             let depth = device.map_or(&[][..], |device| device.in_flight_series.as_slice());
             let windows = cell.result.windows.as_ref();
             let rate = windows.map_or(&[][..], |windows| windows.bytes.as_slice());
-            let largest = device.and_then(|device| device.in_flight_max).map(|depth| depth.to_string());
+            let is_timed = cell.evidence.bpf.as_ref().is_none_or(|bpf| bpf.timed_share().is_none());
+            let largest = device.and_then(|device| device.in_flight_max).filter(|_| is_timed);
+            let largest = largest.map(|depth| depth.to_string());
             vec![mode(cell), curve(depth), or_missing(largest), curve(rate)]
         })
         .collect();

@@ -55,8 +55,8 @@ enum Header {
 pub(crate) enum Contents {
     /// Nothing yet.
     Nothing,
-    /// A history of this version.
-    History(u32),
+    /// A history; of which version, the database knows better than its header.
+    History,
 }
 
 /// Makes sure that there is a file that may become or is a history, and that nobody else may read what becomes one.
@@ -134,7 +134,7 @@ pub(crate) fn check(path: &Path) -> Result<Contents, StoreError> {
             Header::History(version) if version > VERSION => {
                 return Err(StoreError::Newer { path: path.to_owned(), version });
             }
-            Header::History(version) => return Ok(Contents::History(version)),
+            Header::History(_) => return Ok(Contents::History),
             Header::Foreign => break,
             Header::Unfinished => std::thread::sleep(LOOK_AGAIN),
         }

@@ -4,7 +4,9 @@
 use crate::error::StoreError;
 use crate::file::{self, Contents};
 use crate::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,13 +55,12 @@ impl History {
         if matches!(path.try_exists(), Ok(false)) {
             return Ok(None);
         }
-        let Contents::History(version) = file::check(path)? else { return Ok(None) };
+        if file::check(path)? == Contents::Nothing {
+            return Ok(None);
+        }
         match file::check_writable(path) {
             Ok(()) => Self::connect(path).map(Some),
-            Err(source) if version < VERSION => {
-                Err(StoreError::Outdated { path: path.to_owned(), version, source })
-            }
-            Err(_) => Self::connect_to_read(path).map(Some),
+            Err(source) => Self::connect_to_read(path, source).map(Some),
         }
     }
 
@@ -83,11 +84,16 @@ impl History {
         // Without SQLITE_OPEN_CREATE: the file is there, with the mode that its companions -wal and -shm take over.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(Patience::Long.timeout()).map_err(failed)?;
+        refuse_newer(&connection, path)?;
         set_up(&mut connection).map_err(failed)?;
+        // A newer rdsk may have been quicker to bring older tables up to date.
+        refuse_newer(&connection, path)?;
         Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
     }
 
-    fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
+    /// `unwritable` is what keeps it from being written.
+    fn connect_to_read(path: &Path, unwritable: io::Error) -> Result<Self, StoreError> {
         let failed = |source| StoreError::File { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = if file::has_unfinished_writes(path).map_err(failed)? {
@@ -99,12 +105,15 @@ impl History {
         };
         let connection = opened.and_then(|connection| {
             connection.busy_timeout(Patience::Long.timeout())?;
-            // SQLite opens a file at the first look into it.
-            version(&connection)?;
             Ok(connection)
         });
         let connection =
             connection.map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
+        // SQLite opens a file at the first look into it.
+        let version = refuse_newer(&connection, path)?;
+        if version < VERSION {
+            return Err(StoreError::Outdated { path: path.to_owned(), version, source: unwritable });
+        }
         Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
     }
 
@@ -142,7 +151,6 @@ fn write<T>(
 }
 
 fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Patience::Long.timeout())?;
     // A commit is on the disk when it returns: nothing of it is written back later, while the next cell is measured.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -194,9 +202,25 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+/// The version of the tables, as the database has it: what was written last may not be in the file yet, whose header
+/// [`file::check`] has read, but in its companion.
+fn refuse_newer(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let failed = |source| StoreError::Database { path: path.to_owned(), source };
+    let version = version(connection).map_err(failed)?;
+    if version <= VERSION {
+        return Ok(version);
+    }
+    // The last connection that closes would move what the companion holds into the file.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+    Err(StoreError::Newer { path: path.to_owned(), version })
+}
+
 /// Brings the tables to this version, from that which is found once nobody else can change it.
 fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let from = version(transaction)?;
+    if from > VERSION {
+        return Ok(());
+    }
     for step in MIGRATIONS.iter().skip(from as usize) {
         transaction.execute_batch(step)?;
     }

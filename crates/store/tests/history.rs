@@ -231,6 +231,28 @@ fn a_newer_version_is_refused_in_words() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+#[test]
+fn a_newer_version_is_refused_where_only_the_companion_has_it() {
+    let (_directory, path) = scratch();
+    History::open(&path).unwrap().finish(&golden()).unwrap();
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+    newer.pragma_update(None, "user_version", 999).unwrap();
+    // As a kill leaves them: nobody has the copies open.
+    let copy = path.with_file_name("copy.db");
+    let beside = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(beside(&path), beside(&copy)).unwrap();
+    let bytes = || [&copy, &beside(&copy)].map(|file| fs::read(file).unwrap());
+    let before = bytes();
+    for file in [&path, &copy] {
+        for opened in [History::open(file).map(drop), History::open_existing(file).map(drop)] {
+            assert!(matches!(opened, Err(StoreError::Newer { version: 999, .. })), "{opened:?}");
+        }
+    }
+    assert_eq!(bytes(), before);
+}
+
 fn pragma(path: &Path, name: &str) -> i64 {
     let database = rusqlite::Connection::open(path).unwrap();
     database.pragma_query_value(None, name, |row| row.get(0)).unwrap()

@@ -126,7 +126,9 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"
         }
-        (_, UseKind::FillsUp) => "free some of it, or measure reads, or name something outside of it",
+        (_, UseKind::FillsUp) => {
+            "free some of it, or allocate all of the target first (fallocate), or measure reads, or name something outside of it"
+        }
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",

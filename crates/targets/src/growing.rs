@@ -22,6 +22,9 @@ const BLOCK_BYTES: u64 = 512;
 /// Less than this is no growth: filesystems allocate whole blocks, and metadata.
 const NO_GROWTH_BYTES: u64 = 1 << 20;
 
+/// A tenth of a large filesystem is more than anything else on it needs for a while.
+const MOST_RESERVED_BYTES: u64 = 16 << 30;
+
 /// Something that writes to a target take up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Room {
@@ -36,20 +39,21 @@ struct Room {
 }
 
 impl Room {
-    /// What may be taken, so that a tenth stays free.
+    /// What may be taken, so that a tenth stays free, or enough where a tenth is more.
     fn spare_bytes(&self) -> u64 {
-        self.free_bytes.saturating_sub(self.total_bytes.div_ceil(10))
+        self.free_bytes.saturating_sub(self.total_bytes.div_ceil(10).min(MOST_RESERVED_BYTES))
     }
 
     fn check(&self, growth_bytes: u64, found: &mut Found) {
         let growth_bytes = growth_bytes.min(self.at_most_bytes);
         if growth_bytes > self.spare_bytes() {
             let text = format!(
-                "it may take {} more of {}, which has {} of {} free and must keep a tenth, or {}",
+                "it may take {} more of {}, which has {} of {} free and must keep {}, or {}",
                 Bytes(growth_bytes).approx(),
                 self.name,
                 Bytes(self.free_bytes).approx(),
                 Bytes(self.total_bytes).approx(),
+                Bytes(self.free_bytes - self.spare_bytes()).approx(),
                 self.loss
             );
             found.add(UseKind::FillsUp, &text);
@@ -149,7 +153,7 @@ fn rooms_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata) -> Vec<Roo
 }
 
 /// What a file could still allocate.
-fn unallocated_bytes(meta: &Metadata) -> u64 {
+pub(crate) fn unallocated_bytes(meta: &Metadata) -> u64 {
     meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES))
 }
 
@@ -179,8 +183,9 @@ fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
     let state = read_text(&node.directory.join("mm_stat")).unwrap_or_default();
     let state: Vec<u64> = state.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
     let at = |index: usize| state.get(index).copied().unwrap_or(0);
-    let (stored_bytes, used_bytes, limit_bytes) = (at(0), at(2), at(3));
-    let at_most_bytes = size_bytes.saturating_sub(stored_bytes);
+    let (used_bytes, limit_bytes) = (at(2), at(3));
+    // What it stores may be compressed, and what rdsk writes over it cannot be.
+    let at_most_bytes = size_bytes.saturating_sub(used_bytes);
     let limit = (limit_bytes > 0).then(|| Room {
         name: format!("the memory limit of {}", node.kernel_name()),
         loss: "its writes fail",
@@ -272,9 +277,11 @@ mod tests {
         assert_eq!(texts(&fake(), "ram1", u64::MAX).len(), 1);
         assert_eq!(texts(&fake(), "ramses", u64::MAX), Vec::<String>::new());
         assert_eq!(texts(&fake(), "zram0", 500 * MIB), Vec::<String>::new());
-        // It holds 600 MiB already.
-        let full = fake().attribute("zram0/mm_stat", &format!("{} 1 1 0 1 0 0 0 0\n", 600 * MIB));
-        assert_eq!(texts(&full, "zram0", u64::MAX), Vec::<String>::new());
+        // It takes 600 MiB already; or takes little for 600 MiB that can be compressed, which what is written over it cannot.
+        let full =
+            |used: u64| fake().attribute("zram0/mm_stat", &format!("{} 1 {used} 0 1 0 0 0 0\n", 600 * MIB));
+        assert_eq!(texts(&full(600 * MIB), "zram0", u64::MAX), Vec::<String>::new());
+        assert_eq!(texts(&full(10 * MIB), "zram0", u64::MAX).len(), 1);
         let limited =
             fake().attribute("zram0/mm_stat", &format!("{} 1 {} {} 1 0\n", 600 * MIB, 90 * MIB, 100 * MIB));
         let said = texts(&limited, "zram0", u64::MAX);

@@ -238,7 +238,8 @@ impl Mapping {
     fn is_of(&self, inode: Inode) -> bool {
         match &self.stat {
             Some(stat) => inode_of(stat) == inode,
-            None => self.inode_number == inode.1,
+            // Every program maps libraries, and filesystems number their inodes alike: a number alone is no evidence of those.
+            None => self.rights == Rights::Writes && self.inode_number == inode.1,
         }
     }
 }
@@ -269,6 +270,9 @@ fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec
         let rights = if is_shared { Rights::Writes } else { Rights::Reads };
         if let Some(inode_number) = number.filter(|&number| wanted(rights, number)) {
             let stat = stat_no_sync(&process.directory.join("map_files").join(place));
+            // Without privileges only the name is left, which of a mapping that writes proves nothing.
+            let by_name = || line.find('/').and_then(|start| stat_no_sync(Path::new(&line[start..])));
+            let stat = stat.or_else(|| if rights == Rights::Reads { by_name() } else { None });
             list.push(Mapping { rights, inode_number, stat });
         }
     }

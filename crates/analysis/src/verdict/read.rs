@@ -4,13 +4,16 @@ use super::Judgement;
 use super::facts::Facts;
 use crate::metrics::is_memory_disk;
 use crate::{metrics, words};
-use rdsk_model::{Op, Pattern, VerdictCode};
+use rdsk_model::{Op, Pattern, StreamRange, VerdictCode};
 use rdsk_units::percent;
 
 /// Below this share of bytes from the device, memory answered some reads. Readahead and partial last blocks stay above.
 const DEVICE_SHARE: f64 = 0.9;
 /// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
 const COMPRESSED_SHARE: f64 = 0.01;
+/// Filesystems that can keep a file in fewer bytes than it has.
+const COMPRESSING: &[&str] =
+    &["btrfs", "bcachefs", "cramfs", "erofs", "f2fs", "jffs2", "ntfs3", "squashfs", "ubifs", "zfs"];
 /// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;
 /// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
@@ -100,16 +103,20 @@ fn memory_had_nothing(facts: &Facts<'_>) -> bool {
 
 /// A file that takes less room than it has bytes: compressed, as btrfs and squashfs keep it. Its device read all of it.
 fn stored_in_less(facts: &Facts<'_>, share: f64) -> Judgement {
-    let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
-    let may_be = share >= COMPRESSED_SHARE && facts.is_file() && !facts.is_simulated();
-    let kind = kind.filter(|_| may_be && memory_had_nothing(facts))?;
+    let mut kinds = facts.targets.iter().filter_map(|target| target.filesystem.as_ref());
+    let kind = kinds.find(|found| COMPRESSING.contains(&found.kind.as_str()))?;
+    // Streams that share a range may read what one of them has just brought into memory.
+    let is_own = facts.cell.workload.range == StreamRange::Disjoint;
+    let may_be = share >= COMPRESSED_SHARE && is_own && facts.is_file() && !facts.is_simulated();
+    if !(may_be && memory_had_nothing(facts)) {
+        return None;
+    }
     let text = format!(
-        "nothing was in memory, and {} read {} for {} completed ({}): {} keeps the file in fewer bytes (compression), so that this is \
-         not the rate of the device",
+        "nothing was in memory, and {} read {} of {} completed: {} keeps the file in fewer bytes (compression), so that this is not the \
+         rate of the device",
         facts.device_names,
-        words::bytes(facts.moved.unwrap_or(0)),
-        words::bytes(facts.bytes),
         percent(share),
+        words::bytes(facts.bytes),
         rdsk_units::printable(&kind.kind),
     );
     Some((VerdictCode::Unverified, text))

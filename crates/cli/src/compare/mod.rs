@@ -72,13 +72,14 @@ fn records(options: &Options) -> Result<Option<Vec<Record>>, Problem> {
     Ok(Some(records))
 }
 
-/// Refuses a run that is compared with itself: it would show how little its figures vary, and nothing of the disk.
+/// Refuses a run that is named twice: compared with itself it shows how little its figures vary, and nothing of the disk, and in a
+/// trend it is one point.
 fn refuse_twice(words: &[String], records: &[Record]) -> Result<(), Problem> {
     for (second, record) in records.iter().enumerate() {
         if let Some(first) = records[..second].iter().position(|other| other.id == record.id) {
             let [one, other, id] = [&words[first], &words[second], &record.id].map(|text| printable(text));
             let message = format!("{one} and {other} are the same run, {id}");
-            return Err(usage(message, "name two runs; rdsk list shows them"));
+            return Err(usage(message, "name each run once; rdsk list shows them"));
         }
     }
     Ok(())
@@ -107,6 +108,7 @@ fn show(
 fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
     let sink = sink(TREND, options.json.as_ref())?;
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
+    refuse_twice(&options.words, &records)?;
     let runs: Vec<&Record> = records.iter().collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {

@@ -1,21 +1,30 @@
 //! Keeps what is measured in the history: a Watch beside the progress line. It writes between the turns of cells, never while
 //! one is measured, and never makes a run fail.
 
+use super::list::ID_CHARACTERS;
 use super::{PROC, Place, fallback, place};
-use crate::interrupt::LastAct;
+use crate::interrupt::{LastAct, is_ignored};
 use crate::out;
 use crate::progress::Progress;
 use rdsk_model::{CellRecord, Event, Record, Watch};
-use rdsk_store::{History, Holder, Patience, StoreError};
+use rdsk_store::{Found, History, Holder, Patience, StoreError};
 use rdsk_units::printable;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Cells are saved no more often than this, and so that saving takes a fiftieth of the time at most.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const PAUSES_PER_SAVE: u32 = 50;
+
+/// How often a wait for the history looks for a signal.
+const LOOK_FOR_SIGNAL: Duration = Duration::from_millis(50);
+const SIGNAL_CAME: &str = "a signal came before the history had this run";
 
 /// Whether a Record is somewhere already when the history is to have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +71,13 @@ impl Keeper {
         }
     }
 
-    /// Whether the run is in the history, so that its id names it.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.history.is_some()
+    /// The command line that shows the run, if it is in the history: with the letters of its id that `rdsk list` has, if no other
+    /// run's id begins so.
+    pub(crate) fn show_command(&self, record: &Record) -> Option<String> {
+        let history = self.history.as_ref()?;
+        let short: String = record.id.chars().take(ID_CHARACTERS).collect();
+        let is_enough = matches!(history.find(&short), Ok(Found::Run(run)) if run.id == record.id);
+        Some(super::show_command(if is_enough { &short } else { &record.id }))
     }
 
     fn begin(&mut self, record: &Record) {
@@ -116,8 +129,7 @@ impl Keeper {
     pub(crate) fn instead(&self, record: &Arc<Record>, written: Written) -> Option<LastAct> {
         let is_wanted = matches!(self.place, Place::File(_)) && self.begun.is_some() && !self.is_given_up;
         let record = is_wanted.then(|| Arc::clone(record))?;
-        let why = "a signal came before the history had this run";
-        Some(Box::new(move || save_elsewhere(why, &record, written)))
+        Some(Box::new(move || save_elsewhere(SIGNAL_CAME, &record, written)))
     }
 
     /// Keeps the Record of a run that has ended. Trouble is told and changes nothing else.
@@ -148,7 +160,7 @@ impl Watch for Keeper {
     }
 }
 
-/// Keeps the Record of a command that has nothing to show before its end.
+/// Keeps the Record of a command that has nothing to show before its end, and that handles no signal meanwhile.
 pub(crate) fn keep_finished(record: &Record, written: Written) {
     match place::place() {
         Place::Off => {}
@@ -157,11 +169,39 @@ pub(crate) fn keep_finished(record: &Record, written: Written) {
                 "this run is not kept: neither RDSK_HISTORY nor XDG_DATA_HOME nor HOME names a place",
             );
         }
-        Place::File(path) => match put(None, &path, record) {
-            Ok(()) => {}
-            Err(error) if is_hopeless(&error) => out::warning(&format!("this run is not kept: {error}")),
-            Err(error) => tell(&error, &path, record, written),
+        Place::File(path) => match put_before_signal(&path, record) {
+            None => save_elsewhere(SIGNAL_CAME, record, written),
+            Some(Ok(())) => {}
+            Some(Err(error)) if is_hopeless(&error) => {
+                out::warning(&printable(&format!("this run is not kept: {error}")));
+            }
+            Some(Err(error)) => tell(&error, &path, record, written),
         },
+    }
+}
+
+/// Keeps a Record; `None` if a signal came before the history had it, which may have to wait for others.
+fn put_before_signal(path: &Path, record: &Record) -> Option<Result<(), StoreError>> {
+    let has_come = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+        // A signal that cannot be handled does what it does elsewhere.
+        let _ = flag::register(signal, Arc::clone(&has_come));
+    }
+    let (sender, done) = mpsc::channel();
+    let (file, copy) = (path.to_owned(), record.clone());
+    // The process may end before this thread does, which the history survives as it survives a kill.
+    let keeping = std::thread::Builder::new().name("history".into()).spawn(move || {
+        let _ = sender.send(put(None, &file, &copy));
+    });
+    if keeping.is_err() {
+        return Some(put(None, path, record));
+    }
+    loop {
+        match done.recv_timeout(LOOK_FOR_SIGNAL) {
+            Ok(kept) => return Some(kept),
+            Err(RecvTimeoutError::Timeout) if !has_come.load(Ordering::Relaxed) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }
 

@@ -22,9 +22,9 @@ use std::ffi::OsString;
 /// Where the kernel tells which processes live.
 const PROC: &str = "/proc";
 
-/// The command line that shows a run of this history, with the first letters of its id as `rdsk list` has them.
-pub(crate) fn show_command(id: &str) -> String {
-    let id: String = printable(id).chars().take(list::ID_CHARACTERS).collect();
+/// The command line that shows a run of this history, by its id or as much of it as names it.
+fn show_command(id: &str) -> String {
+    let id = printable(id);
     let history = place::named().map_or_else(String::new, |file| format!(" --history {}", out::word(file)));
     format!("rdsk show {id}{history}")
 }

@@ -11,6 +11,8 @@ use options::Options;
 use rdsk_analysis::Analysis;
 use rdsk_html::{Figure, Subject};
 use rdsk_model::{Problem, ProblemKind, Record};
+use rdsk_units::printable;
+use std::collections::HashSet;
 use std::ffi::OsString;
 
 /// Runs a command line, whose first word is `report`.
@@ -69,7 +71,7 @@ fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     sections.into_iter().flat_map(|section| section.figures).collect()
 }
 
-/// A name for each Record that no other has: its label, else its targets, with its number if that is not enough.
+/// A name for each Record that no other has: its label, else its targets; each with its number if two have the same.
 fn names(words: &[String], records: &[Record]) -> Vec<String> {
     let plain = |(word, record): (&String, &Record)| {
         let targets: Vec<String> = record.targets.iter().map(|target| target.name.clone()).collect();
@@ -78,10 +80,27 @@ fn names(words: &[String], records: &[Record]) -> Vec<String> {
             .clone()
             .unwrap_or_else(|| if targets.is_empty() { word.clone() } else { targets.join(" + ") })
     };
-    let all: Vec<String> = words.iter().zip(records).map(plain).collect();
-    let unique = |(index, name): (usize, &String)| {
-        let is_alone = all.iter().filter(|other| *other == name).count() == 1;
-        if is_alone { name.clone() } else { format!("{name} ({})", index + 1) }
-    };
-    all.iter().enumerate().map(unique).collect()
+    told_apart(words.iter().zip(records).map(plain))
+}
+
+/// Names as they are drawn. A number behind some of them only could make the name of another run.
+fn told_apart(names: impl Iterator<Item = String>) -> Vec<String> {
+    let names: Vec<String> = names.map(|name| printable(&name)).collect();
+    if names.iter().collect::<HashSet<_>>().len() == names.len() {
+        return names;
+    }
+    (1..).zip(names).map(|(number, name)| format!("{name} ({number})")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told_apart;
+
+    #[test]
+    fn no_two_runs_have_one_name() {
+        let named = |names: &[&str]| told_apart(names.iter().copied().map(String::from));
+        assert_eq!(named(&["a", "b", "a (2)"]), ["a", "b", "a (2)"]);
+        assert_eq!(named(&["a", "a", "a (2)"]), ["a (1)", "a (2)", "a (2) (3)"]);
+        assert_eq!(named(&["\u{1b}", "\\x1b"]), ["\\x1b (1)", "\\x1b (2)"], "alike on the page");
+    }
 }

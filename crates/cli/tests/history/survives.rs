@@ -131,6 +131,36 @@ fn a_signal_while_the_history_is_waited_for_costs_no_record() {
     assert_eq!(complete_runs(&place.file()), 1);
 }
 
+/// So it is with a copy, which has a signal handler of its own.
+#[test]
+fn a_signal_while_a_copy_waits_for_the_history_costs_no_record() {
+    let place = Place::new();
+    place.quiet(&RUN);
+    let database = rusqlite::Connection::open(place.file()).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = place.command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4"]);
+        command.env("TMPDIR", place.directory.path());
+        let running = cli::start(command);
+        let tasks = format!("/proc/{}/task", running.pid());
+        let is_waiting = || {
+            let mut tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+            tasks.any(|task| {
+                std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "history\n")
+            })
+        };
+        assert!(wait_until(SOON, is_waiting), "{signal:?}");
+        cli::signal(running.pid(), signal).unwrap();
+        let run = running.finish(SOON);
+        let file = run.stderr.split_whitespace().find(|word| word.ends_with(".json"));
+        assert!(run.stderr.contains("a signal came before the history had this run"), "{}", run.stderr);
+        let shown = place.quiet(&["show", file.expect("the warning names a file")]);
+        assert!(shown.contains("/dev/zero"), "{shown}");
+    }
+    database.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(complete_runs(&place.file()), 1);
+}
+
 /// On a filesystem that can only be read, a history is read: one that was closed, one whose process was killed in the midst of
 /// writing, and one of an older version, which is refused in words.
 #[test]

@@ -210,6 +210,7 @@ pub(super) fn separate(read: &mut CellRecord, write: &mut CellRecord) {
         for device in read.evidence.device.iter_mut().filter(|device| device.name == *name) {
             forget_writes(device);
             device.in_flight_max = None;
+            device.splits = None;
             device.reads_caused_by_writes = None;
             if causes_reads {
                 forget_reads(device);
@@ -218,6 +219,7 @@ pub(super) fn separate(read: &mut CellRecord, write: &mut CellRecord) {
         for device in write.evidence.device.iter_mut().filter(|device| device.name == *name) {
             forget_reads(device);
             device.in_flight_max = None;
+            device.splits = None;
         }
     }
 }

@@ -84,7 +84,9 @@ pub(super) fn examine_file(
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
         thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
-        let growth_bytes = thin_pool::allocated_by_filesystem(kind, Some(meta.len()), free_bytes);
+        // What is allocated is written in place, except by a filesystem that copies on write.
+        let growth_bytes =
+            thin_pool::allocated_by_filesystem(kind, Some(growing::unallocated_bytes(meta)), free_bytes);
         growing::check_device(&machine, node, growth_bytes, &mut found);
     }
     found.sort_uses();
