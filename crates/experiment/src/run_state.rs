@@ -14,7 +14,7 @@ const MAX_FAILURES_IN_A_ROW: u32 = 3;
 const LONG_FLUSH_NS: u64 = 1_000_000_000;
 
 /// The part of the budget that is kept for a wait that only other cells saw: one in so many.
-const WAIT_OF_OTHERS: u64 = 8;
+const WAIT_OF_OTHERS: u64 = 3;
 
 /// The time of one turn.
 #[derive(Clone, Copy)]

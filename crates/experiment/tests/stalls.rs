@@ -80,10 +80,11 @@ fn the_record_says_what_was_seen() {
     assert!(steady.outcome.cells.iter().all(|cell| cell.result.stalls.is_none()));
 }
 
-/// Some cells in a budget of 10 s, on a disk that stalls for 2.5 s at these times.
-fn short_run(stalls_s: &[f64], cells: u32) -> Seen {
+/// Some cells in a budget of 10 s, on a disk that stalls at these times and for so long.
+fn short_run(stalls_s: &[(f64, f64)], cells: u32) -> Seen {
     let at = |s: f64| rdsk_analysis::metrics::whole(s * 1e9);
-    let pauses: Vec<(u64, u64)> = stalls_s.iter().map(|&begin| (at(begin), at(begin + 2.5))).collect();
+    let pauses: Vec<(u64, u64)> =
+        stalls_s.iter().map(|&(begin, lasts)| (at(begin), at(begin + lasts))).collect();
     let mut cells: Vec<Cell> =
         (0..cells).map(|n| cell(98_304 + 4096 * u64::from(n), Extent::Timed)).collect();
     // The first one is a question of its own.
@@ -95,15 +96,15 @@ fn short_run(stalls_s: &[f64], cells: u32) -> Seen {
 /// An I/O that waits cannot be cut: what waited once in a cell may wait again, so that cell ends that much earlier.
 #[test]
 fn a_wait_that_was_seen_does_not_end_beyond_the_budget() {
-    let seen = short_run(&[2.0, 8.5], 1);
+    let seen = short_run(&[(2.0, 2.5), (8.5, 2.5)], 1);
     assert!((7 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
 }
 
-/// A disk that once woke up: the cells of other questions, which did not wait for it, are repeated nearly to the end.
+/// A disk that took half of the budget to wake up: the cells of other questions, which did not wait for it, are repeated.
 #[test]
 fn one_wait_does_not_end_the_other_cells() {
-    let (with, without) = (short_run(&[0.1], 4), short_run(&[], 4));
-    assert!(with.elapsed_ns > 8 * SECOND, "{} ns", with.elapsed_ns);
-    let visits = |seen: &Seen| seen.outcome.cells[3].result.visits.len();
-    assert!(visits(&with) * 2 > visits(&without), "{} and {}", visits(&with), visits(&without));
+    let seen = short_run(&[(0.1, 5.0)], 4);
+    assert!((6 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
+    let visits = seen.outcome.cells[3].result.visits.len();
+    assert!(visits >= 2, "{visits} visits");
 }
