@@ -283,6 +283,7 @@ fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use std::os::unix::fs::MetadataExt as _;
 
     fn doubts(fake: &Fake) -> Vec<String> {
         let mut found = Found::default();
@@ -337,19 +338,30 @@ mod tests {
     #[test]
     fn only_shared_writable_mappings_of_files_count() {
         let fake = Fake::new();
-        fake.file(
-            "proc/7/maps",
+        fake.file("library", "");
+        let path = fake.path("library");
+        let library = fs::metadata(&path).unwrap();
+        let maps = format!(
             "7f00-7f01 rw-s 00000000 00:05 77 /dev/sdb\n\
              7f02-7f03 r--s 00000000 00:05 78 /dev/sdc\n\
-             7f04-7f05 rw-p 00000000 08:02 79 /lib/x\n\
+             7f04-7f05 rw-p 00000000 08:02 {} {}\n\
              7f06-7f07 rw-s 00000000 00:00 0\n\
              nonsense\n",
+            library.ino(),
+            path.display()
         );
+        fake.file("proc/7/maps", &maps);
         let process = Process { id: "7".into(), directory: fake.path("proc/7") };
         let numbers: Vec<u64> = mappings(&process).iter().map(|mapping| mapping.inode_number).collect();
         assert_eq!(numbers, [77]);
         let rights = |number| mapping_of(&process, (0, number));
-        assert_eq!((rights(77), rights(78)), (Some(Rights::Writes), Some(Rights::Reads)));
-        assert_eq!((rights(79), rights(80)), (Some(Rights::Reads), None), "a library that it runs");
+        assert_eq!(
+            (rights(77), rights(78)),
+            (Some(Rights::Writes), None),
+            "a number alone is no evidence of reads"
+        );
+        let of = |dev| mapping_of(&process, (dev, library.ino()));
+        assert_eq!(of(library.dev()), Some(Rights::Reads), "a library that it runs");
+        assert_eq!(of(library.dev() + 1), None, "another filesystem has the same number");
     }
 }
