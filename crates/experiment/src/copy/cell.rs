@@ -322,14 +322,17 @@ mod tests {
             .to_vec();
         for cell in [&mut read, &mut write] {
             (cell.evidence.bios, cell.evidence.requests) = (bios.clone(), requests.clone());
-            cell.evidence.device[0].in_flight_max = Some(9);
+            (cell.evidence.device[0].in_flight_max, cell.evidence.device[0].splits) = (Some(9), Some(64));
         }
         separate(&mut read, &mut write);
         let counts = |cell: &CellRecord| cell.evidence.bios.iter().map(|bio| bio.count).collect::<Vec<_>>();
         assert_eq!((counts(&read), counts(&write)), (vec![7], vec![5, 3, 2]));
         assert!(read.evidence.requests.is_empty(), "five of them are not of read(2)");
         assert_eq!(write.evidence.requests, [requests[1].clone()]);
-        assert_eq!([&read, &write].map(|cell| cell.evidence.device[0].in_flight_max), [None, None]);
+        for cell in [&read, &write] {
+            let device = &cell.evidence.device[0];
+            assert_eq!((device.in_flight_max, device.splits), (None, None), "those of both ends together");
+        }
         let (mut read, mut write, _) = within_one_disk(4096);
         read.evidence.requests = requests.clone();
         separate(&mut read, &mut write);
