@@ -140,7 +140,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "compare-real",
         title: "Runs of a real loop device compared",
-        about: "`rdsk run --rw read --budget 20s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
+        about: "`rdsk run --rw read --budget 5s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
                 256 MiB that the campaign makes, compared as `rdsk compare` does. A trial is wrong if any rate or latency of any cell \
                 is said to be faster or slower, although nothing was changed.",
         runs: 200,
