@@ -168,8 +168,12 @@ pub(super) fn latency_bands(
     let cause =
         if is_clock { Cause::Clock { resolution_ns } } else { cause(record, cell, &lates, &beside, &main) };
     // What goes from one band to the other in small steps, or between passes only, is a slow change, with as many modes as chance
-    // gives it.
-    if cause == Cause::TwoSpeeds && (is_of_passes(&lates, &main) || !jumps(&lates, &beside, &main)) {
+    // gives it. It may be a revolution wide by chance, too.
+    let may_be_slow = matches!(cause, Cause::TwoSpeeds | Cause::MissedRevolution { .. });
+    if may_be_slow && !jumps(&lates, &beside, &main) {
+        return None;
+    }
+    if cause == Cause::TwoSpeeds && is_of_passes(&lates, &main) {
         return None;
     }
     // The curve over the positions shows them.
