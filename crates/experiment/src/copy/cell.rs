@@ -173,7 +173,7 @@ impl CellSum {
         let rate = |visit: &&Visit| amount(visit) as f64 / metrics::seconds(visit.elapsed_ns);
         let rates: Vec<(f64, f64)> =
             timed.iter().map(|visit| (metrics::seconds(visit.start_ns), rate(visit))).collect();
-        let half = rounds_interval(&rates)
+        let half = rounds_interval(&rates, &[])
             .map(|of_runs| ((of_runs.high - of_runs.low) / 2.0).max((of_runs.mean - mean).abs()));
         Some(Estimate {
             mean,
