@@ -50,6 +50,9 @@ fn watch(options: &Options) -> Result<u8, Problem> {
             "run as root, or leave --evidence bpf out",
         ));
     }
+    if let Some(limit) = watcher.limit() {
+        out::warning(&limit);
+    }
     if !options.command.is_empty() {
         return child::watch(options, watcher, why_no_bpf);
     }
