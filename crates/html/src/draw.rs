@@ -23,10 +23,13 @@ const SLOT: u32 = 9;
 /// Where the bars of a row begin and end around its middle, in rows, below the name that a narrow drawing has there. The script of the
 /// page has the same figures.
 const BAR: (f64, f64) = (-0.18, 0.38);
-/// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below.
+/// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below. All
+/// series together share the second length.
 const RIM: f64 = 0.9;
-/// Series above one that make its marks larger.
-const MAX_RIMS: usize = 3;
+const RIMS: f64 = 4.5;
+/// Width of the line of an interval in pixels, and of the rim on each of its sides where it crosses a bar.
+const INTERVAL: f64 = 1.4;
+const AROUND: f64 = 1.0;
 /// Space for the labels and the title of the lower axis.
 const BELOW: u32 = 44;
 /// What is in every figure whatever its colours are.
@@ -212,7 +215,7 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
     let points = || series.points.iter();
     let at = |point: &Point| (point.x, point.y);
     let above = plot.series.iter().rev().take_while(|other| other.name != series.name).count();
-    let rim = RIM * above.min(MAX_RIMS) as f64;
+    let rim = rim(above, plot.series.len());
     match series.shape {
         Shape::Line => {
             let width = fine(if series.points.len() > 400 { 1.2 } else { 2.0 }).unsigned_abs();
@@ -247,6 +250,11 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
     draw_intervals(chart, plot, series)
 }
 
+/// How much larger, in pixels, marks are that so many of all series lie above.
+fn rim(above: usize, all: usize) -> f64 {
+    RIM.min(RIMS / all.saturating_sub(1).max(1) as f64) * above as f64
+}
+
 /// Where a bar begins and ends around the middle of its row, in rows.
 fn bar(slot: usize, slots: usize) -> (f64, f64) {
     let (begin, end) = BAR;
@@ -254,28 +262,42 @@ fn bar(slot: usize, slots: usize) -> (f64, f64) {
     (begin + height * slot as f64, begin + height * (slot as f64 + 0.86))
 }
 
-/// The intervals, in the colour of text on bars and in that of the series elsewhere.
+/// The intervals, in the colour of text on bars, with a rim that shows them there, and in that of the series elsewhere.
 fn draw_intervals(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
-    let own = color(Paint::of_series(plot.color_of(series)).solid());
-    let style = |rgb: RGBColor| ShapeStyle {
-        color: rgb.into(),
-        filled: false,
-        stroke_width: fine(1.4).unsigned_abs(),
+    let own = Paint::of_series(plot.color_of(series)).solid();
+    let line = |ends: [(f64, f64); 2], paint: Paint, width: f64| {
+        let style = ShapeStyle {
+            color: color(paint).into(),
+            filled: false,
+            stroke_width: fine(width).unsigned_abs(),
+        };
+        PathElement::new(ends.to_vec(), style)
     };
-    let lines = series.points.iter().filter_map(|point| {
-        let (low, high) = point.interval?;
-        Some(match series.shape {
-            Shape::Bar { slot, slots } => {
-                let (begin, end) = bar(slot, slots);
-                let y = point.y + f64::midpoint(begin, end);
-                PathElement::new(vec![(low, y), (high, y)], style(color(Paint::Ink)))
-            }
-            _ if plot.y.scale == Scale::Rows => {
-                PathElement::new(vec![(low, point.y), (high, point.y)], style(own))
-            }
-            _ => PathElement::new(vec![(point.x, low), (point.x, high)], style(own)),
-        })
+    let lines = series.points.iter().filter_map(|point| Some((point, point.interval?)));
+    let lines = lines.flat_map(|(point, (low, high))| match series.shape {
+        Shape::Bar { slot, slots } => {
+            let (begin, end) = bar(slot, slots);
+            let y = point.y + f64::midpoint(begin, end);
+            let ends = [(low, y), (high, y)];
+            vec![line(ends, Paint::Ground, INTERVAL + 2.0 * AROUND), line(ends, Paint::Ink, INTERVAL)]
+        }
+        _ if plot.y.scale == Scale::Rows => vec![line([(low, point.y), (high, point.y)], own, INTERVAL)],
+        _ => vec![line([(point.x, low), (point.x, high)], own, INTERVAL)],
     });
     chart.draw_series(lines.collect::<Vec<_>>())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_series_below_others_has_a_rim_of_its_own() {
+        for all in [2, 6, 16] {
+            let rims: Vec<f64> = (0..all).map(|above| rim(above, all)).collect();
+            assert!(rims.windows(2).all(|pair| pair[1] - pair[0] >= 0.3 - 1e-9), "{all}: {rims:?}");
+            assert!(rims[0] == 0.0 && rims[all - 1] <= RIMS + 1e-9, "{all}: {rims:?}");
+        }
+    }
 }

@@ -56,6 +56,8 @@ pub(crate) enum Paint {
     },
     Ink,
     Grid,
+    /// What figures stand on: around a line that crosses a bar.
+    Ground,
 }
 
 impl Paint {
@@ -79,6 +81,7 @@ impl Paint {
             Self::Series { color, style } => (1, color, style),
             Self::Ink => (0, 0, 0),
             Self::Grid => (0, 0, 1),
+            Self::Ground => (0, 0, 2),
         }
     }
 
@@ -87,23 +90,25 @@ impl Paint {
         match color.rgb {
             (1, color, style) => Self::Series { color, style },
             (0, 0, 1) => Self::Grid,
+            (0, 0, 2) => Self::Ground,
             _ => Self::Ink,
         }
     }
 
-    /// The class of an element of this colour: `c3`, `ink`, `grid`.
+    /// The class of an element of this colour: `c3`, `ink`, `grid`, `ground`.
     pub(crate) fn class(self) -> String {
         match self {
             Self::Series { color, .. } => format!("c{color}"),
             Self::Ink => "ink".into(),
             Self::Grid => "grid".into(),
+            Self::Ground => "ground".into(),
         }
     }
 
     fn style(self) -> usize {
         match self {
             Self::Series { style, .. } => style.into(),
-            Self::Ink | Self::Grid => 0,
+            Self::Ink | Self::Grid | Self::Ground => 0,
         }
     }
 
@@ -130,7 +135,8 @@ pub(crate) fn rules(theme: Theme) -> String {
         Theme::Dark => pair.1,
     };
     let series = SERIES.iter().enumerate().map(|(index, pair)| (format!("c{index}"), of(*pair)));
-    let others = [("ink".to_owned(), of(INK)), ("grid".to_owned(), of(GRID))];
+    let others =
+        [("ink".to_owned(), of(INK)), ("grid".to_owned(), of(GRID)), ("ground".to_owned(), of(BACKGROUND))];
     let rule = |(class, rgb): (String, Rgb)| format!(".{class}{{color:{}}}", hex(rgb));
     // What is empty covers the lines below it.
     let empty = format!(".empty{{fill:{}}}", hex(of(BACKGROUND)));
@@ -180,7 +186,7 @@ mod tests {
     #[test]
     fn a_paint_goes_through_plotters_and_comes_back() {
         let color = |paint: Paint| BackendColor { alpha: 1.0, rgb: paint.code() };
-        for paint in (0..200).map(Paint::of_series).chain([Paint::Ink, Paint::Grid]) {
+        for paint in (0..200).map(Paint::of_series).chain([Paint::Ink, Paint::Grid, Paint::Ground]) {
             assert_eq!(Paint::of_code(color(paint)), paint);
         }
         assert_eq!(Paint::of_series(3).class(), "c3");
