@@ -25,6 +25,12 @@ pub fn target(record: &Record, index: u32) -> Option<&Target> {
     here.or_else(|| record.targets.iter().find(is_it))
 }
 
+/// The names of targets by their indices, as [`crate::words::together`] joins them; what comes from devices is not made safe.
+pub fn target_names(record: &Record, targets: &[u32]) -> String {
+    let name = |&index: &u32| target(record, index).map_or("?", |target| target.name.as_str());
+    crate::words::together(&targets.iter().map(name).collect::<Vec<_>>())
+}
+
 /// The first target of a cell.
 pub fn first_target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
     target(record, *cell.workload.targets.first()?)

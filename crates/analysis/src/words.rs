@@ -2,6 +2,9 @@
 
 use rdsk_units::{Bytes, Nanos, Rate};
 
+/// Names that are joined; more are counted.
+const MAX_TOGETHER: usize = 8;
+
 /// `64 MiB`.
 pub fn bytes(value: u64) -> String {
     Bytes(value).approx()
@@ -60,6 +63,15 @@ pub fn list(names: &[String]) -> String {
     }
 }
 
+/// Names of what is used together: `a + b`. Of more than eight the first four stand, and how many others there are.
+pub fn together(names: &[&str]) -> String {
+    if names.len() <= MAX_TOGETHER {
+        return names.join(" + ");
+    }
+    let shown = &names[..MAX_TOGETHER / 2];
+    format!("{} + {} more", shown.join(" + "), rdsk_units::grouped((names.len() - shown.len()) as u64))
+}
+
 /// `1 write`, `2 writes`.
 pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
@@ -84,6 +96,9 @@ mod tests {
             (list(&names[..1]), "a"),
             (list(&names[..2]), "a and b"),
             (list(&names), "a, b and c"),
+            (together(&["a", "b"]), "a + b"),
+            (together(&["x"; 8]), "x + x + x + x + x + x + x + x"),
+            (together(&["x"; 30_000]), "x + x + x + x + 29,996 more"),
             (plural(1, "write"), "1 write"),
             (plural(2048, "write"), "2,048 writes"),
             (times(3.444), "3.44 ×"),

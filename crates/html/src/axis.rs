@@ -156,13 +156,13 @@ impl ValueFormatter<f64> for Coord {
     }
 }
 
-/// A number beside an axis, without digits that all labels share: `0.5`, `40`, `1200`.
+/// A number beside an axis, without digits that all labels share: `0.5`, `40`, `1,200`.
 pub(crate) fn number(value: f64) -> String {
     let text = significant(value);
     if text.contains('.') {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
-    if value >= 1e4 { grouped(rdsk_analysis::metrics::whole(value.round())) } else { text }
+    if value >= 1e3 { grouped(rdsk_analysis::metrics::whole(value.round())) } else { text }
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(uneven.key_points(BoldPoints(12)).len(), 6);
         assert_eq!(
             [number(0.5), number(40.0), number(1200.0), number(2e5), number(0.0)],
-            ["0.5", "40", "1200", "200,000", "0"]
+            ["0.5", "40", "1,200", "200,000", "0"]
         );
     }
 }

@@ -3,33 +3,35 @@
 
 use crate::axis::{Along, Coord, range};
 use crate::figure::{Figure, Plot, Point, Scale, Series, Shape};
-use crate::palette::{BACKGROUND, GRID, INK, Rgb, SERIES, Theme, rules};
-use crate::svg_backend::{DOT, FINE, SvgBackend, escaped, text_width};
+use crate::legend;
+use crate::palette::{BACKGROUND, Paint, Theme, hex, rules};
+use crate::shapes::{escaped, short, text_width};
+use crate::svg_backend::{DOT, FINE, SvgBackend};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::convert::Infallible;
-use std::fmt::Write as _;
 
 /// Font sizes in pixels.
 const LABEL: f64 = 12.0;
 const TITLE: f64 = 16.0;
-/// Lines with at most this many values have a mark on each.
-const FEW_MARKS: usize = 40;
 /// Height of a row of bars on a wide drawing; on a narrow one its label stands above it.
 const ROW: u32 = 34;
 const NARROW_ROW: u32 = 48;
+/// The least room for each bar of a row, whose bars take a little more than half of it.
+const SLOT: u32 = 9;
 /// Where the bars of a row begin and end around its middle, in rows, below the name that a narrow drawing has there. The script of the
 /// page has the same figures.
 const BAR: (f64, f64) = (-0.18, 0.38);
-/// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below.
+/// How much larger, in pixels, a mark is than one of the next series: where both lie at one place, a rim shows the one below. All
+/// series together share the second length.
 const RIM: f64 = 0.9;
-/// Series above one that make its marks larger.
-const MAX_RIMS: usize = 3;
+const RIMS: f64 = 4.5;
+/// Width of the line of an interval in pixels, and of the rim on each of its sides where it crosses a bar.
+const INTERVAL: f64 = 1.4;
+const AROUND: f64 = 1.0;
 /// Space for the labels and the title of the lower axis.
 const BELOW: u32 = 44;
-/// Characters of the name of a row, and in the legend of a file, that are drawn; the table has all of them.
-const MAX_LABEL: usize = 44;
 /// What is in every figure whatever its colours are.
 pub(crate) const STROKES: &str = ".line{fill:none;stroke:currentColor;stroke-linejoin:round}\
      .dot{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round}\
@@ -81,16 +83,16 @@ pub fn svg(figure: &Figure) -> Option<String> {
     let drawn = draw(plot, Medium::File);
     let (width, height) = drawn.size;
     let title = escaped(&figure.title);
-    let (legend, legend_height) = legend(plot, width);
+    let (legend, legend_height) = legend::of_file(plot, width);
     let top = 40;
     let all = height + top + legend_height;
-    let (rules, (r, g, b)) = (rules(Theme::Light), BACKGROUND.0);
+    let (rules, background) = (rules(Theme::Light), hex(BACKGROUND.0));
     let (elements, below) = (&drawn.elements, height + top);
     Some(format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{all}" viewBox="0 0 {width} {all}" font-family="DejaVu Sans, Arial, Helvetica, sans-serif">
 <title>{title}</title><desc>{desc}</desc><style>{STROKES}{rules}</style>
-<rect width="{width}" height="{all}" fill="#{r:02x}{g:02x}{b:02x}"/>
+<rect width="{width}" height="{all}" fill="{background}"/>
 <text class="ink" x="16" y="26" font-size="{TITLE}" font-weight="bold">{title}</text>
 <g transform="translate(0 {top})">{elements}</g>
 <g transform="translate(0 {below})">{legend}</g>
@@ -100,40 +102,16 @@ pub fn svg(figure: &Figure) -> Option<String> {
     ))
 }
 
-/// The legend of a file, in as many lines as it needs, and its height; nothing where one colour is all there is.
-fn legend(plot: &Plot, width: u32) -> (String, u32) {
-    let names = plot.legend();
-    let mut text = String::new();
-    let (mut x, mut line) = (16.0, 0_u32);
-    if names.len() < 2 {
-        return (text, 8);
-    }
-    for (index, name) in names.iter().enumerate() {
-        let name = short(name);
-        let wide = 24.0 + text_width(&name) * LABEL + 14.0;
-        if x + wide > f64::from(width) && x > 16.0 {
-            (x, line) = (16.0, line + 1);
-        }
-        let y = 6 + line * 18;
-        let color = index % SERIES.len();
-        write!(
-            text,
-            r#"<rect class="area c{color}" x="{x:.0}" y="{y}" width="12" height="12"/><text class="ink" x="{:.0}" y="{}" font-size="{LABEL}">{}</text>"#,
-            x + 18.0,
-            y + 10,
-            escaped(&name)
-        )
-        .expect("writing to a String cannot fail");
-        x += wide;
-    }
-    (text, 14 + (line + 1) * 18)
-}
-
 fn size(plot: &Plot, medium: Medium) -> (u32, u32) {
     let rows: u32 = plot.y.ticks.len().try_into().unwrap_or(u32::MAX).clamp(1, 400);
+    let slots = plot.series.iter().map(|series| match series.shape {
+        Shape::Bar { slots, .. } => u32::try_from(slots).unwrap_or(u32::MAX).min(100),
+        _ => 1,
+    });
+    let least = slots.max().unwrap_or(1) * SLOT;
     match (plot.y.scale, medium) {
-        (Scale::Rows, Medium::Narrow) => (358, rows * NARROW_ROW + BELOW + 10),
-        (Scale::Rows, _) => (860, rows * ROW + BELOW + 10),
+        (Scale::Rows, Medium::Narrow) => (358, rows * NARROW_ROW.max(least) + BELOW + 10),
+        (Scale::Rows, _) => (860, rows * ROW.max(least) + BELOW + 10),
         (_, Medium::Narrow) => (358, 300),
         (_, _) => (860, 380),
     }
@@ -144,12 +122,13 @@ fn fine(pixels: f64) -> i32 {
     rdsk_analysis::metrics::whole(rounded).try_into().unwrap_or(i32::MAX)
 }
 
-fn color(rgb: Rgb) -> RGBColor {
-    RGBColor(rgb.0, rgb.1, rgb.2)
+fn color(paint: Paint) -> RGBColor {
+    let (red, green, blue) = paint.code();
+    RGBColor(red, green, blue)
 }
 
 fn font(pixels: f64, anchor: Pos) -> TextStyle<'static> {
-    ("sans-serif", fine(pixels)).into_font().color(&color(INK.0)).pos(anchor)
+    ("sans-serif", fine(pixels)).into_font().color(&color(Paint::Ink)).pos(anchor)
 }
 
 type Geometry = ([f64; 4], (f64, f64), (f64, f64));
@@ -186,7 +165,7 @@ fn draw_on(root: &Area<'_>, plot: &Plot, medium: Medium) -> Result<Geometry, Err
 }
 
 fn draw_mesh(chart: &mut Chart<'_, '_>, plot: &Plot, medium: Medium) -> Result<(), Error> {
-    let (grid, ink) = (color(GRID.0), color(INK.0));
+    let (grid, ink) = (color(Paint::Grid), color(Paint::Ink));
     let has_rows = plot.y.scale == Scale::Rows;
     let mut mesh = chart.configure_mesh();
     mesh.axis_style(ShapeStyle { color: ink.into(), filled: false, stroke_width: FINE.unsigned_abs() })
@@ -231,28 +210,18 @@ fn draw_row_labels(
     Ok(())
 }
 
-/// A name that is no wider than there is room: both of its ends, which tell names apart.
-fn short(label: &str) -> String {
-    let letters: Vec<char> = label.chars().collect();
-    if letters.len() <= MAX_LABEL {
-        return label.to_owned();
-    }
-    let (first, last) = (MAX_LABEL / 2, letters.len() - (MAX_LABEL - 1) / 2);
-    letters[..first].iter().chain(&['…']).chain(&letters[last..]).collect()
-}
-
 fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
-    let color = color(SERIES[plot.color_of(series) % SERIES.len()].0);
+    let color = color(Paint::of_series(plot.color_of(series)));
     let points = || series.points.iter();
     let at = |point: &Point| (point.x, point.y);
     let above = plot.series.iter().rev().take_while(|other| other.name != series.name).count();
-    let rim = RIM * above.min(MAX_RIMS) as f64;
+    let rim = rim(above, plot.series.len());
     match series.shape {
         Shape::Line => {
             let width = fine(if series.points.len() > 400 { 1.2 } else { 2.0 }).unsigned_abs();
             let line = ShapeStyle { color: color.into(), filled: false, stroke_width: width };
             chart.draw_series([PathElement::new(points().map(at).collect::<Vec<_>>(), line)])?;
-            if series.points.len() <= FEW_MARKS {
+            if series.has_marks() {
                 chart.draw_series(
                     points().map(|point| Circle::new(at(point), fine(2.5 + rim), color.filled())),
                 )?;
@@ -281,6 +250,11 @@ fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Resul
     draw_intervals(chart, plot, series)
 }
 
+/// How much larger, in pixels, marks are that so many of all series lie above.
+fn rim(above: usize, all: usize) -> f64 {
+    RIM.min(RIMS / all.saturating_sub(1).max(1) as f64) * above as f64
+}
+
 /// Where a bar begins and ends around the middle of its row, in rows.
 fn bar(slot: usize, slots: usize) -> (f64, f64) {
     let (begin, end) = BAR;
@@ -288,27 +262,27 @@ fn bar(slot: usize, slots: usize) -> (f64, f64) {
     (begin + height * slot as f64, begin + height * (slot as f64 + 0.86))
 }
 
-/// The intervals, in the colour of text on bars and in that of the series elsewhere.
+/// The intervals, in the colour of text on bars, with a rim that shows them there, and in that of the series elsewhere.
 fn draw_intervals(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
-    let own = color(SERIES[plot.color_of(series) % SERIES.len()].0);
-    let style = |rgb: RGBColor| ShapeStyle {
-        color: rgb.into(),
-        filled: false,
-        stroke_width: fine(1.4).unsigned_abs(),
+    let own = Paint::of_series(plot.color_of(series)).solid();
+    let line = |ends: [(f64, f64); 2], paint: Paint, width: f64| {
+        let style = ShapeStyle {
+            color: color(paint).into(),
+            filled: false,
+            stroke_width: fine(width).unsigned_abs(),
+        };
+        PathElement::new(ends.to_vec(), style)
     };
-    let lines = series.points.iter().filter_map(|point| {
-        let (low, high) = point.interval?;
-        Some(match series.shape {
-            Shape::Bar { slot, slots } => {
-                let (begin, end) = bar(slot, slots);
-                let y = point.y + f64::midpoint(begin, end);
-                PathElement::new(vec![(low, y), (high, y)], style(color(INK.0)))
-            }
-            _ if plot.y.scale == Scale::Rows => {
-                PathElement::new(vec![(low, point.y), (high, point.y)], style(own))
-            }
-            _ => PathElement::new(vec![(point.x, low), (point.x, high)], style(own)),
-        })
+    let lines = series.points.iter().filter_map(|point| Some((point, point.interval?)));
+    let lines = lines.flat_map(|(point, (low, high))| match series.shape {
+        Shape::Bar { slot, slots } => {
+            let (begin, end) = bar(slot, slots);
+            let y = point.y + f64::midpoint(begin, end);
+            let ends = [(low, y), (high, y)];
+            vec![line(ends, Paint::Ground, INTERVAL + 2.0 * AROUND), line(ends, Paint::Ink, INTERVAL)]
+        }
+        _ if plot.y.scale == Scale::Rows => vec![line([(low, point.y), (high, point.y)], own, INTERVAL)],
+        _ => vec![line([(point.x, low), (point.x, high)], own, INTERVAL)],
     });
     chart.draw_series(lines.collect::<Vec<_>>())?;
     Ok(())
@@ -319,10 +293,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_keeps_both_ends() {
-        assert_eq!(short("write direct"), "write direct");
-        let long = short(&format!("first{}last", "x".repeat(100)));
-        assert_eq!(long.chars().count(), MAX_LABEL);
-        assert!(long.starts_with("first") && long.contains('…') && long.ends_with("last"), "{long}");
+    fn every_series_below_others_has_a_rim_of_its_own() {
+        for all in [2, 6, 16] {
+            let rims: Vec<f64> = (0..all).map(|above| rim(above, all)).collect();
+            assert!(rims.windows(2).all(|pair| pair[1] - pair[0] >= 0.3 - 1e-9), "{all}: {rims:?}");
+            assert!(rims[0] == 0.0 && rims[all - 1] <= RIMS + 1e-9, "{all}: {rims:?}");
+        }
     }
 }

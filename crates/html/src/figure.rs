@@ -3,6 +3,9 @@
 
 use serde::Serialize;
 
+/// Lines with at most this many values have a mark on each.
+const FEW_MARKS: usize = 40;
+
 /// One figure of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -195,6 +198,15 @@ impl Series {
     pub fn new(name: impl Into<String>, shape: Shape, points: Vec<Point>) -> Self {
         let name = name.into();
         Self { legend: name.clone(), name, shape, points }
+    }
+
+    /// Whether each value has a mark: not on a line of many values, where marks would hide it.
+    pub(crate) fn has_marks(&self) -> bool {
+        match self.shape {
+            Shape::Line => self.points.len() <= FEW_MARKS,
+            Shape::Mark | Shape::Cloud => true,
+            Shape::Level | Shape::Bar { .. } => false,
+        }
     }
 }
 

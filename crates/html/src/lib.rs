@@ -6,8 +6,10 @@ mod axis;
 mod draw;
 mod figure;
 mod figures;
+mod legend;
 mod page;
 mod palette;
+mod shapes;
 mod svg_backend;
 
 pub use draw::svg;

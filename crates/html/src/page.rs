@@ -5,7 +5,8 @@ use crate::axis::{Along, range};
 use crate::draw::{Drawn, Medium, STROKES, draw};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape};
 use crate::figures::{Section, Subject, of_record, of_several};
-use crate::palette::{SERIES, Theme, rules};
+use crate::legend;
+use crate::palette::{Theme, rules};
 use base64::Engine as _;
 use minijinja::{Environment, context};
 use rdsk_analysis::Analysis;
@@ -69,7 +70,8 @@ struct Picture {
     why_not: Option<String>,
     wide: String,
     narrow: String,
-    legend: Vec<(usize, String)>,
+    /// The key of each entry as SVG, and its name.
+    legend: Vec<(String, String)>,
     data: String,
     table: crate::figure::Table,
     evidence: Vec<String>,
@@ -129,7 +131,11 @@ fn hash(text: &str) -> String {
 fn about(subject: &Subject<'_, '_>, subjects: usize) -> About {
     let analysis = subject.analysis;
     let command = analysis.command.iter().map(|word| printable(word)).collect::<Vec<_>>().join(" ");
-    let name = if subjects > 1 { printable(subject.name) } else { targets(analysis) };
+    let name = if subjects > 1 {
+        printable(subject.name)
+    } else {
+        words::target_list(analysis).unwrap_or_else(|| "nothing measured".into())
+    };
     let mut facts = words::facts(analysis);
     facts.push(("command".into(), command));
     let status = match analysis.status {
@@ -148,11 +154,6 @@ fn about(subject: &Subject<'_, '_>, subjects: usize) -> About {
         notes: analysis.notes.iter().map(|note| printable(note)).collect(),
         end: words::end(analysis),
     }
-}
-
-fn targets(analysis: &Analysis<'_>) -> String {
-    let names: Vec<String> = analysis.targets.iter().map(|target| printable(&target.name)).collect();
-    if names.is_empty() { "nothing measured".into() } else { rdsk_analysis::words::list(&names) }
 }
 
 fn found(finding: &Finding) -> Found {
@@ -190,16 +191,18 @@ fn picture(figure: Figure) -> Picture {
             (String::new(), String::new(), Vec::new(), String::new(), Some(why.clone()))
         }
         Drawing::Plot(plot) => {
-            let legend: Vec<(usize, String)> = plot
-                .legend()
-                .into_iter()
-                .enumerate()
-                .map(|(index, name)| (index % SERIES.len(), name.to_owned()))
-                .collect();
+            let (entries, width) = legend::entries(plot);
+            let key = |key: &str| {
+                format!(
+                    r#"<svg class="key" viewBox="0 0 {width} {0}" width="{width}" height="{0}" aria-hidden="true">{key}</svg>"#,
+                    legend::HEIGHT
+                )
+            };
+            let legend = entries.into_iter().map(|entry| (key(&entry.key), entry.name)).collect();
             (
                 element(&figure, &draw(plot, Medium::Wide), "wide"),
                 element(&figure, &draw(plot, Medium::Narrow), "narrow"),
-                if legend.len() > 1 { legend } else { Vec::new() },
+                legend,
                 json_in_script(&data(plot)),
                 None,
             )
@@ -212,7 +215,7 @@ fn picture(figure: Figure) -> Picture {
 /// A drawing as an element of the page, with what its script must know to find values.
 fn element(figure: &Figure, drawn: &Drawn, class: &str) -> String {
     let ((width, height), [left, top, right, bottom]) = (drawn.size, drawn.area);
-    let title = crate::svg_backend::escaped(&figure.title);
+    let title = crate::shapes::escaped(&figure.title);
     format!(
         r#"<svg class="{class}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}" data-area="{left} {top} {right} {bottom}" data-x="{} {}" data-y="{} {}">{}</svg>"#,
         drawn.x.0, drawn.x.1, drawn.y.0, drawn.y.1, drawn.elements
@@ -240,7 +243,6 @@ fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) ->
     };
     let mut value = json!({
         "name": series.name,
-        "color": plot.color_of(series) % SERIES.len(),
         "x": column(&plot.x, &|point| point.x),
         "y": column(&plot.y, &|point| point.y),
     });

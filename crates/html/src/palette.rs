@@ -1,10 +1,11 @@
-//! The colours of figures, in light and in dark. Each has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test
-//! holds. It draws nothing.
+//! The colours of figures, in light and in dark, and what else tells series apart where there are more of them than colours: dashes
+//! and the shape of marks. Each colour has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test holds. It draws
+//! nothing.
 
 use plotters_backend::BackendColor;
 
 /// The colour of a series on a light and on a dark background.
-pub(crate) const SERIES: [(Rgb, Rgb); 9] = [
+const SERIES: [(Rgb, Rgb); 9] = [
     ((0x1a, 0x62, 0xa8), (0x6d, 0xb3, 0xf2)),
     ((0xad, 0x4b, 0x00), (0xf0, 0xa3, 0x5e)),
     ((0x14, 0x71, 0x43), (0x5f, 0xcf, 0x95)),
@@ -16,21 +17,114 @@ pub(crate) const SERIES: [(Rgb, Rgb); 9] = [
     ((0x54, 0x5f, 0x6b), (0xa9, 0xb4, 0xbf)),
 ];
 /// Text and axes.
-pub(crate) const INK: (Rgb, Rgb) = ((0x33, 0x3c, 0x46), (0xc9, 0xd1, 0xd9));
+const INK: (Rgb, Rgb) = ((0x33, 0x3c, 0x46), (0xc9, 0xd1, 0xd9));
 /// Lines of the grid, which carry no information that the labels do not.
-pub(crate) const GRID: (Rgb, Rgb) = ((0xe1, 0xe6, 0xeb), (0x30, 0x38, 0x41));
+const GRID: (Rgb, Rgb) = ((0xe1, 0xe6, 0xeb), (0x30, 0x38, 0x41));
 /// What figures stand on.
 pub(crate) const BACKGROUND: (Rgb, Rgb) = ((0xff, 0xff, 0xff), (0x16, 0x1b, 0x22));
+
+/// How many series have a colour of their own.
+pub(crate) const COLORS: usize = SERIES.len();
+/// Lengths of dashes and gaps in pixels. The first series have none; each time all colours were used, the next ones begin.
+const DASHES: [&str; 4] = ["", "8 4", "2 3", "10 3 2 3"];
+/// Shapes of marks, which change with the dashes, and once more when all dashes were used.
+const MARKS: [Mark; 4] = [Mark::Disc, Mark::Ring, Mark::Square, Mark::Frame];
+/// Lines that differ from each other: nine colours, each with every pair of a dash and a mark.
+const STYLES: usize = DASHES.len() * MARKS.len();
 
 /// Red, green and blue.
 pub(crate) type Rgb = (u8, u8, u8);
 
-/// The class of an element of this colour: `c3`, `ink`, `grid`.
-pub(crate) fn class_of(color: BackendColor) -> String {
-    match SERIES.iter().position(|(light, _)| *light == color.rgb) {
-        Some(index) => format!("c{index}"),
-        None if color.rgb == GRID.0 => "grid".into(),
-        None => "ink".into(),
+/// The shape that stands on a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Disc,
+    /// A disc that is empty.
+    Ring,
+    Square,
+    /// A square that is empty.
+    Frame,
+}
+
+/// What an element is painted with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// A colour, and which dash and mark go with it: 0 for the first series, which need no more than a colour.
+    Series {
+        color: u8,
+        style: u8,
+    },
+    Ink,
+    Grid,
+    /// What figures stand on: around a line that crosses a bar.
+    Ground,
+}
+
+impl Paint {
+    /// That of the series at this place of the legend.
+    pub(crate) fn of_series(place: usize) -> Self {
+        let small = |number: usize| u8::try_from(number).expect("a remainder of less than 256");
+        Self::Series { color: small(place % COLORS), style: small(place / COLORS % STYLES) }
+    }
+
+    /// The same colour without dashes.
+    pub(crate) fn solid(self) -> Self {
+        match self {
+            Self::Series { color, .. } => Self::Series { color, style: 0 },
+            other => other,
+        }
+    }
+
+    /// The paint as a colour, which is all that plotters carries to its backend; nobody sees this one.
+    pub(crate) fn code(self) -> Rgb {
+        match self {
+            Self::Series { color, style } => (1, color, style),
+            Self::Ink => (0, 0, 0),
+            Self::Grid => (0, 0, 1),
+            Self::Ground => (0, 0, 2),
+        }
+    }
+
+    /// The paint of a code.
+    pub(crate) fn of_code(color: BackendColor) -> Self {
+        match color.rgb {
+            (1, color, style) => Self::Series { color, style },
+            (0, 0, 1) => Self::Grid,
+            (0, 0, 2) => Self::Ground,
+            _ => Self::Ink,
+        }
+    }
+
+    /// The class of an element of this colour: `c3`, `ink`, `grid`, `ground`.
+    pub(crate) fn class(self) -> String {
+        match self {
+            Self::Series { color, .. } => format!("c{color}"),
+            Self::Ink => "ink".into(),
+            Self::Grid => "grid".into(),
+            Self::Ground => "ground".into(),
+        }
+    }
+
+    fn style(self) -> usize {
+        match self {
+            Self::Series { style, .. } => style.into(),
+            Self::Ink | Self::Grid | Self::Ground => 0,
+        }
+    }
+
+    /// The dashes of a line; empty for none.
+    pub(crate) fn dashes(self) -> &'static str {
+        DASHES[self.style() % DASHES.len()]
+    }
+
+    /// The shape of its marks.
+    pub(crate) fn mark(self) -> Mark {
+        MARKS[(self.style() + self.style() / DASHES.len()) % MARKS.len()]
+    }
+
+    /// The dashes around an empty bar; `None` for a filled one.
+    pub(crate) fn frame(self) -> Option<&'static str> {
+        (self.style() > 0).then(|| DASHES[(self.style() - 1) % DASHES.len()])
     }
 }
 
@@ -41,9 +135,17 @@ pub(crate) fn rules(theme: Theme) -> String {
         Theme::Dark => pair.1,
     };
     let series = SERIES.iter().enumerate().map(|(index, pair)| (format!("c{index}"), of(*pair)));
-    let others = [("ink".to_owned(), of(INK)), ("grid".to_owned(), of(GRID))];
-    let rule = |(class, (r, g, b)): (String, Rgb)| format!(".{class}{{color:#{r:02x}{g:02x}{b:02x}}}");
-    series.chain(others).map(rule).collect()
+    let others =
+        [("ink".to_owned(), of(INK)), ("grid".to_owned(), of(GRID)), ("ground".to_owned(), of(BACKGROUND))];
+    let rule = |(class, rgb): (String, Rgb)| format!(".{class}{{color:{}}}", hex(rgb));
+    // What is empty covers the lines below it.
+    let empty = format!(".empty{{fill:{}}}", hex(of(BACKGROUND)));
+    series.chain(others).map(rule).chain([empty]).collect()
+}
+
+/// `#1a62a8`.
+pub(crate) fn hex((r, g, b): Rgb) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// Which of the two colours is meant.
@@ -56,6 +158,7 @@ pub(crate) enum Theme {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     /// Relative luminance (WCAG 2.1).
     fn luminance((r, g, b): Rgb) -> f64 {
@@ -81,12 +184,31 @@ mod tests {
     }
 
     #[test]
-    fn a_class_stands_for_one_colour() {
-        let color = |rgb| BackendColor { alpha: 1.0, rgb };
-        assert_eq!(class_of(color(SERIES[3].0)), "c3");
-        assert_eq!(class_of(color(INK.0)), "ink");
-        assert_eq!(class_of(color(GRID.0)), "grid");
+    fn a_paint_goes_through_plotters_and_comes_back() {
+        let color = |paint: Paint| BackendColor { alpha: 1.0, rgb: paint.code() };
+        for paint in (0..200).map(Paint::of_series).chain([Paint::Ink, Paint::Grid, Paint::Ground]) {
+            assert_eq!(Paint::of_code(color(paint)), paint);
+        }
+        assert_eq!(Paint::of_series(3).class(), "c3");
         let classes = rules(Theme::Dark).matches(".c").count();
-        assert_eq!(classes, SERIES.len());
+        assert_eq!(classes, COLORS);
+    }
+
+    #[test]
+    fn lines_differ_in_colour_dash_or_mark_and_the_first_ones_in_colour_alone() {
+        let look = |place| {
+            let paint = Paint::of_series(place);
+            (paint.class(), paint.dashes(), paint.mark() as u8)
+        };
+        let all: HashSet<_> = (0..COLORS * STYLES).map(look).collect();
+        assert_eq!(all.len(), 144);
+        assert!((0..COLORS).map(look).all(|(_, dashes, mark)| (dashes, mark) == ("", Mark::Disc as u8)));
+        // Lines of many values have no marks: dashes and colours alone tell 36 apart.
+        let lines: HashSet<_> = (0..36).map(look).map(|(class, dashes, _)| (class, dashes)).collect();
+        assert_eq!(lines.len(), 36);
+        let bars: HashSet<_> =
+            (0..45).map(Paint::of_series).map(|paint| (paint.class(), paint.frame())).collect();
+        assert_eq!(bars.len(), 45);
+        assert_eq!(Paint::of_series(12).solid(), Paint::of_series(3));
     }
 }

@@ -1,7 +1,8 @@
 //! A backend of plotters that writes SVG with classes instead of colours, so that one drawing fits a light and a dark page, with
 //! eighths of a pixel, and with all dots of a cloud in a few paths: an element each would be 10 MB for 100,000 points.
 
-use crate::palette::class_of;
+use crate::palette::Paint;
+use crate::shapes::{bar, escaped, line, mark, px, text_width};
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
@@ -42,9 +43,9 @@ impl<'a> SvgBackend<'a> {
         Self { size, body, dots: Dots::default() }
     }
 
-    fn write(&mut self, element: std::fmt::Arguments<'_>) {
+    fn write(&mut self, element: &str) {
         self.flush_dots();
-        self.body.write_fmt(element).expect("writing to a String cannot fail");
+        self.body.push_str(element);
     }
 
     fn flush_dots(&mut self) {
@@ -66,7 +67,8 @@ impl<'a> SvgBackend<'a> {
         if !self.dots.taken.insert((x / FINE, y / FINE)) {
             return;
         }
-        write!(self.dots.path, "M{} {}h0", px(x), px(y)).expect("writing to a String cannot fail");
+        write!(self.dots.path, "M{} {}h0", px(pixels(x)), px(pixels(y)))
+            .expect("writing to a String cannot fail");
         self.dots.count += 1;
         if self.dots.count == MAX_DOTS {
             self.flush_dots();
@@ -74,34 +76,19 @@ impl<'a> SvgBackend<'a> {
     }
 }
 
-/// Pixels with as many decimals as are needed: `12`, `12.5`, `12.13`.
-fn px(coordinate: i32) -> String {
-    let text = format!("{:.2}", f64::from(coordinate) / f64::from(FINE));
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// Pixels of a coordinate.
+fn pixels(coordinate: i32) -> f64 {
+    f64::from(coordinate) / f64::from(FINE)
 }
 
 fn path_of(points: impl IntoIterator<Item = BackendCoord>) -> String {
     let mut path = String::new();
     for (x, y) in points {
         let command = if path.is_empty() { 'M' } else { 'L' };
-        write!(path, "{command}{} {}", px(x), px(y)).expect("writing to a String cannot fail");
+        write!(path, "{command}{} {}", px(pixels(x)), px(pixels(y)))
+            .expect("writing to a String cannot fail");
     }
     path
-}
-
-/// Text as it stands inside an element.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 type Done = Result<(), DrawingErrorKind<Infallible>>;
@@ -123,7 +110,7 @@ impl DrawingBackend for SvgBackend<'_> {
     }
 
     fn draw_pixel(&mut self, point: BackendCoord, color: BackendColor) -> Done {
-        self.dot(point, class_of(color));
+        self.dot(point, Paint::of_code(color).class());
         Ok(())
     }
 
@@ -138,12 +125,9 @@ impl DrawingBackend for SvgBackend<'_> {
         style: &S,
         _fill: bool,
     ) -> Done {
-        let class = class_of(style.color());
-        let (x, y) = (px(left.min(right)), px(top.min(bottom)));
-        let (width, height) = (px((right - left).abs()), px((bottom - top).abs()));
-        self.write(format_args!(
-            r#"<rect class="area {class}" x="{x}" y="{y}" width="{width}" height="{height}"/>"#
-        ));
+        let at = (pixels(left.min(right)), pixels(top.min(bottom)));
+        let size = (pixels((right - left).abs()), pixels((bottom - top).abs()));
+        self.write(&bar(Paint::of_code(style.color()), at, size));
         Ok(())
     }
 
@@ -153,9 +137,8 @@ impl DrawingBackend for SvgBackend<'_> {
         style: &S,
     ) -> Done {
         if style.color().alpha > 0.0 {
-            let (class, path) = (class_of(style.color()), path_of(path));
-            let width = px(style.stroke_width().try_into().unwrap_or(FINE));
-            self.write(format_args!(r#"<path class="line {class}" stroke-width="{width}" d="{path}"/>"#));
+            let width = pixels(style.stroke_width().try_into().unwrap_or(FINE));
+            self.write(&line(Paint::of_code(style.color()), width, &path_of(path)));
         }
         Ok(())
     }
@@ -167,13 +150,13 @@ impl DrawingBackend for SvgBackend<'_> {
         style: &S,
         _fill: bool,
     ) -> Done {
-        let class = class_of(style.color());
+        let paint = Paint::of_code(style.color());
         if radius <= DOT.unsigned_abs() {
-            self.dot(center, class);
+            self.dot(center, paint.class());
             return Ok(());
         }
-        let (x, y, radius) = (px(center.0), px(center.1), px(radius.try_into().unwrap_or(FINE)));
-        self.write(format_args!(r#"<circle class="area {class}" cx="{x}" cy="{y}" r="{radius}"/>"#));
+        let radius = pixels(radius.try_into().unwrap_or(FINE));
+        self.write(&mark(paint, (pixels(center.0), pixels(center.1)), radius));
         Ok(())
     }
 
@@ -182,13 +165,13 @@ impl DrawingBackend for SvgBackend<'_> {
         vert: I,
         style: &S,
     ) -> Done {
-        let (class, path) = (class_of(style.color()), path_of(vert));
-        self.write(format_args!(r#"<path class="area {class}" d="{path}Z"/>"#));
+        let (class, path) = (Paint::of_code(style.color()).class(), path_of(vert));
+        self.write(&format!(r#"<path class="area {class}" d="{path}Z"/>"#));
         Ok(())
     }
 
     fn draw_text<T: BackendTextStyle>(&mut self, text: &str, style: &T, (x, y): BackendCoord) -> Done {
-        let class = class_of(style.color());
+        let class = Paint::of_code(style.color()).class();
         let anchor = style.anchor();
         let across = match anchor.h_pos {
             HPos::Left => "start",
@@ -202,13 +185,13 @@ impl DrawingBackend for SvgBackend<'_> {
             VPos::Center => 0.35,
             VPos::Bottom => -0.2,
         } * size;
-        let (x, y) = (px(x), px(y));
+        let (x, y) = (px(pixels(x)), px(pixels(y)));
         let turn = match style.transform() {
             FontTransform::Rotate270 => format!(r#" transform="rotate(-90 {x} {y})""#),
             _ => String::new(),
         };
         let text = escaped(text);
-        self.write(format_args!(
+        self.write(&format!(
             r#"<text class="{class}" x="{x}" y="{y}" dy="{down:.1}" font-size="{size:.0}" text-anchor="{across}"{turn}>{text}</text>"#
         ));
         Ok(())
@@ -226,38 +209,15 @@ impl DrawingBackend for SvgBackend<'_> {
     }
 }
 
-/// Width of a text over the size of its font, about: no font is at hand.
-pub(crate) fn text_width(text: &str) -> f64 {
-    let wide = |c: char| match c {
-        'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ' ' => 0.4,
-        'm' | 'w' | 'M' | 'W' | '%' => 0.95,
-        _ => 0.64,
-    };
-    text.chars().map(wide).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn pixels_have_no_more_digits_than_they_need() {
-        assert_eq!(
-            [px(96), px(100), px(97), px(0), px(-4)],
-            ["12", "12.5", "12.13".replace("12.13", "12.12").as_str(), "0", "-0.5"]
-        );
-    }
-
-    #[test]
-    fn markup_stays_text() {
-        assert_eq!(escaped("<img src=x onerror=\"a&b\">"), "&lt;img src=x onerror=&quot;a&amp;b&quot;&gt;");
-    }
-
-    #[test]
     fn dots_share_a_path_and_hidden_ones_are_left_out() {
         let mut body = String::new();
         let mut backend = SvgBackend::new((100, 50), &mut body);
-        let color = BackendColor { alpha: 1.0, rgb: crate::palette::SERIES[1].0 };
+        let color = BackendColor { alpha: 1.0, rgb: Paint::of_series(1).code() };
         for x in [80, 80, 81, 160] {
             backend.draw_circle((x, 40), DOT.unsigned_abs(), &color, true).unwrap();
         }

@@ -46,11 +46,7 @@ pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Byte
 
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
-    if record.targets.len() < 2 {
-        return None;
-    }
-    let name = |&index: &u32| metrics::target(record, index).map_or("?", |target| target.name.as_str());
-    Some(cell.workload.targets.iter().map(name).collect::<Vec<_>>().join(" + "))
+    (record.targets.len() > 1).then(|| metrics::target_names(record, &cell.workload.targets))
 }
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.

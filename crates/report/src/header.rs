@@ -5,24 +5,31 @@ use crate::engine;
 use crate::page::{Page, Tone, WIDTH};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
+use rdsk_analysis::words::{list, plural};
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind, Visit};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
+
+/// Targets that a page describes; a job of fio may have tens of thousands.
+pub(crate) const MAX_TARGETS: usize = 16;
+
+/// Targets that a sentence names; of more it names one.
+const MAX_LISTED: usize = 8;
 
 /// Title, target, filesystem, device, host.
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let label = record.label.as_ref().map_or(String::new(), |label| format!("  \"{label}\""));
     page.heading(format!("{}  {}{label}", measured_by(record), whole_seconds(&record.started_at)));
     let mut above: Option<&Target> = None;
-    for target in &record.targets {
-        match &record.source {
+    for target in record.targets.iter().take(MAX_TARGETS) {
+        match measured_elsewhere(record, target) {
             None => draw_target(page, target, above),
-            Some(source) => {
-                let what = format!("{}: {} tells no more of it", target.name, source.tool);
-                page.sentence(Tone::Plain, "  target      ", what);
-            }
+            Some(text) => page.sentence(Tone::Plain, "  target      ", text),
         }
         above = Some(target);
+    }
+    if let Some(text) = more_targets(record) {
+        page.sentence(Tone::Plain, "  targets     ", text);
     }
     if let Some(host) = &record.host {
         page.sentence(Tone::Plain, "  host        ", host_text(host));
@@ -30,6 +37,30 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     if let Some(engines) = engine::text(record) {
         page.sentence(Tone::Plain, "  engine      ", engines);
     }
+}
+
+/// What is said of a target that another program measured; `None` if rdsk did.
+pub(crate) fn measured_elsewhere(record: &Record, target: &Target) -> Option<String> {
+    let source = record.source.as_ref()?;
+    Some(format!("{}: {} tells no more of it", target.name, source.tool))
+}
+
+/// How many targets are not described, if any.
+pub(crate) fn more_targets(record: &Record) -> Option<String> {
+    let more = record.targets.len().saturating_sub(MAX_TARGETS);
+    (more > 0).then(|| format!("and {} more, which rdsk show --json has", grouped(more as u64)))
+}
+
+/// The names of all targets in a sentence, of many the first and how many others; `None` where there are none.
+pub(crate) fn target_list(record: &Record) -> Option<String> {
+    let all = record.targets.len();
+    let shown = if all > MAX_LISTED { 1 } else { all };
+    let mut names: Vec<String> =
+        record.targets.iter().take(shown).map(|target| target.name.clone()).collect();
+    if shown < all {
+        names.push(plural((all - shown) as u64, "other target"));
+    }
+    (!names.is_empty()).then(|| list(&names))
 }
 
 /// `rdsk 0.1.0`, or `fio-3.33, read by rdsk 0.1.0`.

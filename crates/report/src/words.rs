@@ -1,6 +1,7 @@
 //! Words of the text pages for those who draw a Record in another form, so that a figure has one name and one verdict everywhere.
 //! What comes from devices and files is safe to print here ([`rdsk_units::printable`]), but not escaped for any markup.
 
+use crate::header::MAX_TARGETS;
 use crate::{align, cells, engine, figures, header, headline, paths, stream};
 use rdsk_model::{CellRecord, Estimate, Experiment, Record, TargetKind};
 use rdsk_units::printable;
@@ -50,7 +51,11 @@ pub fn headlines(record: &Record) -> Vec<String> {
 pub fn facts(record: &Record) -> Vec<(String, String)> {
     let label = record.label.as_ref().map(|label| ("label", label.clone()));
     let mut facts: Vec<(&str, String)> = label.into_iter().collect();
-    for target in &record.targets {
+    for target in record.targets.iter().take(MAX_TARGETS) {
+        if let Some(text) = header::measured_elsewhere(record, target) {
+            facts.push(("target", text));
+            continue;
+        }
         facts.push(("target", header::target_text(target)));
         let options =
             |options: &str| if options.is_empty() { String::new() } else { format!(" ({options})") };
@@ -60,11 +65,17 @@ pub fn facts(record: &Record) -> Vec<(String, String)> {
         let stack = header::stack_text(target).filter(|_| target.kind != TargetKind::Sim);
         facts.extend(stack.map(|stack| ("stack", stack)));
     }
+    facts.extend(header::more_targets(record).map(|text| ("targets", text)));
     facts.extend(record.host.as_ref().map(|host| ("host", header::host_text(host))));
     facts.extend(engine::text(record).map(|engine| ("engine", engine)));
     facts.push(("started", header::whole_seconds(&record.started_at)));
     facts.push(("rdsk", record.rdsk_version.clone()));
     facts.into_iter().map(|(name, words)| (name.to_owned(), printable(&words))).collect()
+}
+
+/// The names of all targets in a sentence, of many the first and how many others; `None` where there are none.
+pub fn target_list(record: &Record) -> Option<String> {
+    header::target_list(record).map(|list| printable(&list))
 }
 
 /// How long it took and what the evidence is: `Took 61.2 s. Evidence: sysfs. Record 01J….`
@@ -76,6 +87,7 @@ pub fn end(record: &Record) -> String {
 mod tests {
     use super::*;
     use rdsk_finding::fixtures;
+    use rdsk_model::{Source, Target};
 
     #[test]
     fn facts_name_the_target_and_hide_no_control_characters() {
@@ -87,6 +99,40 @@ mod tests {
         assert_eq!(of("label"), Some("before\\x1b[2J"));
         assert!(of("target").is_some_and(|words| words.starts_with("/dev/sdb: ")), "{facts:?}");
         assert!(of("host").is_some() && of("started").is_some());
+    }
+
+    #[test]
+    fn tens_of_thousands_of_targets_are_a_few_names_and_a_count() {
+        let mut record = fixtures::run();
+        let target = record.targets[0].clone();
+        let named = |index: u32| Target { index, name: format!("/data/{index}"), ..target.clone() };
+        record.targets = (0..30_000).map(named).collect();
+        let facts_of = |record: &Record| -> Vec<String> {
+            facts(record)
+                .into_iter()
+                .filter(|(name, _)| name.starts_with("target"))
+                .map(|(_, text)| text)
+                .collect()
+        };
+        let said = facts_of(&record);
+        assert_eq!(said.len(), MAX_TARGETS + 1);
+        assert_eq!(said[MAX_TARGETS], "and 29,984 more, which rdsk show --json has");
+        let page = crate::text(&record, crate::Style::default());
+        assert_eq!(page.lines().filter(|line| line.starts_with("  target ")).count(), MAX_TARGETS);
+        assert!(page.contains("  targets     and 29,984 more, which rdsk show --json has\n"), "{page}");
+        assert_eq!(target_list(&record).as_deref(), Some("/data/0 and 29,999 other targets"));
+        record.targets.truncate(MAX_TARGETS);
+        assert_eq!(facts_of(&record).len(), MAX_TARGETS, "all of them");
+        record.targets.truncate(3);
+        assert_eq!(target_list(&record).as_deref(), Some("/data/0, /data/1 and /data/2"));
+    }
+
+    #[test]
+    fn what_another_program_measured_has_no_size() {
+        let mut record = fixtures::run();
+        record.source = Some(Source { tool: "fio".into(), version: None });
+        record.targets[0] = Target { name: "/data/x".into(), ..Target::default() };
+        assert!(facts(&record).contains(&("target".into(), "/data/x: fio tells no more of it".into())));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::json_file::{PAGE, Sink};
 use crate::{exit, own_command, record_file};
 use options::Options;
 use rdsk_analysis::Analysis;
+use rdsk_analysis::words::together;
 use rdsk_html::{Figure, Subject};
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_units::printable;
@@ -74,11 +75,11 @@ fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 /// A name for each Record that no other has: its label, else its targets; each with its number if two have the same.
 fn names(words: &[String], records: &[Record]) -> Vec<String> {
     let plain = |(word, record): (&String, &Record)| {
-        let targets: Vec<String> = record.targets.iter().map(|target| target.name.clone()).collect();
+        let targets: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
         record
             .label
             .clone()
-            .unwrap_or_else(|| if targets.is_empty() { word.clone() } else { targets.join(" + ") })
+            .unwrap_or_else(|| if targets.is_empty() { word.clone() } else { together(&targets) })
     };
     told_apart(words.iter().zip(records).map(plain))
 }

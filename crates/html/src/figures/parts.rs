@@ -30,8 +30,7 @@ pub(super) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> 
 
 /// The names of targets by their indices.
 pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
-    let name = |&index: &u32| metrics::target(record, index).map_or("?", |target| target.name.as_str());
-    printable(&targets.iter().map(name).collect::<Vec<_>>().join(" + "))
+    printable(&metrics::target_names(record, targets))
 }
 
 /// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.

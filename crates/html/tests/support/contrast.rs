@@ -30,8 +30,8 @@ pub(crate) const SCRIPT: &str = r"(() => {
     seen.texts += 1;
     if (ratio < wanted) seen.faint.push(`${ratio.toFixed(2)}: ${node.data.trim()}`);
   }
-  for (const one of document.querySelectorAll('svg .line, svg .dot, svg .area, .swatch')) {
-    if (one.classList.contains('grid') || !one.getClientRects().length) continue;
+  for (const one of document.querySelectorAll('svg .line, svg .dot, svg .area')) {
+    if (one.matches('.grid, .ground') || !one.getClientRects().length) continue;
     const ratio = contrast(numbers(getComputedStyle(one).color), behind(one.closest('figure')));
     seen.lines += 1;
     if (ratio < 3) seen.faint.push(`${ratio.toFixed(2)}: ${one.getAttribute('class')}`);

@@ -11,7 +11,7 @@ pub use trend::course_text;
 
 use crate::page::{Page, Tone};
 use crate::style::Style;
-use rdsk_analysis::words::{list, plural};
+use rdsk_analysis::words::plural;
 use rdsk_compare::{Answer, Compared, Difference, Judgement, Metric, RunPair};
 use rdsk_model::{CellRecord, Record};
 
@@ -69,8 +69,8 @@ fn draw_runs(page: &mut Page, comparing: &Comparing<'_>) {
     page.heading("COMPARE: A is the baseline");
     for (place, (name, run)) in comparing.names.iter().zip(comparing.runs).enumerate() {
         let label = run.label.as_ref().map_or_else(String::new, |label| format!(", \"{label}\""));
-        let targets: Vec<String> = run.targets.iter().map(|target| target.name.clone()).collect();
-        let on = if targets.is_empty() { String::new() } else { format!(", on {}", list(&targets)) };
+        let on =
+            crate::header::target_list(run).map_or_else(String::new, |targets| format!(", on {targets}"));
         let began = crate::header::whole_seconds(&run.started_at);
         page.sentence(Tone::Plain, format!("  {}  ", letter(place)), format!("{name}: {began}{label}{on}"));
     }
