@@ -22,6 +22,7 @@ mod parse;
 mod progress;
 mod record_file;
 mod resume;
+mod same_place;
 mod screen;
 mod show;
 mod sim;

@@ -13,7 +13,7 @@ mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
 pub(crate) use pick::{Picked, pick};
-pub(crate) use place::{Place, choose, pass_on};
+pub(crate) use place::{Place, choose, file, pass_on};
 
 use crate::{exit, out, own_command};
 use rdsk_units::printable;
