@@ -12,6 +12,7 @@ mod place;
 mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
+pub(crate) use options::{delete_command, list_command};
 pub(crate) use pick::{Picked, pick};
 pub(crate) use place::{Place, choose, file, pass_on};
 
