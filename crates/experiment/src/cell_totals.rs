@@ -74,6 +74,11 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
+    /// Pages of what reads returned that were looked at.
+    pub(crate) fn pages_seen(&self) -> u64 {
+        self.content.map_or(0, |content| content.pages)
+    }
+
     pub(crate) fn add_visit(&mut self, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);

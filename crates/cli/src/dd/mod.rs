@@ -8,6 +8,8 @@ mod order;
 mod signals;
 mod stderr;
 
+pub(crate) use help::command;
+
 use crate::cli_args::Form;
 use crate::exchange::Outputs;
 use crate::history::{self, Written};

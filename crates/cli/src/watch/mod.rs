@@ -9,6 +9,7 @@ mod screen;
 mod wake;
 
 use crate::{exit, out, own_command};
+pub(crate) use options::command;
 use options::{Form, Options};
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
