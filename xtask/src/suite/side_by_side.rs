@@ -20,7 +20,15 @@ pub(crate) const LANES: usize = 3;
 const GUEST: &str = " --test guest";
 /// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started
 /// late and takes long leaves the other lanes empty in the end.
-const LONGEST_FIRST: &[&str] = &["rdsk --test guest"];
+const LONGEST_FIRST: &[&str] = &[
+    "rdsk --test guest",
+    "xtask --bin xtask",
+    "rdsk --test experiments",
+    "rdsk --test counts",
+    "rdsk-engine --test counts",
+    "rdsk-targets --test devices",
+    "rdsk-html --test browser",
+];
 
 /// How one test program ended.
 #[derive(Clone, Debug)]
