@@ -64,7 +64,7 @@ fn the_history_is_never_the_document() {
         cli::run(command, common::SOON)
     };
     let line = ["run", "sim:wd2500", "--only", "headline", "--budget", "5s"];
-    for flag in ["--json", "--csv", "--openmetrics", "--markdown", "--report", "-o"] {
+    for flag in ["--json", "--csv", "--openmetrics", "--markdown", "--report"] {
         for place in ["new.db", "./new.db", "link", "new.db-wal", "new.db-journal"] {
             let named = run(&[&line[..], &["--history", "new.db", flag, place]].concat(), "");
             assert_eq!(named.status_code, Some(2), "{flag} {place}: {}", named.stderr);
