@@ -7,7 +7,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path, uses_now};
 use crate::examined::{Attachment, Examined, Place};
-use crate::growth::check_growth;
+use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
 use crate::registry::TestFile;
 use crate::roots::Roots;

@@ -200,7 +200,8 @@ mod tests {
     use super::*;
     use crate::examined::{Examined, Place};
     use crate::fake::Fake;
-    use crate::growth::{check_growth, spare_bytes};
+    use crate::fills_up::check_growth;
+    use crate::growth::spare_bytes;
     use crate::uses::Found;
     use rdsk_model::Target;
 

@@ -17,6 +17,7 @@ mod facts;
 #[cfg(test)]
 mod fake;
 mod file_uses;
+mod fills_up;
 mod growing;
 mod growth;
 mod identity;
@@ -51,7 +52,8 @@ pub use device_number::DeviceNumber;
 pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Attachment, Examined, Place};
-pub use growth::{Growth, check_growth};
+pub use fills_up::check_growth;
+pub use growth::Growth;
 pub use identity::{Identity, IdentityKind, NoIdentity};
 pub use orphan::{RemovedOrphan, remove_orphans};
 pub use permission::{Access, Overwrite, Permission, Refusal};

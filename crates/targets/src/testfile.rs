@@ -7,7 +7,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path};
 use crate::examined::{Examined, Place};
-use crate::growth::{check_growth, share_growth};
+use crate::fills_up::{check_growth, share_growth};
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::registry::TestFile;

@@ -184,7 +184,8 @@ mod tests {
     use super::*;
     use crate::examined::{Examined, Place};
     use crate::fake::Fake;
-    use crate::growth::{self, check_growth};
+    use crate::fills_up::check_growth;
+    use crate::growth;
     use rdsk_model::Target;
 
     /// Why these may not be taken, each for itself, after the uses.
