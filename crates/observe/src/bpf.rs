@@ -4,6 +4,7 @@
 mod check;
 mod device;
 mod error;
+mod events;
 mod layout;
 mod maps;
 mod programs;

@@ -8,7 +8,7 @@ use rdsk_testkit::cli::{self, Ended, Signal};
 use rdsk_testkit::guest::campaign::note;
 
 use rdsk_testkit::{Need, requires, wait_until};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 fn lines(file: &Path) -> Vec<RunLine> {
@@ -161,23 +161,22 @@ fn a_signal_while_a_copy_waits_for_the_history_costs_no_record() {
     assert_eq!(complete_runs(&place.file()), 1);
 }
 
-/// On a filesystem that can only be read, a history is read: one that was closed, one whose process was killed in the midst of
-/// writing, and one of an older version, which is refused in words.
-#[test]
-fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
-    if !requires(&[Need::Root, Need::Tool("mount")]) {
-        return;
-    }
-    let place = Place::new();
-    place.quiet(&[&RUN[..], &["--label", "kept"]].concat());
-    let small = place.directory.path().join("small %?#");
-    std::fs::create_dir(&small).unwrap();
-    let mount = |arguments: &[&str]| {
-        let mut mount = std::process::Command::new("mount");
-        assert!(mount.args(arguments).arg(&small).status().unwrap().success());
-    };
-    mount(&["-t", "tmpfs", "-o", "size=8m", "rdsk-readonly"]);
-    let tested = std::panic::catch_unwind(|| {
+/// Histories in a directory that is about to become read-only.
+struct Histories {
+    /// Closed in order.
+    closed: PathBuf,
+    /// Copied while a connection was open: what it wrote last is beside the file.
+    killed: PathBuf,
+    /// The same without the file that SQLite needs to read those writes.
+    alone: PathBuf,
+    /// With a run whose process was of a boot before this one.
+    cut: PathBuf,
+    /// Of version 1.
+    old: PathBuf,
+}
+
+impl Histories {
+    fn make(place: &Place, small: &Path) -> Self {
         let (closed, killed, old) = (small.join("h.db"), small.join("killed.db"), small.join("old.db"));
         std::fs::copy(place.file(), &closed).unwrap();
         // While a connection is open, what it wrote last is beside the file.
@@ -204,13 +203,12 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
         database.pragma_update(None, "application_id", u32::from_be_bytes(*b"rdsk")).unwrap();
         database.pragma_update(None, "user_version", 1).unwrap();
         drop(database);
-        mount(&["-o", "remount,ro"]);
-        let run = |file: &Path, words: &[&str]| {
-            let mut command = common::command(words);
-            command.env("RDSK_HISTORY", file).current_dir(place.directory.path());
-            cli::run(command, SOON)
-        };
-        for (file, label) in [(&closed, "kept"), (&killed, "changed")] {
+        Self { closed, killed, alone, cut, old }
+    }
+
+    fn are_read(&self, run: &dyn Fn(&Path, &[&str]) -> cli::Run) {
+        let Self { closed, killed, alone, cut, old } = self;
+        for (file, label) in [(closed, "kept"), (killed, "changed")] {
             let list = run(file, &["list"]);
             assert_eq!((list.ended, list.stderr.as_str()), (Ended::Exited(0), ""));
             assert!(list.stdout.contains(&format!("({label})")), "{}", list.stdout);
@@ -229,14 +227,42 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
             assert_eq!(deleted.status_code, Some(3), "{error}");
             assert!(hint.contains("rights of the file") && !hint.contains("damage"), "{error}: {hint}");
         }
-        let (error, hint) = common::error_and_hint(&run(&old, &["list"]));
+        let (error, hint) = common::error_and_hint(&run(old, &["list"]));
         assert!(error.contains("history version 1") && hint.starts_with("copy the file"), "{error}: {hint}");
-        let (error, hint) = common::error_and_hint(&run(&alone, &["list"]));
+        let (error, hint) = common::error_and_hint(&run(alone, &["list"]));
         assert!(error.contains("alone.db-wal") && hint.contains("its -wal"), "{error}: {hint}");
-        let list = run(&cut, &["list"]);
+        let list = run(cut, &["list"]);
         assert!(list.stdout.contains("  killed  ") && !list.stdout.contains("running"), "{}", list.stdout);
-        let shown = run(&cut, &["show", "last"]);
+        let shown = run(cut, &["show", "last"]);
         assert!(shown.stdout.contains("was killed") && !shown.stdout.contains("goes on"), "{}", shown.stdout);
+    }
+}
+
+/// On a filesystem that can only be read, a history is read: one that was closed, one whose process was killed in the midst of
+/// writing, and one of an older version, which is refused in words.
+#[test]
+fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
+    if !requires(&[Need::Root, Need::Tool("mount")]) {
+        return;
+    }
+    let place = Place::new();
+    place.quiet(&[&RUN[..], &["--label", "kept"]].concat());
+    let small = place.directory.path().join("small %?#");
+    std::fs::create_dir(&small).unwrap();
+    let mount = |arguments: &[&str]| {
+        let mut mount = std::process::Command::new("mount");
+        assert!(mount.args(arguments).arg(&small).status().unwrap().success());
+    };
+    mount(&["-t", "tmpfs", "-o", "size=8m", "rdsk-readonly"]);
+    let tested = std::panic::catch_unwind(|| {
+        let histories = Histories::make(&place, &small);
+        mount(&["-o", "remount,ro"]);
+        let run = |file: &Path, words: &[&str]| {
+            let mut command = common::command(words);
+            command.env("RDSK_HISTORY", file).current_dir(place.directory.path());
+            cli::run(command, SOON)
+        };
+        histories.are_read(&run);
         let mut names: Vec<_> =
             std::fs::read_dir(&small).unwrap().map(|one| one.unwrap().file_name()).collect();
         names.sort();
