@@ -48,14 +48,21 @@ fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<
     let counts = distinct(all.iter().flat_map(|one| &one.gains).map(|gain| gain.streams));
     let lead = match counts[..] {
         [] => String::new(),
-        [one] => format!("{one} streams over 1: "),
-        _ => "most streams over 1: ".into(),
+        [one] => format!("{one} streams over 1"),
+        _ => "most streams over 1".into(),
+    };
+    // What holds for all is said once, here and below.
+    let is_unsure = all.iter().flat_map(|one| &one.gains).all(|gain| gain.interval.is_none());
+    let lead = match (lead.is_empty(), is_unsure) {
+        (true, _) => lead,
+        (false, true) => format!("{lead}, in too few rounds to be sure: "),
+        (false, false) => format!("{lead}: "),
     };
     let knees: Vec<String> = all.iter().map(|one| knee(one.grid)).collect();
-    // What holds for all is said once.
     let is_common = knees.len() > 1 && knees.iter().all(|one| *one == knees[0]);
     let each = all.iter().zip(&knees).map(|(one, knee)| {
         let gained = if one.gains.is_empty() { without_gain(one.grid) } else { gained(&one.gains) };
+        let gained = if is_unsure { gained.replace(UNSURE, "") } else { gained };
         format!("{} {gained}{}", one.name, if is_common { "" } else { knee })
     });
     let common = if is_common { knees[0].as_str() } else { "" };
@@ -77,6 +84,9 @@ fn largest(gains: &[Gain]) -> String {
     most.map_or_else(String::new, |gain| format!("{at_most}{gain}"))
 }
 
+/// Behind a gain without an interval.
+const UNSURE: &str = " (too few rounds)";
+
 /// What the most streams of a block size give over a single one.
 struct Gain {
     streams: u32,
@@ -88,8 +98,9 @@ struct Gain {
 impl fmt::Display for Gain {
     /// `2.03 × at 64 KiB (1.65–2.50)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let interval = self.interval.map_or_else(|| "too few rounds".into(), |(low, high)| range(low, high));
-        write!(f, "{} at {} ({interval})", times(self.factor), self.block)
+        let interval =
+            self.interval.map_or_else(|| UNSURE.into(), |(low, high)| format!(" ({})", range(low, high)));
+        write!(f, "{} at {}{interval}", times(self.factor), self.block)
     }
 }
 
