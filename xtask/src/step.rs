@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(100);
 /// How long a child may take to end after it was asked to, and how long its pipe may stay open after its end.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Lines that were read and wait to be passed on.
+const MOST_WAITING: usize = 4096;
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +101,8 @@ pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// The lines of a pipe as they come, without their line feeds, read by a thread.
 pub(crate) fn read_lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
-    let (sender, receiver) = channel();
+    // A program that prints without end waits for us, and not we for memory.
+    let (sender, receiver) = sync_channel(MOST_WAITING);
     // The thread is not joined: something that outlives the child may keep the pipe open forever.
     thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
@@ -122,13 +126,17 @@ fn pass_on(lines: &Receiver<String>, on_line: &mut dyn FnMut(&str)) {
         // The pipe is closed but the child still lives; without this pause the loop would spin.
         Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK),
     }
-    lines.try_iter().for_each(|line| on_line(&line));
+    // No more than may wait, so that the limits are looked at beside a program that prints without end.
+    lines.try_iter().take(MOST_WAITING).for_each(|line| on_line(&line));
 }
 
 fn drain(lines: &Receiver<String>, on_line: &mut dyn FnMut(&str)) {
     let deadline = Instant::now() + GRACE;
-    while let Ok(line) = lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        on_line(&line);
+    while Instant::now() < deadline {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => on_line(&line),
+            Err(_) => return,
+        }
     }
 }
 

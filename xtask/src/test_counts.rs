@@ -11,6 +11,10 @@ pub(crate) struct TestCounts {
     pub(crate) failed: u64,
     /// Tests marked `#[ignore]`.
     pub(crate) ignored: u64,
+    /// Tests that were announced, `running 7 tests`.
+    pub(crate) announced: u64,
+    /// Results that were printed, one for each test program.
+    pub(crate) results: u64,
     /// Names of the failed ones, as printed, behind those of their programs once [`Self::add`] has put several together.
     pub(crate) failures: Vec<String>,
 }
@@ -24,6 +28,12 @@ impl TestCounts {
             self.passed += number_before(rest, " passed");
             self.failed += number_before(rest, " failed");
             self.ignored += number_before(rest, " ignored");
+            self.results += 1;
+        } else if let Some(rest) = line.strip_prefix("running ")
+            && (line.ends_with(" tests") || line.ends_with(" test"))
+        {
+            self.announced +=
+                rest.split(' ').next().and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0);
         } else if let Some(name) =
             line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
@@ -43,6 +53,19 @@ impl TestCounts {
         {
             self.failed += 1;
             self.failures.push(format!("{program}: {why}"));
+        }
+    }
+
+    /// What contradicts a program that says it succeeded: no result at all, announced tests of which nobody tells, or failed ones.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let told = self.passed + self.failed + self.ignored;
+        if self.results == 0 {
+            Some("it ended without a result".into())
+        } else if self.failed > 0 {
+            Some(format!("it succeeded, and tells of {} failed tests", self.failed))
+        } else {
+            (told < self.announced)
+                .then(|| format!("it announced {} tests and tells of {told}", self.announced))
         }
     }
 
@@ -99,6 +122,7 @@ mod tests {
             "\u{1b}[32mtest result: ok\u{1b}[0m. 10 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out",
         ]);
         assert_eq!((found.passed, found.failed, found.ignored), (14, 1, 2));
+        assert_eq!((found.announced, found.results), (7, 2));
         assert_eq!(found.failures, vec!["a::c"]);
     }
 
@@ -124,6 +148,18 @@ mod tests {
         all.add("three", &counts(&["test a::c ... ok"]), Some("signal: 9"));
         assert_eq!((all.passed, all.failed, all.ignored), (7, 2, 1));
         assert_eq!(all.failures, ["two: a::b", "three: signal: 9"]);
+    }
+
+    #[test]
+    fn a_success_without_its_results_is_none() {
+        let whole = ["running 2 tests", "test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured"];
+        assert_eq!(counts(&whole).contradiction(), None);
+        assert_eq!(counts(&whole[1..]).contradiction(), None);
+        assert_eq!(counts(&whole[..1]).contradiction().unwrap(), "it ended without a result");
+        let cut = ["running 2 tests", "running 1 test", whole[1]];
+        assert_eq!(counts(&cut).contradiction().unwrap(), "it announced 3 tests and tells of 2");
+        let failed = ["test result: FAILED. 1 passed; 1 failed; 0 ignored"];
+        assert_eq!(counts(&failed).contradiction().unwrap(), "it succeeded, and tells of 1 failed tests");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Programs that run at the same time. Each runs as many of its tests at once as there are processors.
 pub(crate) const LANES: usize = 3;
+/// Lines of a program's output that are kept; of more, the last ones.
+const KEPT_LINES: usize = 40_000;
 /// What the name of a program ends with that boots guests.
 const GUEST: &str = " --test guest";
 /// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started
@@ -125,11 +127,20 @@ fn one(
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let ending = step::run_with_errors(&mut command, left, interrupted, &mut |line| {
             counts.line(line);
-            lines.push(line.to_owned());
+            keep(&mut lines, line);
         });
-        ending.map_or_else(|error| Some(format!("{error:#}")), failure_of)
+        ending.map_or_else(|error| Some(format!("{error:#}")), failure_of).or_else(|| counts.contradiction())
     };
     (Ended { name: program.name.clone(), took: start.elapsed(), counts, failure }, lines)
+}
+
+/// Adds a line, and leaves out the oldest half where a program prints without end.
+fn keep(lines: &mut Vec<String>, line: &str) {
+    if lines.len() == KEPT_LINES {
+        lines.drain(..KEPT_LINES / 2);
+        lines[0] = "(what came before is left out)".to_owned();
+    }
+    lines.push(line.to_owned());
 }
 
 #[cfg(test)]
@@ -137,6 +148,24 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(600);
+    /// What a test program ends with.
+    const RESULT: &str = "; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+
+    #[test]
+    fn a_program_that_succeeds_without_a_result_failed() {
+        let programs = vec![TestProgram::script("silent", "echo running 3 tests; exit 0")];
+        let ended = run(programs, &[], LONG, &AtomicBool::new(false), &|_, _| {});
+        assert_eq!(ended[0].failure.as_deref(), Some("it ended without a result"));
+    }
+
+    #[test]
+    fn a_program_that_prints_without_end_is_ended_in_time() {
+        let programs = vec![TestProgram::script("endless", "yes 0123456789")];
+        let ended = run(programs, &[], Duration::from_secs(2), &AtomicBool::new(false), &|_, lines| {
+            assert!(lines.len() <= KEPT_LINES);
+        });
+        assert!(ended[0].failure.is_some() && ended[0].took < LONG, "{:?}", ended[0]);
+    }
 
     fn names(ended: &[Ended]) -> Vec<&str> {
         let mut names: Vec<&str> = ended.iter().map(|ended| ended.name.as_str()).collect();
@@ -173,7 +202,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let at = scratch.path().display();
         let wait = |mine: &str, other: &str| {
-            format!("touch {at}/{mine}; until test -e {at}/{other}; do sleep 0.05; done")
+            format!("touch {at}/{mine}; until test -e {at}/{other}; do sleep 0.05; done{RESULT}")
         };
         let programs =
             vec![TestProgram::script("one", &wait("a", "b")), TestProgram::script("two", &wait("b", "a"))];
@@ -185,7 +214,8 @@ mod tests {
     fn one_guest_at_a_time() {
         let scratch = tempfile::tempdir().unwrap();
         // mkdir fails where the directory of another is still there.
-        let script = format!("mkdir {0}/turn && sleep 0.1 && rmdir {0}/turn", scratch.path().display());
+        let script =
+            format!("mkdir {0}/turn && sleep 0.1 && rmdir {0}/turn{RESULT}", scratch.path().display());
         let name = |number| format!("p{number}{GUEST}");
         let programs = (0..5).map(|number| TestProgram::script(&name(number), &script)).collect();
         let ended = run(programs, &[], LONG, &AtomicBool::new(false), &|_, _| {});
