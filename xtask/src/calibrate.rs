@@ -113,7 +113,7 @@ const PARTS: &[Part] = &[
         about: "Two runs of `rdsk run` at its default budget of 60 s, each with a seed of its own, compared as `rdsk compare` does. Two \
                 runs of the same system differ only by chance: a trial is wrong if any rate or latency of any cell is said to be \
                 faster or slower. Of a system that is 5 % slower in the second run, a trial is right if any cell is said to be slower \
-                and none to be faster.",
+                and none to be faster. Kinds of noise without such a trial have a tenth of the runs.",
         runs: 200,
         is_real: false,
         measure: |campaign, _, seeds| compare::tables(campaign, seeds),
@@ -140,7 +140,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "compare-real",
         title: "Runs of a real loop device compared",
-        about: "`rdsk run --rw read --budget 20s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
+        about: "`rdsk run --rw read --budget 5s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
                 256 MiB that the campaign makes, compared as `rdsk compare` does. A trial is wrong if any rate or latency of any cell \
                 is said to be faster or slower, although nothing was changed.",
         runs: 200,

@@ -38,26 +38,50 @@ pub(crate) fn run(
     interrupted: &AtomicBool,
     on_line: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Ending> {
+    let mut child = start(command.stdout(Stdio::piped()))?;
+    let lines = read_lines(child.stdout.take().expect("standard output is a pipe"));
+    watch(&mut child, &lines, limit, interrupted, on_line)
+}
+
+/// The same with the lines of standard error among the others, in the order in which they were written.
+pub(crate) fn run_with_errors(
+    command: &mut Command,
+    limit: Duration,
+    interrupted: &AtomicBool,
+    on_line: &mut dyn FnMut(&str),
+) -> anyhow::Result<Ending> {
+    let (reader, writer) = std::io::pipe()?;
+    let started = start(command.stdout(writer.try_clone()?).stderr(writer));
+    // Only the child shall hold the pipe open; the command holds two ends of it until it gets others.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    watch(&mut started?, &read_lines(reader), limit, interrupted, on_line)
+}
+
+fn start(command: &mut Command) -> anyhow::Result<Child> {
     let program = command.get_program().to_string_lossy().into_owned();
     // A group of its own, so that test programs and compilers end together with the cargo that started them.
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .with_context(|| format!("cannot start {program}"))?;
-    let lines = read_lines(child.stdout.take().expect("standard output is a pipe"));
+    let started = command.stdin(Stdio::null()).process_group(0).spawn();
+    started.with_context(|| format!("cannot start {program}"))
+}
+
+fn watch(
+    child: &mut Child,
+    lines: &Receiver<String>,
+    limit: Duration,
+    interrupted: &AtomicBool,
+    on_line: &mut dyn FnMut(&str),
+) -> anyhow::Result<Ending> {
     let deadline = Instant::now() + limit;
     loop {
-        pass_on(&lines, on_line);
+        pass_on(lines, on_line);
         if let Some(status) = child.try_wait()? {
-            drain(&lines, on_line);
+            drain(lines, on_line);
             return Ok(if status.success() { Ending::Succeeded } else { Ending::Failed(status) });
         }
         let stopped = interrupted.load(Ordering::Relaxed);
         if stopped || Instant::now() >= deadline {
-            end(&mut child)?;
-            drain(&lines, on_line);
+            end(child)?;
+            drain(lines, on_line);
             return Ok(if stopped { Ending::Interrupted } else { Ending::TimedOut(limit) });
         }
     }
@@ -155,6 +179,20 @@ mod tests {
         assert_eq!((ending, lines), (Ending::Succeeded, vec!["one".to_owned(), "two".to_owned()]));
         let (ending, _, _) = shell("exit 3", Duration::from_secs(200), false);
         assert!(matches!(ending, Ending::Failed(status) if status.code() == Some(3)));
+    }
+
+    #[test]
+    fn standard_error_is_among_the_lines_where_asked_for() {
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        let ending = run_with_errors(
+            command.args(["-c", "echo one; echo two >&2; echo three"]),
+            Duration::from_secs(200),
+            &AtomicBool::new(false),
+            &mut |line| lines.push(line.to_owned()),
+        );
+        assert_eq!(ending.unwrap(), Ending::Succeeded);
+        assert_eq!(lines, ["one", "two", "three"]);
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! Everything that must pass before a change is good: tools, fmt, clippy, build, test, doc, each with a time limit, and a
 //! summary that shows every skip. A failed step does not prevent the next one, unless that depends on it.
 
+mod side_by_side;
+mod test_programs;
+
+pub(crate) use test_programs::build as build_tests;
+
 use crate::step::{self, Ending};
 use crate::test_counts::TestCounts;
 use crate::tools;
 use anyhow::Context;
+use side_by_side::Ended;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -32,17 +38,21 @@ impl Strictness {
     }
 }
 
-/// The steps in their order: name, arguments of cargo (none for the first, which installs), longest time in seconds.
+/// The steps in their order: name, arguments of cargo where the step is one call of it, longest time in seconds.
 const STEPS: &[(&str, &[&str], u64)] = &[
     ("tools", &[], 0),
     ("fmt", &["fmt", "--all", "--check"], 120),
     ("bpf", &["xtask", "bpf", "--check"], 600),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
-    ("test", &["test", "--workspace", "--no-fail-fast"], 1800),
+    // Not by cargo, which would run one test program after the other.
+    ("test", &[], 1800),
     ("reports", &["xtask", "docs", "--check"], 600),
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];
+
+/// Programs that the summary names as the slowest.
+const SLOWEST: usize = 10;
 
 /// The result of one step.
 struct Done {
@@ -59,8 +69,7 @@ struct Done {
 pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
     let chosen = chosen(arguments)?;
     let interrupted = step::interruption()?;
-    let skips_path = fresh_skips_file(root)?;
-    let mut counts = TestCounts::default();
+    let mut tested: Option<Tested> = None;
     let mut done: Vec<Done> = Vec::new();
     for &(name, arguments, limit_s) in STEPS {
         if !chosen.contains(&name) || interrupted.load(Ordering::Relaxed) {
@@ -68,51 +77,53 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
         }
         println!("── {name}");
         let start = Instant::now();
-        let failure = if name == "tools" {
-            install(strictness, &interrupted)?
-        } else if name == "test" && done.iter().any(|step| step.name == "build" && step.failure.is_some()) {
-            Some("not run, because the build failed".to_owned())
-        } else {
-            let mut command = cargo(root, arguments);
-            command.env("RUSTDOCFLAGS", "-D warnings").env("RDSK_SKIPS", &skips_path);
-            if strictness == Strictness::InstallableMustRun && std::env::var_os("RDSK_MUST_HAVE").is_none() {
-                command.env("RDSK_MUST_HAVE", tools::must_have());
+        let limit = Duration::from_secs(limit_s);
+        let failure = match name {
+            "tools" => install(strictness, &interrupted)?,
+            "test" if done.iter().any(|step| step.name == "build" && step.failure.is_some()) => {
+                Some("not run, because the build failed".to_owned())
             }
-            let limit = Duration::from_secs(limit_s);
-            let ending = step::run(&mut command, limit, &interrupted, &mut |line| {
-                println!("{line}");
-                if name == "test" {
-                    counts.line(line);
-                }
-            })?;
-            failure_of(ending)
+            "test" => match tests(root, limit, &interrupted, strictness) {
+                Ok(all) => tested.insert(all).trouble.clone(),
+                Err(error) => Some(format!("{error:#}")),
+            },
+            _ => {
+                let mut command = cargo(root, arguments);
+                command.env("RUSTDOCFLAGS", "-D warnings");
+                failure_of(step::run(&mut command, limit, &interrupted, &mut |line| println!("{line}"))?)
+            }
         };
         done.push(Done { name, failure, took: start.elapsed() });
     }
     if interrupted.load(Ordering::Relaxed) {
         done.push(Done { name: "rest", failure: Some("interrupted".into()), took: Duration::ZERO });
     }
-    Ok(summary(&done, counts, &read_lines(&skips_path), strictness))
+    Ok(summary(&done, &tested.unwrap_or_default(), strictness))
 }
 
-fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: Strictness) -> ExitCode {
+fn summary(done: &[Done], tested: &Tested, strictness: Strictness) -> ExitCode {
     println!("── summary");
     for step in done {
         let outcome = step.failure.as_deref().map_or_else(|| "ok".to_owned(), |why| format!("FAILED: {why}"));
         println!("{:<8} {:>6.1} s  {outcome}", step.name, step.took.as_secs_f64());
     }
+    if !tested.slowest.is_empty() {
+        println!("slowest test programs ({} at a time):", side_by_side::LANES);
+        tested.slowest.iter().for_each(|(name, took)| println!("  {:>6.1} s  {name}", took.as_secs_f64()));
+    }
+    let mut counts = tested.counts.clone();
     let tests_failed = done.iter().any(|step| step.name == "test" && step.failure.is_some());
     if tests_failed && counts.failed == 0 {
-        // A test program that died, hung or was never built says nothing of its tests; that is a failure, not silence.
+        // Tests that were never built say nothing of themselves; that is a failure, not silence.
         counts.failed = 1;
     }
     if !counts.failures.is_empty() {
         println!("failed tests:");
         counts.failures.iter().for_each(|name| println!("  {name}"));
     }
-    if !skips.is_empty() {
+    if !tested.skips.is_empty() {
         println!("skipped aloud:");
-        skips.iter().for_each(|line| println!("  {line}"));
+        tested.skips.iter().for_each(|line| println!("  {line}"));
         if strictness == Strictness::InstallableMustRun {
             println!(
                 "  (each for what this kernel does not offer; what can be installed is not skipped here)"
@@ -128,29 +139,64 @@ fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: 
     }
     // The last line, alone, so that scripts find it.
     if done.iter().any(|step| step.name == "test") {
-        println!("{}", counts.totals(skips));
+        println!("{}", counts.totals(&tested.skips));
     }
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs the tests alone, at most for `limit`: what they count, what was skipped aloud, and why they failed as a whole.
+/// What the tests of the whole workspace came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tested {
+    pub(crate) counts: TestCounts,
+    /// The lines of tests that skipped themselves.
+    pub(crate) skips: Vec<String>,
+    /// Why they failed as a whole, if they did.
+    pub(crate) trouble: Option<String>,
+    /// The programs that took longest, the longest first.
+    pub(crate) slowest: Vec<(String, Duration)>,
+}
+
+/// Builds the tests where that is necessary, and runs them side by side, all within `limit`.
 ///
 /// # Errors
-/// When cargo cannot be started, or the file of skips not be made.
+/// When they cannot be built, or the file of skips not be made.
 pub(crate) fn tests(
     root: &Path,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> anyhow::Result<(TestCounts, Vec<String>, Option<String>)> {
+    strictness: Strictness,
+) -> anyhow::Result<Tested> {
+    let deadline = Instant::now() + limit;
+    let programs = test_programs::build(root, limit, interrupted)?;
     let skips_path = fresh_skips_file(root)?;
-    let mut counts = TestCounts::default();
-    let mut command = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
-    command.env("RDSK_SKIPS", &skips_path);
-    let ending = step::run(&mut command, limit, interrupted, &mut |line| {
-        println!("{line}");
-        counts.line(line);
-    })?;
-    Ok((counts, read_lines(&skips_path), failure_of(ending)))
+    // No cargo starts them, so what .cargo/config.toml says is said here, too.
+    let mut variables =
+        vec![("RDSK_SKIPS", skips_path.display().to_string()), ("RDSK_HISTORY", String::new())];
+    if strictness == Strictness::InstallableMustRun && std::env::var_os("RDSK_MUST_HAVE").is_none() {
+        variables.push(("RDSK_MUST_HAVE", tools::must_have()));
+    }
+    println!("{} test programs, {} at a time", programs.len(), side_by_side::LANES);
+    let left = deadline.saturating_duration_since(Instant::now());
+    let ended = side_by_side::run(programs, &variables, left, interrupted, &|ended, lines| {
+        println!("── {}: {:.1} s", ended.name, ended.took.as_secs_f64());
+        lines.iter().for_each(|line| println!("{line}"));
+    });
+    Ok(sum_up(&ended, read_lines(&skips_path)))
+}
+
+fn sum_up(ended: &[Ended], skips: Vec<String>) -> Tested {
+    let mut tested = Tested { skips, ..Tested::default() };
+    for one in ended {
+        tested.counts.add(&one.name, &one.counts, one.failure.as_deref());
+    }
+    let failed: Vec<&str> =
+        ended.iter().filter(|one| one.failure.is_some()).map(|one| one.name.as_str()).collect();
+    tested.trouble =
+        (!failed.is_empty()).then(|| format!("{} of {} programs failed", failed.len(), ended.len()));
+    tested.slowest = ended.iter().map(|one| (one.name.clone(), one.took)).collect();
+    tested.slowest.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    tested.slowest.truncate(SLOWEST);
+    tested
 }
 
 /// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
@@ -190,17 +236,28 @@ fn chosen(arguments: &[String]) -> anyhow::Result<Vec<&'static str>> {
     Ok(if chosen.is_empty() { all } else { chosen })
 }
 
-/// A cargo that does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
+/// The cargo that started us, or the one of the search path.
+pub(crate) fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
+}
+
+/// A cargo with these arguments.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-    command.args(arguments).current_dir(root).env("PATH", tools::search_path());
+    let mut command = Command::new(cargo_program());
+    command.args(arguments).current_dir(root);
+    without_words_of_cargo(&mut command);
+    command
+}
+
+/// The child does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
+fn without_words_of_cargo(command: &mut Command) {
+    command.env("PATH", tools::search_path());
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || text == "OUT_DIR" {
             command.env_remove(&name);
         }
     }
-    command
 }
 
 pub(crate) fn failure_of(ending: Ending) -> Option<String> {
@@ -254,9 +311,27 @@ mod tests {
     #[test]
     fn any_failed_step_fails_the_whole() {
         let good = [done("fmt", None), done("test", None)];
-        assert_eq!(summary(&good, TestCounts::default(), &[], Strictness::MaySkip), ExitCode::SUCCESS);
+        assert_eq!(summary(&good, &Tested::default(), Strictness::MaySkip), ExitCode::SUCCESS);
         let bad = [done("fmt", Some("exit status: 1")), done("test", None)];
-        assert_eq!(summary(&bad, TestCounts::default(), &[], Strictness::MaySkip), ExitCode::FAILURE);
+        assert_eq!(summary(&bad, &Tested::default(), Strictness::MaySkip), ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn tests_are_summed_up_over_programs() {
+        let ended: Vec<Ended> = (0..12)
+            .map(|seconds| Ended {
+                name: format!("p{seconds}"),
+                took: Duration::from_secs(seconds),
+                counts: TestCounts { passed: 2, ..TestCounts::default() },
+                failure: (seconds == 3).then(|| "exit status: 101".to_owned()),
+            })
+            .collect();
+        let tested = sum_up(&ended, vec!["SKIPPED a: x".into()]);
+        assert_eq!((tested.counts.passed, tested.counts.failed), (24, 1));
+        assert_eq!(tested.counts.failures, ["p3: exit status: 101"]);
+        assert_eq!(tested.trouble.as_deref(), Some("1 of 12 programs failed"));
+        assert_eq!((tested.slowest.len(), tested.slowest[0].0.as_str()), (SLOWEST, "p11"));
+        assert_eq!(sum_up(&ended[..3], Vec::new()).trouble, None);
     }
 
     #[test]

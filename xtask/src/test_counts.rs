@@ -11,7 +11,7 @@ pub(crate) struct TestCounts {
     pub(crate) failed: u64,
     /// Tests marked `#[ignore]`.
     pub(crate) ignored: u64,
-    /// Names of the failed ones, as printed.
+    /// Names of the failed ones, as printed, behind those of their programs once [`Self::add`] has put several together.
     pub(crate) failures: Vec<String>,
 }
 
@@ -28,6 +28,21 @@ impl TestCounts {
             line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
             self.failures.push(name.to_owned());
+        }
+    }
+
+    /// Adds what a test program counted. Its failed tests get its name, and one that failed without naming a test, since it died,
+    /// hung or was never built, counts as one failed test: that is a failure, not silence.
+    pub(crate) fn add(&mut self, program: &str, its: &Self, failure: Option<&str>) {
+        self.passed += its.passed;
+        self.failed += its.failed;
+        self.ignored += its.ignored;
+        self.failures.extend(its.failures.iter().map(|name| format!("{program}: {name}")));
+        if let Some(why) = failure
+            && its.failed == 0
+        {
+            self.failed += 1;
+            self.failures.push(format!("{program}: {why}"));
         }
     }
 
@@ -93,6 +108,22 @@ mod tests {
         let skips = ["SKIPPED a: needs root: no".to_owned(), "SKIPPED a: needs fio: no".to_owned()];
         assert_eq!(found.totals(&skips), "4 passed, 0 failed, 2 skipped");
         assert_eq!(found.totals(&[]), "5 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn programs_are_added_under_their_names() {
+        let mut all = TestCounts::default();
+        let good = counts(&["test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out"]);
+        let bad = counts(&[
+            "test a::b ... FAILED",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out",
+        ]);
+        all.add("one", &good, None);
+        all.add("two", &bad, Some("exit status: 101"));
+        // It died before it could say what failed.
+        all.add("three", &counts(&["test a::c ... ok"]), Some("signal: 9"));
+        assert_eq!((all.passed, all.failed, all.ignored), (7, 2, 1));
+        assert_eq!(all.failures, ["two: a::b", "three: signal: 9"]);
     }
 
     #[test]

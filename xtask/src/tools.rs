@@ -23,6 +23,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),
     ("fuse2fs", &["fuse2fs"]),
+    ("git", &["git"]),
     ("kmod", &["modprobe"]),
     ("libbpf-dev", &["/usr/include/bpf/bpf_helpers.h"]),
     ("libc-bin", &["ldd"]),

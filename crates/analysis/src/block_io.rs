@@ -1,5 +1,5 @@
 //! What the calls of a cell became in the block layer: the bios that each call submitted and the requests that the device got, by
-//! exact size. Known only where BPF programs counted all of the cell's time; nothing here is inferred, and nothing judged.
+//! exact size. Known only where BPF programs counted and took times all of the cell's time; nothing here is inferred, and nothing judged.
 
 use crate::{metrics, words};
 use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, IoPath, Op, Sync, is_write_call};
@@ -61,8 +61,22 @@ pub struct BlockIo<'a> {
     pub is_exact: bool,
 }
 
-/// What BPF counted of a cell; `None` where it did not count all of the time, or missed more than 1 % of the requests.
+/// What BPF counted of a cell; `None` where it did not follow all bios and take all times, or missed more than 1 % of the requests.
 pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
+    let is_timed = cell.evidence.bpf.as_ref()?.timed_share().is_none();
+    counted(cell).filter(|_| is_timed)
+}
+
+/// The requests of one direction in words, where BPF counted them all, but took times and followed bios for a part of the time only;
+/// and that part.
+pub fn requests_beside_a_part(cell: &CellRecord, op: Op) -> Option<(String, f64)> {
+    let part = cell.evidence.bpf.as_ref()?.timed_share()?;
+    let sizes = counted(cell)?.sizes_in_words(op);
+    (!sizes.is_empty()).then_some((sizes, part))
+}
+
+/// What was counted all of the time, whatever part of it was timed.
+fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let bpf = cell.evidence.bpf.as_ref().filter(|bpf| bpf.is_whole())?;
     let devices = metrics::devices(cell)?;
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
@@ -173,14 +187,8 @@ impl<'a> BlockIo<'a> {
         self.devices.iter().map(|device| device.splits).sum()
     }
 
-    /// Whether times were taken all of the time, too.
-    pub fn is_timed(&self) -> bool {
-        self.cell.evidence.bpf.as_ref().is_some_and(|bpf| bpf.timed_share().is_none())
-    }
-
-    /// The most requests that were in flight at once on one device; `None` where that was seen for a part of the time only.
+    /// The most requests that were in flight at once on one device.
     pub fn deepest(&self) -> Option<u64> {
-        self.is_timed().then_some(())?;
         self.devices.iter().filter_map(|device| device.in_flight_max).max()
     }
 
@@ -345,9 +353,12 @@ mod tests {
         assert!(block_io(&change(|bpf| bpf.checks[0].sysfs *= 2)).is_none());
         assert!(block_io(&change(|bpf| bpf.lost = 200)).is_none());
         let in_part = change(|bpf| bpf.timed_ns = Some(bpf.observed_ns / 10));
-        let seen = block_io(&in_part).expect("counted throughout");
-        assert!(seen.is_exact && !seen.is_timed() && seen.deepest().is_none());
-        assert!(block_io(&small_writes()).is_some_and(|seen| seen.is_timed()));
+        assert!(block_io(&in_part).is_none() && block_io(&small_writes()).is_some());
+        let (requests, part) = requests_beside_a_part(&in_part, Op::Write).expect("counted throughout");
+        assert_eq!((requests.as_str(), part), ("2 of 512 KiB", 0.1));
+        assert_eq!(requests_beside_a_part(&small_writes(), Op::Write), None);
+        let missed = change(|bpf| (bpf.timed_ns, bpf.lost) = (Some(1), 200));
+        assert_eq!(requests_beside_a_part(&missed, Op::Write), None);
         let one = change(|bpf| bpf.lost = 1);
         assert!(block_io(&one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
         // What was missed of a device that does not carry this target's figure makes its counts no worse.

@@ -20,7 +20,7 @@ pub const MIN_IOS: u64 = 4;
 pub const ALPHA: f64 = 0.05;
 /// The same for calling two targets different. Their cells share the moments of their rounds, so that chance deceives in all of
 /// them or in none: of many pairs of equal cells fewer than half of this share are called different.
-pub const ALPHA_OF_TARGETS: f64 = 0.02;
+pub const ALPHA_OF_TARGETS: f64 = 0.03;
 
 /// An interval of a ratio within this factor shows that two paths are equally fast.
 const EQUAL: f64 = 1.1;

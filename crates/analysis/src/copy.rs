@@ -93,7 +93,7 @@ pub fn until_stable(copy: &Copy) -> Option<Runs> {
 fn runs(copy: &Copy, times_ns: &[f64]) -> Option<Runs> {
     let timed: Vec<(f64, f64)> =
         counted(copy).into_iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
-    let interval = rounds_interval(&timed).filter(|interval| interval.mean > 0.0);
+    let interval = rounds_interval(&timed, &[]).filter(|interval| interval.mean > 0.0);
     Some(Runs {
         count: times_ns.len(),
         mean_ns: if times_ns.is_empty() { return None } else { mean(times_ns) },

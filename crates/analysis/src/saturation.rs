@@ -2,7 +2,7 @@
 //! law (depth = rate × latency) says what a larger depth bought: a higher rate, longer waiting, or both. `%util` plays no part in
 //! it, because a device that serves several requests at once is "busy" with one of them. It advises nothing.
 
-use crate::block_io::{BlockIo, block_io};
+use crate::block_io::block_io;
 use crate::comparison::{Measure, Ratio, ratio_of};
 use crate::metrics;
 use rdsk_model::{CellRecord, Experiment, Record, VerdictCode, Workload};
@@ -98,7 +98,7 @@ fn state((low, _, high): (f64, f64, f64), of_device: Option<f64>) -> Option<Stat
 
 /// Mean time of the cell's requests in the device, if BPF timed them all.
 pub fn device_ns(cell: &CellRecord) -> Option<f64> {
-    block_io(cell).filter(BlockIo::is_timed)?;
+    block_io(cell)?;
     cell.evidence.device_latency_ns.as_ref()?.mean.filter(|&ns| ns > 0.0)
 }
 

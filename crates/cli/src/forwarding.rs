@@ -64,6 +64,12 @@ impl Forwarding {
         Ok(forwarding)
     }
 
+    /// Another command is about to be started: it gets what comes from now on. What came before is in [`Self::has_any`], which is to
+    /// be looked at after this and before the start.
+    pub(crate) fn next(&self) {
+        *locked(&self.receiver) = Receiver::Starting(Vec::new());
+    }
+
     /// From now on signals are for this command.
     pub(crate) fn to(&self, child: &Child) {
         let pid = pid_of(child);
@@ -107,4 +113,35 @@ fn comes_from_terminal(signal: i32) -> bool {
     let is_in_front = |group: Result<Pid, rustix::io::Errno>| group.is_ok_and(|group| group == own);
     is_key
         && (is_in_front(tcgetpgrp(rustix::stdio::stdin())) || is_in_front(tcgetpgrp(rustix::stdio::stderr())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getpid, kill_process};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+    use std::time::Duration;
+
+    /// The moment between the start of a command and [`Forwarding::to`] may be long on a busy machine.
+    #[test]
+    fn a_signal_before_a_later_command_is_known_reaches_it() {
+        let forwarding = Forwarding::begin().unwrap();
+        let mut first = Command::new("true").spawn().unwrap();
+        forwarding.to(&first);
+        forwarding.end();
+        first.wait().unwrap();
+        forwarding.next();
+        assert!(!forwarding.has_any());
+        let mut second = Command::new("sleep").arg("1000").spawn().unwrap();
+        // To this process, which a user's program would ignore.
+        kill_process(getpid(), Signal::USR2).unwrap();
+        assert!(rdsk_testkit::wait_until(Duration::from_secs(180), || forwarding.has_any()));
+        forwarding.to(&second);
+        let ended = rdsk_testkit::wait_until(Duration::from_secs(180), || {
+            second.try_wait().unwrap().is_some_and(|status| status.signal() == Some(SIGUSR2))
+        });
+        let _ = second.kill();
+        assert!(ended, "the command did not get the signal");
+    }
 }

@@ -13,7 +13,7 @@ use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_observe::watch::natural;
 use rdsk_report::Charset;
-use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, examine};
+use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, check_growth, examine};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -85,8 +85,11 @@ fn inspect(name: String, roots: &Roots) -> TargetInfo {
 }
 
 fn facts(examined: Examined) -> Facts {
-    let ask =
-        |access, permission: &Permission| authorize(&examined, access, permission).map_err(Problem::from);
+    let ask = |access, permission: &Permission| {
+        authorize(&examined, access, permission)?;
+        if access == Access::Write { check_growth(&[&examined]) } else { Ok(()) }
+    };
+    let ask = |access, permission: &Permission| ask(access, permission).map_err(Problem::from);
     let with_flag = match (&examined.place, examined.target.kind) {
         (Place::Directory { .. }, _) | (_, TargetKind::Sim) => None,
         (_, TargetKind::File) => {

@@ -3,7 +3,8 @@
 //! is not such a document of rdsk.
 
 use crate::cli_args::JsonPlace;
-use crate::out;
+use crate::same_place::is_database;
+use crate::{history, out};
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
 use rustix::fs::OFlags;
@@ -74,6 +75,14 @@ impl Sink {
             JsonPlace::Stdout => return Ok(Self::Stdout),
             JsonPlace::File(path) => path,
         };
+        if history::file().is_some_and(|history| is_database(path, &history)) {
+            return Err(Problem::new(
+                ProblemKind::Usage,
+                &format!("{}-is-history", kind.code),
+                format!("{} {} is the history", kind.flag, shown(path)),
+                format!("name another file after {}", kind.flag),
+            ));
+        }
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(kind, path),

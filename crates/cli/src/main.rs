@@ -7,6 +7,7 @@ mod exchange;
 mod exit;
 mod flags;
 mod flush_clock;
+mod for_shells;
 mod forwarding;
 mod history;
 mod html_page;
@@ -22,6 +23,7 @@ mod parse;
 mod progress;
 mod record_file;
 mod resume;
+mod same_place;
 mod screen;
 mod show;
 mod sim;
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
         Some(OwnCommand::Delete) => history::delete(its_words),
         Some(OwnCommand::Dd) => dd::run(&words[2..], command(&words)),
         Some(OwnCommand::Watch) => watch::run(its_words),
+        Some(OwnCommand::Completions) => for_shells::completions(its_words),
+        Some(OwnCommand::Man) => for_shells::man(its_words),
         None => run(&words),
     })
 }

@@ -7,12 +7,15 @@ use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
+use crate::same_place::is_database;
 use crate::subcommand::RUN;
 use crate::{exit, out, panic_hook, resume, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::Further;
-use rdsk_targets::Roots;
+use rdsk_targets::{Overwrite, Roots};
+use rdsk_units::printable;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
@@ -24,7 +27,8 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     let args = resumed.as_ref().map_or(args, |(args, _)| args);
     let stop = StopFlag::new();
     let mut request = request(args, command, &stop);
-    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &request.targets)).transpose() {
+    let sink = args.json.as_ref().map(|place| Sink::prepare(place, &request.targets)).transpose();
+    let sink = match sink.and_then(|sink| keeps_history(&request).map(|()| sink)) {
         Ok(sink) => sink,
         // The document cannot be written, so the problem goes to standard error alone.
         Err(problem) => return out::failure(&problem),
@@ -40,6 +44,22 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     match args.run_mode {
         RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
         RunMode::Measure => run(args, &request, sink.as_ref(), &outputs, stop),
+    }
+}
+
+/// Refuses to overwrite the history: it would be gone, and with it this run.
+fn keeps_history(request: &Request) -> Result<(), Problem> {
+    let Some(history) = history::file() else { return Ok(()) };
+    let is_history = |target: &&String| is_database(Path::new(target), &history);
+    let overwritten = request.targets.iter().find(is_history);
+    match overwritten.filter(|_| request.permission.overwrite == Overwrite::Allowed) {
+        Some(target) => Err(Problem::new(
+            ProblemKind::Usage,
+            "target-is-history",
+            format!("{} is the history of rdsk", printable(target)),
+            "name another file, or another history after --history",
+        )),
+        None => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::flags::{BadValue, Flag};
 use crate::subcommand::{ALL, OWN, Subcommand};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command, ValueHint};
 use rdsk_model::{Problem, ProblemKind};
 use std::ffi::{OsStr, OsString};
 
@@ -101,6 +101,12 @@ fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
 }
 
 fn command() -> Command {
+    // Only for the list: their words never come here.
+    whole_command(OWN.iter().map(|own| Command::new(own.name()).about(own.summary())))
+}
+
+/// All of rdsk, with these as the commands that have parsers of their own.
+pub(crate) fn whole_command(own: impl Iterator<Item = Command>) -> Command {
     Command::new("rdsk")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Measure how fast a disk, LUN, array or file really is, and explain why")
@@ -120,8 +126,7 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: their words never come here.
-        .subcommands(OWN.iter().map(|own| Command::new(own.name()).about(own.summary())))
+        .subcommands(own)
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {
@@ -131,7 +136,14 @@ fn clap_subcommand(subcommand: &'static Subcommand) -> Command {
         .long_about(format!("{summary}.\n\n{details}"))
         .after_help(subcommand.examples_text())
         .args(crate::flags::all().filter_map(|flag| flag.arg(subcommand)))
-        .arg(Arg::new("TARGET").value_name(targets).action(ArgAction::Append).num_args(0..).help(help))
+        .arg(
+            Arg::new("TARGET")
+                .value_name(targets)
+                .value_hint(ValueHint::AnyPath)
+                .action(ArgAction::Append)
+                .num_args(0..)
+                .help(help),
+        )
 }
 
 #[cfg(test)]

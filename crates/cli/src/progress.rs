@@ -48,9 +48,13 @@ impl Progress {
     }
 
     fn warn(&mut self, text: &str) {
-        if self.verbosity == Verbosity::Quiet || !self.said.insert(text.to_owned()) {
-            return;
+        if self.verbosity != Verbosity::Quiet && self.said.insert(text.to_owned()) {
+            self.tell(text);
         }
+    }
+
+    /// Prints a warning, wanted or not: that something is lost.
+    pub(crate) fn tell(&self, text: &str) {
         match &self.line {
             Some(line) => line.suspend(|| out::warning(text)),
             None => out::warning(text),

@@ -209,6 +209,8 @@ pub(crate) enum OwnCommand {
     Delete,
     Dd,
     Watch,
+    Completions,
+    Man,
 }
 
 /// All of them, in the order of the help.
@@ -221,6 +223,8 @@ pub(crate) const OWN: &[OwnCommand] = &[
     OwnCommand::Delete,
     OwnCommand::Dd,
     OwnCommand::Watch,
+    OwnCommand::Completions,
+    OwnCommand::Man,
 ];
 
 impl OwnCommand {
@@ -251,6 +255,8 @@ impl OwnCommand {
             }
             Self::Delete => ("delete", "Delete runs from the history"),
             Self::Dd => ("dd", "Copy as dd does with dd's own operands, and say what that measured"),
+            Self::Completions => ("completions", "Print what completes the command line in a shell"),
+            Self::Man => ("man", "Print the manual page of rdsk or of a command"),
             Self::Watch => ("watch", "Show live what block devices do, or what the I/O of a command became"),
         }
     }

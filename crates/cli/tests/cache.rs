@@ -56,7 +56,7 @@ fn buffered_write_is_memory_until_it_is_stable() {
         let third = cell(&record, "paths/write/dontcache").pointer("/result/bytes").and_then(Value::as_u64);
         let asked = 64 * MIB + bytes + count(direct, "/result/bytes") + third.unwrap_or(0);
         assert_near("bytes seen from outside", counted.write_bytes as f64, asked as f64, 0.02);
-        assert_ne!(verdict(direct), "page-cache", "{}", brief(direct));
+        assert_ne!(verdict_at_the_loop(direct), "page-cache", "{}", brief(direct));
         finding_on(&record, "buffered-write-in-memory", "paths/write/buffered");
         let left: Vec<_> = std::fs::read_dir(directory).expect("our mount").flatten().collect();
         assert!(left.iter().all(|entry| entry.file_name() == "lost+found"), "left behind: {left:?}");

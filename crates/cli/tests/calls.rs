@@ -3,10 +3,10 @@
 
 mod support;
 
-use rdsk_testkit::{BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, cli, requires};
+use rdsk_testkit::{BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, Turn, cli, requires};
 use serde_json::Value;
 use std::process::Command;
-use support::bpf::{turn, whole};
+use support::bpf::whole;
 use support::{LONG, MIB, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word};
 
 /// The headline's reads, of which one cell has a single one in flight.
@@ -44,7 +44,7 @@ fn reads_inside_writes_are_told_with_their_call() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Bpf]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     // No disk of the machine is below it, so that nobody else's I/O is counted with ours.
     let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
@@ -77,7 +77,7 @@ fn sizes_depth_and_read_ahead_are_told() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Bpf]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     // No disk of the machine is below it, so that nobody else's I/O is counted with ours.
     let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
@@ -110,7 +110,7 @@ fn what_a_throttle_holds_back_is_not_in_the_device() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::BlkioThrottle]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     let device = loop_device();
     let limits = Limits { read_iops: Some(128), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("requires() found throttles");
@@ -135,7 +135,7 @@ fn the_page_follows_the_calls() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     let device = loop_device();
     let path = device.path().display().to_string();
     let page = || {

@@ -5,11 +5,11 @@ mod support;
 
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Call, CpuQuota, FuseDisk, LoopDevice, Need, requires, without};
+use rdsk_testkit::{Call, CpuQuota, FuseDisk, LoopDevice, Need, Turn, requires, without};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use support::bpf::{turn, whole_and};
+use support::bpf::whole_and;
 use support::{LONG, cell, count, figure, findings, loop_device, rdsk, record_of, tool, word};
 
 const ID: &str = "headline/read/random-qd1";
@@ -29,7 +29,7 @@ fn with_privilege_both_sources_count_the_same() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     let device = loop_device();
     // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
     let is_exact = |record: &Value| {
@@ -115,7 +115,7 @@ fn two_capabilities_are_enough_for_a_user() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv"), Need::Tool("mknod")]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     let device = loop_device();
     // Where everybody may run it, and read the device.
     let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
@@ -250,7 +250,7 @@ fn a_partition_and_its_disk_are_counted_each() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
         return;
     }
-    let _turn = turn();
+    let _turn = Turn::Bpf.take();
     let device = loop_device();
     let parts = device.partition_gpt().expect("the device takes partitions");
     let own = format!("{}p1", device.name());

@@ -53,6 +53,46 @@ fn the_target_is_never_the_document() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "{}");
 }
 
+/// However it is spelled, and whether it exists or not: the run would replace what it has just kept, or keep what it replaces.
+#[test]
+fn the_history_is_never_the_document() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("new.db", scratch.path().join("link")).unwrap();
+    let run = |words: &[&str], variable: &str| {
+        let mut command = common::command(words);
+        command.env("RDSK_HISTORY", variable).current_dir(scratch.path());
+        cli::run(command, common::SOON)
+    };
+    let line = ["run", "sim:wd2500", "--only", "headline", "--budget", "5s"];
+    for flag in ["--json", "--csv", "--openmetrics", "--markdown", "--report"] {
+        for place in ["new.db", "./new.db", "link", "new.db-wal", "new.db-journal"] {
+            let named = run(&[&line[..], &["--history", "new.db", flag, place]].concat(), "");
+            assert_eq!(named.status_code, Some(2), "{flag} {place}: {}", named.stderr);
+            let set = run(&[&line[..], &[flag, place]].concat(), "./new.db");
+            assert_eq!(set.status_code, Some(2), "{flag} {place}: {}", set.stderr);
+            let (error, hint) = error_and_hint(&set);
+            assert!(error.contains("is the history") && hint.contains("another file"), "{error}: {hint}");
+        }
+    }
+    holds_only(scratch.path(), &["link"]);
+    // One that is there already, through a hard link too, and as the target.
+    assert_eq!(run(&line, "new.db").status_code, Some(0));
+    fs::hard_link(scratch.path().join("new.db"), scratch.path().join("hard")).unwrap();
+    for place in ["new.db", "hard"] {
+        let there = run(&[&line[..], &["--json", place]].concat(), "new.db");
+        assert_eq!(there.status_code, Some(2), "{}", there.stderr);
+    }
+    fs::remove_file(scratch.path().join("hard")).unwrap();
+    let kept = fs::read(scratch.path().join("new.db")).unwrap();
+    let target = run(&["run", "link", "--overwrite", "--only", "headline", "--budget", "1s"], "new.db");
+    assert_eq!(target.status_code, Some(2), "{}", target.stderr);
+    assert!(error_and_hint(&target).0.contains("is the history"), "{}", target.stderr);
+    assert_eq!(fs::read(scratch.path().join("new.db")).unwrap(), kept);
+    // Two documents in one file, which is not there yet.
+    let twice = run(&[&line[..], &["--json", "a", "--csv", "./a"]].concat(), "");
+    assert!(error_and_hint(&twice).0.contains("two documents go to the same file"), "{}", twice.stderr);
+}
+
 #[test]
 fn a_block_device_is_never_the_document() {
     if !requires(&[Need::Root, Need::Loop]) {

@@ -8,7 +8,8 @@ use rdsk_testkit::cli::{self, Run};
 use serde_json::Value;
 use std::path::Path;
 
-const OWN: [&str; 8] = ["list", "compare", "report", "export", "import", "delete", "dd", "watch"];
+const OWN: [&str; 10] =
+    ["list", "compare", "report", "export", "import", "delete", "dd", "watch", "completions", "man"];
 
 /// Runs a line in a directory; the environment names no history.
 fn at(directory: &Path, line: &str) -> Run {
@@ -42,6 +43,30 @@ fn each_has_its_line_in_the_list_and_a_help_that_is_narrow() {
         assert!(help.stdout.contains("\nExamples:\n"), "{}", help.stdout);
         assert!(help.stdout.lines().all(|line| line.chars().count() <= 80), "{}", help.stdout);
     }
+}
+
+#[test]
+fn bash_completes_commands_flags_and_operands() {
+    let scratch = scratch();
+    let place = scratch.path();
+    std::fs::write(place.join("bash"), quietly(place, "completions bash")).unwrap();
+    let bash = |line: &str, words: &str, index: usize| {
+        let script = format!(
+            "source ./bash; COMP_WORDS=({words}); COMP_CWORD={index}; COMP_LINE='{line}'; _rdsk rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" x; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let output =
+            std::process::Command::new("bash").args(["-c", &script]).current_dir(place).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(bash("rdsk compa", "rdsk compa", 1), "compare\n");
+    assert_eq!(bash("rdsk list --lim", "rdsk list --lim", 2), "--limit\n");
+    assert_eq!(bash("rdsk watch --inter", "rdsk watch --inter", 2), "--interval\n");
+    assert!(bash("rdsk dd co", "rdsk dd co", 2).starts_with("count="));
+    let page = quietly(place, "man run");
+    assert!(page.contains(".TH rdsk-run 1") && page.contains("budget"), "{page}");
+    let run = at(place, "man nothing");
+    assert_eq!(error_and_hint(&run).0, "unknown command \"nothing\"");
 }
 
 #[test]

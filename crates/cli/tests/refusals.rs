@@ -328,6 +328,50 @@ fn files_that_others_live_on() {
     assert_eq!(file_hash(&path), before);
 }
 
+/// A file with two names: whoever uses the other name would lose the same data.
+#[test]
+fn files_with_other_names() {
+    let place = directory();
+    let (path, other) = (place.path().join("ledger"), place.path().join("ledger.bak"));
+    written_file(&path, 1 << 20);
+    let before = file_hash(&path);
+    fs::hard_link(&path, &other).unwrap();
+    for line in
+        [format!("run {} --overwrite", word(&path)), format!("paths {} --rw write --overwrite", word(&other))]
+    {
+        let answer = ask(&line).expect_code(3);
+        assert_eq!(answer.error_code(), "hard-linked", "{}", answer.said());
+        let (error, hint) = answer.error_and_hint();
+        assert!(error.contains("2 names") && hint.contains("copy the file"), "{error}: {hint}");
+        assert_eq!(file_hash(&path), before);
+    }
+    let line = format!("paths {} --bytes 256k --runtime 50ms", word(&path));
+    ask(&line).expect_code(0);
+    fs::remove_file(&other).unwrap();
+    ask(&format!("{line} --overwrite")).expect_code(0);
+}
+
+/// More than this filesystem has free: all of it would be refused, and a part of it is written.
+#[test]
+fn a_sparse_file_counts_with_what_is_written_of_it() {
+    let place = directory();
+    let path = place.path().join("sparse.img");
+    fs::File::create(&path).unwrap().set_len(15 << 40).unwrap();
+    let part = format!("paths {} --rw write --bytes 1M --runtime 50ms --overwrite", word(&path));
+    for line in [
+        format!("run {} --rw write --only headline --overwrite", word(&path)),
+        // Random blocks may lie anywhere.
+        format!("stream {} --rw write --pattern random --overwrite", word(&path)),
+        format!("stream {} --rw write --dry-run --overwrite", word(&path)),
+    ] {
+        let answer = ask(&line).expect_code(3);
+        assert_eq!(answer.error_code(), "fills-up", "{}", answer.said());
+        assert!(answer.error_and_hint().1.contains("--bytes"), "{}", answer.said());
+        assert_eq!(std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).unwrap()), 0, "{line} wrote");
+    }
+    ask(&part).expect_code(0);
+}
+
 #[test]
 fn the_last_target_is_judged_before_the_first_is_written() {
     if !requires(&FILESYSTEM) {

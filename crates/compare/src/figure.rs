@@ -84,7 +84,8 @@ fn rate(cell: &CellRecord) -> Option<Figure> {
             .filter(|figure| figure.mean > 0.0);
     }
     let mean = metrics::stable_rate(cell)?;
-    let half_width = rounds_interval(&timed_rates(cell)).map(|interval| (interval.high - interval.low) / 2.0);
+    let half_width =
+        rounds_interval(&timed_rates(cell), &[]).map(|interval| (interval.high - interval.low) / 2.0);
     Some(Figure {
         mean,
         low: half_width.map(|half| (mean - half).max(0.0)),

@@ -30,7 +30,7 @@ pub(crate) fn with_rates(cell: CellRecord, rates: &[f64]) -> CellRecord {
         cell.result.windows = None;
         let timed: Vec<(f64, f64)> =
             cell.result.visits.iter().map(|visit| (visit.start_ns as f64, visit.bytes as f64)).collect();
-        let found = rdsk_stats::rounds_interval(&timed).expect("a test has two rounds");
+        let found = rdsk_stats::rounds_interval(&timed, &[]).expect("a test has two rounds");
         cell.result.bytes_per_s =
             Some(Estimate { mean: found.mean, low: Some(found.low), high: Some(found.high) });
     })

@@ -3,7 +3,7 @@
 use crate::no_cache::Stands;
 use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
-use crate::stamps::Stamps;
+use crate::stamps::{Stamps, TickRate};
 use crate::summary::{self, Counts, IsProgress};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -90,13 +90,15 @@ pub struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    /// A copy that has not begun, of files that are open.
+    /// A copy that has not begun, of files that are open. The times of its calls are read from the processor's counter where its rate
+    /// is known.
     pub fn new(
         operands: &'a Operands,
         mut input: Side,
         mut output: Side,
         terminal: &'a mut dyn Terminal,
         signals: &'a Signals,
+        rate: Option<TickRate>,
     ) -> Self {
         let is_direct =
             (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
@@ -105,6 +107,7 @@ impl<'a> Copier<'a> {
         input.gathered.is_to_end = copies_nothing && operands.input_flags.is_no_cache;
         output.gathered.is_to_end = copies_nothing && operands.output_flags.is_no_cache;
         output.gathered.stands = Stands::AsCounted;
+        (input.recent.rate, output.recent.rate) = (rate, rate);
         let needs_whole_blocks = operands.skip.blocks > 0 || has_bytes || is_direct;
         let convert = operands.convert;
         let is_plain = operands.is_one_block
@@ -132,7 +135,7 @@ impl<'a> Copier<'a> {
                 && needs_whole_blocks,
             input_is_lost: false,
             has_failed: false,
-            stamps: Stamps::new(is_plain),
+            stamps: Stamps::new(is_plain, rate),
         }
     }
 

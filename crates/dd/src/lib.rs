@@ -30,4 +30,5 @@ pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};
 pub use quote::{Charset, file as quoted_file};
 pub use side::{Calls, OpenFile, Side};
+pub use stamps::{TickRate, TickStart};
 pub use summary::Counts;

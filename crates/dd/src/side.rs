@@ -2,7 +2,7 @@
 
 use crate::no_cache::Gathered;
 use crate::quote::{self, Charset};
-use crate::stamps::Stamps;
+use crate::stamps::{Stamp, Stamps, TickRate, span_ns};
 use crate::wait;
 use rdsk_stats::Histogram;
 use rdsk_sys::start::Standard;
@@ -28,7 +28,20 @@ pub struct Side {
     /// What the page cache was not told to drop yet.
     pub(crate) gathered: Gathered,
     pub(crate) calls: Calls,
+    pub(crate) recent: Recent,
 }
+
+/// How long the last calls took that are not among [`Calls`] yet. Each block of a copy drives most of what a processor's first cache
+/// holds out of it, so that a histogram is touched once for many blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) rate: Option<TickRate>,
+    count: usize,
+    spans: [Stamp; RECENT],
+}
+
+/// Two cache lines.
+const RECENT: usize = 14;
 
 /// Whose file it is.
 #[derive(Debug)]
@@ -72,7 +85,16 @@ impl Side {
         let offset = rustix::fs::seek(&file, SeekFrom::Current(0));
         let is_blocking = rustix::fs::fcntl_getfl(&file).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
         let waits = is_blocking && waits_for_others(file.as_fd());
-        Self { file, name, charset, offset, waits, gathered: Gathered::default(), calls: Calls::default() }
+        Self {
+            file,
+            name,
+            charset,
+            offset,
+            waits,
+            gathered: Gathered::default(),
+            calls: Calls::default(),
+            recent: Recent::default(),
+        }
     }
 
     /// The open file.
@@ -104,7 +126,7 @@ impl Side {
         let began = stamps.begin();
         let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::IN, wake);
         let result = if is_ready { rustix::io::read(self.fd(), buffer) } else { Err(Errno::INTR) };
-        self.count(stamps.end() - began, result)
+        self.count(stamps.end().saturating_sub(began), result)
     }
 
     /// One write(2); `EINTR` also where `wake` ended the wait for room. The wait is part of its time.
@@ -117,23 +139,28 @@ impl Side {
         let began = stamps.begin();
         let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::OUT, wake);
         let result = if is_ready { rustix::io::write(self.fd(), bytes) } else { Err(Errno::INTR) };
-        self.count(stamps.end() - began, result)
+        self.count(stamps.end().saturating_sub(began), result)
     }
 
-    fn count(&mut self, spent: Duration, result: Result<usize, Errno>) -> Result<usize, Errno> {
+    #[inline]
+    fn count(&mut self, span: Stamp, result: Result<usize, Errno>) -> Result<usize, Errno> {
         let calls = &mut self.calls;
-        calls.spent += spent;
         match result {
-            Ok(0) | Err(Errno::INTR | Errno::AGAIN) => {}
-            Ok(moved) => {
+            Ok(moved) if moved > 0 => {
                 if calls.count == 0 {
                     calls.start = self.offset.ok();
                 }
                 calls.count += 1;
                 calls.bytes += moved as u64;
-                calls.latency_ns.record(u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX));
+                if self.recent.count == RECENT {
+                    self.recent.join(calls);
+                }
+                self.recent.spans[self.recent.count] = span;
+                self.recent.count += 1;
             }
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => calls.spend(span_ns(self.recent.rate, span)),
             Err(errno) => {
+                calls.spend(span_ns(self.recent.rate, span));
                 let at = self.offset.unwrap_or(0);
                 calls.error.get_or_insert((at, errno.raw_os_error()));
             }
@@ -160,12 +187,32 @@ impl Side {
     }
 
     /// Closes the file; the last close of a block device writes its dirty pages. Gives what was done to it.
-    pub(crate) fn close(self) -> (Calls, Result<(), Errno>) {
+    pub(crate) fn close(mut self) -> (Calls, Result<(), Errno>) {
+        self.recent.join(&mut self.calls);
         let closed = match self.file {
             OpenFile::Own(fd) => rdsk_sys::io::close(fd),
             OpenFile::Inherited(standard, _) => rdsk_sys::start::close(standard),
         };
         (self.calls, closed.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+    }
+}
+
+impl Recent {
+    /// Puts them among the others.
+    #[cold]
+    fn join(&mut self, calls: &mut Calls) {
+        for &span in &self.spans[..self.count] {
+            let ns = span_ns(self.rate, span);
+            calls.spend(ns);
+            calls.latency_ns.record(ns);
+        }
+        self.count = 0;
+    }
+}
+
+impl Calls {
+    fn spend(&mut self, ns: u64) {
+        self.spent += Duration::from_nanos(ns);
     }
 }
 

@@ -204,6 +204,13 @@ pub trait Engine {
     /// # Errors
     /// When the target is gone, is in use by now, or rejects the flags (`EINVAL` for `O_DIRECT`).
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
+
+    /// Looks at a few pages of what a visit has read, where [`Run::content`] tells nothing. It reads, so that it comes after
+    /// everything was counted.
+    fn look_at(&mut self, job: &Job<'_>, run: &Run) -> Option<ReadContent> {
+        let _ = (job, run);
+        None
+    }
 }
 
 /// One visit under way: prepare, run, settle, in this order.

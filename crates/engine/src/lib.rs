@@ -5,6 +5,7 @@ mod aio;
 mod arena;
 mod async_loop;
 mod clock;
+mod content;
 mod controller;
 mod counters;
 mod engine_choice;
@@ -32,6 +33,7 @@ mod work;
 
 pub use aio::Contexts;
 pub use clock::{MonotonicClock, measure_clock};
+pub use content::look_at_device;
 pub use engine_choice::EnginePolicy;
 pub use error::EngineError;
 pub use job::{

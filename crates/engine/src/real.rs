@@ -3,20 +3,22 @@
 
 use crate::aio::Contexts;
 use crate::clock::MonotonicClock;
+use crate::content::look_at_device;
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial;
 use crate::error::EngineError;
-use crate::job::{Engine, Job, Prepared, Session};
+use crate::job::{Engine, Job, Prepared, Run, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
+use crate::random::mix;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
-use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
-use rdsk_targets::{Access, OpenMode};
+use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, Workload};
+use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
 /// What probes and trials found, so that each runs once.
@@ -72,6 +74,20 @@ impl Engine for RealEngine {
             prepared: Prepared::default(),
             begin_ns: None,
         }))
+    }
+
+    fn look_at(&mut self, job: &Job<'_>, run: &Run) -> Option<ReadContent> {
+        let workload = job.workload;
+        if workload.op != Op::Read || run.bytes == 0 || run.content.is_some() {
+            return None;
+        }
+        let targets = used_targets(job).ok()?;
+        let each_bytes = run.bytes / (targets.len() as u64).max(1);
+        let span = (workload.offset_bytes, workload.span_bytes.min(each_bytes));
+        let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
+        let seed = mix(workload.seed, u64::from(job.visit));
+        let look = |(_, claim): (u32, &Claim)| look_at_device(&claim.target, span, seed, || claim.open(mode));
+        targets.into_iter().filter_map(look).reduce(ReadContent::plus)
     }
 }
 

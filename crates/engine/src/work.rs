@@ -82,7 +82,7 @@ pub(crate) struct StreamOutcome {
 impl StreamOutcome {
     /// Looks at what the last reads left in their buffers, once the stream's time is over.
     pub(crate) fn look_at(&mut self, arena: &mut Arena, spec: &StreamSpec<'_>) {
-        // A whole pass leaves the end of its span, and often nothing is stored at the end of a disk.
+        // A whole pass leaves the end of its span, and often nothing is stored at the end of a disk: `content` looks at the device.
         let is_whole_pass = matches!(spec.offsets, Offsets::Sequential(_)) && self.ops >= spec.full_ops;
         if spec.op == Op::Read && self.ops > 0 && !is_whole_pass {
             // Free slots are taken in order, so that the first ones have been read into.

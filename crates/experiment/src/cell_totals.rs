@@ -9,7 +9,7 @@ use rdsk_model::{
     PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::{Histogram, SparseHistogram, TimedSample};
+use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is left out of rate and latencies as warm-up.
@@ -54,6 +54,8 @@ pub(crate) struct CellTotals {
     pub(crate) windows: Windows,
     /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
+    /// Bytes per second of the first and of the second half of each visit that has windows, likewise.
+    pub(crate) halves: Vec<(f64, f64)>,
     /// Time for the I/O of the first visit.
     pub(crate) first_run_ns: Option<u64>,
     /// The round of the latest visit.
@@ -72,6 +74,11 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
+    /// Pages of what reads returned that were looked at.
+    pub(crate) fn pages_seen(&self) -> u64 {
+        self.content.map_or(0, |content| content.pages)
+    }
+
     pub(crate) fn add_visit(&mut self, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
@@ -165,8 +172,15 @@ impl CellTotals {
     /// Adds what all streams did together; the ramp and the end stay out.
     fn add_overlap(&mut self, run: &Run, overlap: &Overlap) {
         self.add_measured(self.round, overlap.bytes, overlap.covered_ns);
-        let windows = &run.windows[windows_of(run, overlap)];
-        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
+        self.add_samples(&run.windows[windows_of(run, overlap)], run.window_ns);
+    }
+
+    fn add_samples(&mut self, windows: &[u64], window_ns: u64) {
+        let rates: Vec<f64> = windows.iter().map(|&bytes| per_second(bytes, window_ns)).collect();
+        let half = rates.len() / 2;
+        let halves = mean(&rates[..half]).zip(mean(&rates[rates.len() - half..]));
+        self.halves.extend(halves);
+        self.samples.extend(rates);
     }
 
     /// Adds what counts for the rate of a visit whose streams need no common time. Its warm-up is the cell's.
@@ -178,8 +192,7 @@ impl CellTotals {
         }
         let cut_bytes = if cut_ns > 0 { self.warm_up.bytes } else { 0 };
         self.add_measured(self.round, run.bytes - cut_bytes, run.elapsed_ns - cut_ns);
-        let windows = windows_between(run, cut_ns, run.to_return_ns);
-        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
+        self.add_samples(windows_between(run, cut_ns, run.to_return_ns), run.window_ns);
     }
 
     /// Adds the latencies of what counts for the rate: without the warm-up if that is left out.
@@ -249,7 +262,7 @@ impl CellTotals {
         // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
         let of_windows =
             if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
-        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates())]
+        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves)]
             .into_iter()
             .flatten()
             // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything

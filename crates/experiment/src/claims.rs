@@ -1,14 +1,14 @@
 //! Examines, authorizes and claims the targets of a request, and creates the test files. Every target is authorized before the
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
-use crate::planner::{check_room, is_pass_of_target};
+use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
 use crate::registry::question;
 use crate::request::Request;
-use rdsk_model::{Event, Op, Problem, Target, Watch};
+use rdsk_model::{Cell, Event, Op, Plan, Problem, Target, Watch};
 use rdsk_targets::{
-    Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, claim, create_test_file,
-    each_lun, examine, plan_test_file, remove_orphans,
+    Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, check_growth, claim,
+    create_test_file, each_lun, examine, plan_test_file, remove_orphans, share_space,
 };
 
 /// Largest test file unless `--size` says otherwise.
@@ -45,18 +45,15 @@ impl AuthorizedTarget {
     }
 
     /// The target as a plan sees it; a directory stands for its test file, of this size.
-    pub(crate) fn planned(&self, index: u32, test_file_bytes: Option<u64>) -> Target {
+    fn planned(&self, index: u32, test_file_bytes: Option<u64>) -> Target {
         let target = self.examined.target.clone();
         let size_bytes = test_file_bytes.unwrap_or(target.size_bytes);
         Target { index, size_bytes, made_by_rdsk: test_file_bytes.is_some(), ..target }
     }
 
-    /// `st_dev` of the filesystem that takes its test file; `None` if it gets none.
-    fn test_file_dev(&self) -> Option<u64> {
-        match self.examined.place {
-            Place::Directory { dev, .. } => Some(dev),
-            _ => None,
-        }
+    /// Whether it gets a test file.
+    fn is_directory(&self) -> bool {
+        matches!(self.examined.place, Place::Directory { .. })
     }
 }
 
@@ -67,14 +64,83 @@ pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, 
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = access(&examined, request);
         rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
+        if let Place::Directory { .. } = examined.place {
+            check_growth(&[&examined]).map_err(Problem::from)?;
+        }
         authorized.push(AuthorizedTarget { examined, access });
     }
     crate::backend::refuse_mixed(authorized.iter().map(|one| &one.examined))?;
     Ok(authorized)
 }
 
-/// The size of the test file of each directory, which a dry run shows and the run creates. Those on one filesystem share
-/// its space.
+/// Notes how much of each target the run writes, and refuses what would use up the filesystem, memory or pool that they grow in.
+///
+/// # Errors
+/// The refusal; or why there is nothing to plan.
+pub(crate) fn check_growths(
+    authorized: &mut [AuthorizedTarget],
+    sizes: &[Option<u64>],
+    request: &Request,
+) -> Result<(), Problem> {
+    let may_grow = |one: &AuthorizedTarget| one.is_writable() && !one.examined.growths.is_empty();
+    if !authorized.iter().any(may_grow) {
+        return Ok(());
+    }
+    // Without directories there is no question of how fast their test files were written; with them, the spans are the largest.
+    let plan = whole_plan(authorized, sizes, request)?;
+    for ((index, one), &size_bytes) in (0..).zip(&mut *authorized).zip(sizes) {
+        one.examined.write_bytes = size_bytes.or_else(|| Some(written_bytes(&plan, index)));
+    }
+    let growing: Vec<&Examined> =
+        authorized.iter().filter(|one| may_grow(one)).map(|one| &one.examined).collect();
+    check_growth(&growing).map_err(Problem::from)
+}
+
+/// The plan for these targets, test files as large as planned.
+pub(crate) fn whole_plan(
+    authorized: &[AuthorizedTarget],
+    sizes: &[Option<u64>],
+    request: &Request,
+) -> Result<Plan, Problem> {
+    let targets = planned_targets(authorized, sizes);
+    let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
+    let (options, budget_ns) = (&request.options, request.options.budget_ns);
+    let mut plan = plan(&request.experiments, &targets, &writable, None, options, budget_ns)
+        .map_err(|error| error.problem())?;
+    if let Some(earlier) = request.resume.as_ref().filter(|_| options.pass_bytes.is_none()) {
+        crate::resume::take_spans(&mut plan, earlier);
+    }
+    Ok(plan)
+}
+
+/// The targets as a plan sees them.
+pub(crate) fn planned_targets(authorized: &[AuthorizedTarget], sizes: &[Option<u64>]) -> Vec<Target> {
+    (0..).zip(authorized).zip(sizes).map(|((index, one), &size)| one.planned(index, size)).collect()
+}
+
+/// How many bytes of a target the cells of a plan write, each byte counted once.
+fn written_bytes(plan: &Plan, target: u32) -> u64 {
+    let writes = |cell: &&Cell| {
+        let workload = &cell.workload;
+        workload.op == Op::Write && cell.not_applicable.is_none() && workload.targets.contains(&target)
+    };
+    let span = |cell: &Cell| {
+        let begin = cell.workload.offset_bytes;
+        (begin, begin.saturating_add(cell.workload.span_bytes))
+    };
+    let mut spans: Vec<(u64, u64)> = plan.cells.iter().filter(writes).map(span).collect();
+    spans.sort_unstable();
+    let mut covered_to = 0;
+    let mut bytes = 0;
+    for (begin, end) in spans {
+        bytes += end.saturating_sub(begin.max(covered_to));
+        covered_to = covered_to.max(end);
+    }
+    bytes
+}
+
+/// The size of the test file of each directory, which a dry run shows and the run creates. Those that take of the same space
+/// share it.
 ///
 /// # Errors
 /// If they do not fit.
@@ -83,8 +149,11 @@ pub(crate) fn test_file_sizes(
     request: &Request,
 ) -> Result<Vec<Option<u64>>, Problem> {
     let size = |one: &AuthorizedTarget| {
-        let dev = one.test_file_dev()?;
-        let files = authorized.iter().filter(|other| other.test_file_dev() == Some(dev)).count() as u64;
+        let shares = |other: &&AuthorizedTarget| share_space(&one.examined, &other.examined);
+        let files = authorized.iter().filter(shares).count() as u64;
+        if !one.is_directory() {
+            return None;
+        }
         let wish = test_file_size(request, MAX_TEST_FILE_BYTES, 1);
         Some(plan_test_file(&one.examined, wish, files).map_err(|error| error.problem()))
     };
@@ -106,6 +175,7 @@ pub(crate) fn claim_all(
     }
     let sizes = test_file_sizes(&authorized, request)?;
     check_rooms(&authorized, &sizes, request)?;
+    check_growths(&mut authorized, &sizes, request)?;
     let files = sizes.iter().flatten().count() as u64;
     let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
     for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {

@@ -2,7 +2,7 @@
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{AuthorizedTarget, authorize_all, claim_all, test_file_sizes};
+use crate::claims::{authorize_all, check_growths, claim_all, planned_targets, test_file_sizes, whole_plan};
 use crate::planner::plan;
 use crate::request::Request;
 use crate::resume::Resumed;
@@ -103,15 +103,10 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
 /// # Errors
 /// Whatever refuses or fails the request before the first I/O.
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
-    let authorized = authorize_all(request)?;
+    let mut authorized = authorize_all(request)?;
     let sizes = test_file_sizes(&authorized, request)?;
-    let planned = (0..).zip(&authorized).zip(sizes).map(|((index, one), size)| one.planned(index, size));
-    let targets: Vec<Target> = planned.collect();
-    let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
-    let budget_ns = request.options.budget_ns;
-    let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)
-        .map_err(|error| error.problem())?;
-    Ok((plan, targets))
+    check_growths(&mut authorized, &sizes, request)?;
+    Ok((whole_plan(&authorized, &sizes, request)?, planned_targets(&authorized, &sizes)))
 }
 
 fn measure(

@@ -95,8 +95,8 @@ pub struct BpfEvidence {
     /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
     /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
     pub observed_ns: u64,
-    /// Of that time, the part in which they took times, too: device latencies are those of this part. `None` in older Records, where
-    /// it is all of it.
+    /// Of that time, the part in which they took times and followed bios to their calls, too: device latencies and bios are those of
+    /// this part. `None` in older Records, where it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_ns: Option<u64>,
     /// Time of the visits, until stable.

@@ -128,6 +128,14 @@ pub struct Device {
     pub array: Option<ArrayFacts>,
 }
 
+impl Device {
+    /// Whether reads may return zeros that it does not store, without its medium: those of blocks that were never written or were
+    /// told to be forgotten. A plain hard disk reads zeros like any other data.
+    pub fn may_invent_zeros(&self) -> bool {
+        self.rotational != Some(true) || self.discards != Some(false)
+    }
+}
+
 /// One target of a Record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {

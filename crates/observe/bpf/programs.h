@@ -245,6 +245,7 @@ static __always_inline void WAY(add_origin)(const struct place *place, struct bi
 
 static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 {
+	struct request_kind kind;
 	struct bio_start *start;
 	struct place place;
 	u32 raw, flags, op;
@@ -255,15 +256,17 @@ static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 	raw = READ(bio, bi_opf);
 	flags = flags_of(raw);
 	op = raw & OP_MASK;
+	kind.what = WHAT(place.index, 0, flags, op);
+	kind.bytes = READ(bio, bi_iter.bi_size);
+	if (!place.device->queues)
+		add_request(&place, &kind);
+	else if (!kind.bytes && flags & FLAG_PREFLUSH)
+		ADD(&place.totals[FLUSH_BIOS], 1);
+	/* Where a bio comes from costs more than all the rest of counting it. */
+	if (!is_timed(&place))
+		return;
 	WAY(add_origin)(&place, bio, flags, op);
 	if (place.device->queues)
-		return;
-	struct request_kind kind = {
-		.what = WHAT(place.index, 0, flags, op),
-		.bytes = READ(bio, bi_iter.bi_size),
-	};
-	add_request(&place, &kind);
-	if (!is_timed(&place))
 		return;
 	now = bpf_ktime_get_ns();
 	start = place_of_arriving(owner_of(ADDRESS(bio), place.index));

@@ -36,6 +36,7 @@ enum counter {
 	REQUEUED_BEGUN,
 	REQUEUED,          /* requests that the driver gave back */
 	REQUEUED_AT,       /* sum of the moments when it did */
+	FLUSH_BIOS,        /* bios without data that ask for a flush, at a device that takes requests; no driver is given them */
 	COUNTERS = 24
 };
 
@@ -51,7 +52,7 @@ struct device {
 	u64 unused;
 };
 
-/* The bit of `since` that says: no clocks, no latencies and no depth, only requests, bios, merges and splits. An I/O costs much less then. */
+/* The bit of `since` that says: no clocks, no latencies, no depth and no origins of bios, only requests, merges and splits. An I/O costs much less then. */
 #define ONLY_COUNTED 1
 
 /* Words of STATE, which belong to no device. */

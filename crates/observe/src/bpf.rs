@@ -86,8 +86,8 @@ pub(crate) struct BlockLayer {
 /// What the default leaves out at high rates, and what `--evidence bpf` does.
 const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each visit only; --evidence bpf counts \
                                throughout";
-const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts throughout and takes times for a part of each visit only: \
-                             device latencies are of that part";
+const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts requests throughout, and takes times and follows bios to \
+                             their calls for a part of each visit only: device latencies and bios are of that part";
 
 /// A device of a target.
 struct Carrier {
@@ -174,13 +174,10 @@ impl BlockLayer {
 
     /// In words, what the programs do not see as they are attached, or did not see at the rates there were.
     pub(crate) fn limits(&self) -> Vec<String> {
-        let programs = locked(&self.programs);
-        let raw = programs.why_not_better().map(|why| {
-            format!(
-                "BPF programs are attached as raw_tp, which counts the same and costs more for each event, because {why}"
-            )
-        });
-        raw.into_iter().chain(self.limits.iter().map(|limit| (*limit).to_owned())).collect()
+        raw_in_words(&locked(&self.programs))
+            .into_iter()
+            .chain(self.limits.iter().map(|limit| (*limit).to_owned()))
+            .collect()
     }
 
     fn add(&mut self, ended: &Ended, evidence: &mut VisitEvidence) {
@@ -198,13 +195,14 @@ impl BlockLayer {
             let device =
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
+            let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
-            if ended.timed == ended.whole && missed_of(ended, carrier.index) == 0 {
+            if is_timed && missed_of(ended, carrier.index) == 0 {
                 device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
             }
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
                 counts.splits = Some(its.splits);
-                counts.reads_caused_by_writes = Some(reads_in_writes(counted, carrier.index));
+                counts.reads_caused_by_writes = is_timed.then(|| reads_in_writes(counted, carrier.index));
             }
         }
         let lost_each: Vec<u64> = (0..self.names.len()).map(|index| lost_of(ended, index)).collect();
@@ -241,6 +239,14 @@ impl BlockLayer {
         let (bpf, sysfs) = by_both(ended, carrier.index, driver)?;
         Some(CrossCheck { target: carrier.target, device, bpf, sysfs })
     }
+}
+
+/// That the programs are not attached in the best way, and why not; `None` where they are.
+pub(crate) fn raw_in_words(programs: &Programs) -> Option<String> {
+    let why = programs.why_not_better()?;
+    Some(format!(
+        "BPF programs are attached as raw_tp, which counts the same and costs more for each event, because {why}"
+    ))
 }
 
 /// A counted device of a target, and those of the counted devices that are directly below it.

@@ -8,11 +8,11 @@ use rdsk_observe::bpf::{
     BioOrigin, BlockDevice, BlockOp, Counted, Programs, RequestKind, Task, Way, system_call_name,
 };
 use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, parse_stat};
-use rdsk_testkit::{DirectIo, LoopDevice, Need, requires, wait_until};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, Turn, requires, wait_until};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often something is tried that others can disturb.
@@ -36,14 +36,11 @@ fn dd(operands: &str) {
     assert!(command.status().unwrap().success(), "dd {operands}");
 }
 
-/// On some machines the kernel passes over a tracepoint once in some ten thousand events: the program's own count of its runs lacks
-/// it, while `recursion_misses` stays 0. Why is not known. A request that was passed over is told by its other event, a bio, a merge
-/// and a split by nothing. So the tests here take turns, and a dd of which something was missed runs again.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// What a dd made the device do: by the programs, and by sysfs.
+/// What a dd made the device do: by the programs, and by sysfs. The kernel passes over an event now and then ([`Turn::Bpf`]). A
+/// request that was passed over is told by its other event, a bio, a merge and a split by nothing. So a dd of which something was
+/// missed runs again.
 fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = Turn::Bpf.take();
     let mut apart = Vec::new();
     for _ in 0..ATTEMPTS {
         let (counted, stat) = counted_once(device, operands);
@@ -160,7 +157,7 @@ impl Clock for RealClock {
 #[test]
 fn a_visit_has_what_the_programs_counted() {
     let Some(device) = device_of(SIZE) else { return };
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = Turn::Bpf.take();
     let target = Target {
         size_bytes: SIZE,
         device: Some(Device {

@@ -1,8 +1,9 @@
 //! What the calls of a cell became in the block layer, in a sentence: the bios and who submitted them, the requests by exact size,
-//! the reads that writes waited for. It says nothing of a cell that BPF did not count throughout.
+//! the reads that writes waited for. It says nothing of a cell that BPF did not count throughout, and only the requests of one whose
+//! bios were followed for a part of the time.
 
 use crate::page::{Page, Tone};
-use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io};
+use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Op};
@@ -37,8 +38,14 @@ pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&
 /// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`. `None` of a cell
 /// that BPF did not count throughout.
 pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
-    let seen = block_io(cell)?;
     let op = cell.workload.op;
+    let Some(seen) = block_io(cell) else {
+        let (requests, part) = requests_beside_a_part(cell, op)?;
+        let part = percent(part);
+        return Some(format!(
+            "requests: {requests}; at so many per second bios are followed, and times taken, for {part} only"
+        ));
+    };
     let (others, origins): (Vec<_>, Vec<_>) =
         seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
     let calls = seen.calls();
@@ -203,6 +210,22 @@ mod tests {
         assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    #[test]
+    fn requests_that_were_counted_beside_a_timed_part_are_told_alone() {
+        let reads = cell("t", Op::Read, IoPath::Direct, 4096, 500_000, 1_000_000_000);
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), 5000, 4096)];
+        let mut reads = counted(reads, bios, vec![request(Op::Read, 4096, 500_000)]);
+        let bpf = reads.evidence.bpf.as_mut().unwrap();
+        bpf.timed_ns = Some(bpf.visits_ns / 100);
+        assert_eq!(
+            sentence(&reads).unwrap(),
+            "requests: 500,000 of 4 KiB; at so many per second bios are followed, and times taken, for 1.0 % only"
+        );
+        let bpf = reads.evidence.bpf.as_mut().unwrap();
+        bpf.observed_ns = bpf.visits_ns / 100;
+        assert_eq!(sentence(&reads), None, "the requests are of the part, too");
     }
 
     #[test]

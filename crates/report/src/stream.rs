@@ -68,9 +68,10 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     page.blank();
 }
 
-/// Whether the programs counted devices below the target's own.
+/// Whether the programs counted devices below the target's own, and followed all bios to them.
 fn is_stacked(cell: &CellRecord) -> bool {
-    cell.evidence.bpf.iter().flat_map(|bpf| &bpf.devices).any(|one| !one.below.is_empty())
+    let whole = cell.evidence.bpf.iter().filter(|bpf| bpf.timed_share().is_none());
+    whole.flat_map(|bpf| &bpf.devices).any(|one| !one.below.is_empty())
 }
 
 /// `direct`, `buffered+dsync`.

@@ -4,7 +4,6 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, StudentsT};
 
-use crate::lasting::{LastingMean, TimedSample};
 use crate::order::{lag1, mean, sorted, stddev};
 
 /// An interval from fewer samples would be decided by chance alone.
@@ -14,13 +13,6 @@ const MIN_SAMPLES: usize = 4;
 const MIN_BATCHES: usize = 8;
 /// Correlation beyond this is not corrected further; the interval is then wide enough to say "not known".
 const MAX_CORRELATION: f64 = 0.9;
-/// What the correlation of a few samples comes out too small by, times their number: 1 + 4ρ (Marriott and Pope 1954), for a ρ
-/// of 0.4, which six to ten samples do not show. By simulation (2026-11-22) intervals then hold the mean of a state of 10 s
-/// that is visited eight times in 60 s in 89 of 100 runs instead of 82, and are a fifth wider where there is no such state.
-const FEW_SAMPLES: f64 = 2.6;
-/// Correlation of a few samples beyond this is not corrected further: a slow swing over all of them is not uncertain, it was
-/// seen as a whole.
-const MAX_CORRELATION_OF_FEW: f64 = 0.7;
 /// A series whose running total strays less than this (in units of σ√n) is paced; chance strays so little in
 /// fewer than 1 of 1000 independent series (the distribution of Kuiper 1960).
 const PACED_STRAY: f64 = 0.6;
@@ -50,7 +42,7 @@ impl Interval {
         if self.mean == 0.0 { f64::INFINITY } else { (self.high - self.low) / 2.0 / self.mean.abs() }
     }
 
-    fn around(mean: f64, half_width: f64, batches: usize, lag1: f64) -> Interval {
+    pub(crate) fn around(mean: f64, half_width: f64, batches: usize, lag1: f64) -> Interval {
         Interval { mean, low: mean - half_width, high: mean + half_width, batches, lag1 }
     }
 }
@@ -117,27 +109,6 @@ pub fn mean_interval(samples: &[f64]) -> Option<Interval> {
     Some(Interval::around(mean, half_width, samples.len(), lag1(samples)))
 }
 
-/// The 95 % interval of the mean of a few samples in the order of time, such as rounds, whose neighbours may share a state that
-/// lasts: the wider of two. Six samples hardly show such a state: Student's t, wider by the correlation that they show and the one
-/// that so few cannot. Of a dozen and more, neighbours are so near that one correlation says too little: [`LastingMean`]. None for
-/// fewer than two samples or ones that are not finite; two or three are taken as independent.
-pub fn rounds_interval(samples: &[TimedSample]) -> Option<Interval> {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
-    let plain = mean_interval(&values)?;
-    let of_few = (plain.high - plain.low) / 2.0 * lasting(&values);
-    let half_width = LastingMean::of(samples)?.half_width().max(of_few);
-    Some(Interval::around(plain.mean, half_width, plain.batches, plain.lag1))
-}
-
-/// How many times wider than independent ones a few samples in the order of time leave their mean.
-fn lasting(samples: &[f64]) -> f64 {
-    if samples.len() < MIN_SAMPLES {
-        return 1.0;
-    }
-    let r = (lag1(samples) + FEW_SAMPLES / samples.len() as f64).clamp(0.0, MAX_CORRELATION_OF_FEW);
-    ((1.0 + r) / (1.0 - r)).sqrt()
-}
-
 /// The median and its 95 % interval between two of the samples themselves, whatever their distribution (order
 /// statistics; Hahn and Meeker, *Statistical Intervals*, ch. 5); the samples, independent, may be in any
 /// order. None for fewer than six samples, of which even the smallest and the largest hold the median with less
@@ -159,7 +130,7 @@ pub fn median_interval(samples: &[f64]) -> Option<(f64, f64, f64)> {
 }
 
 /// Half the width of Student's 95 % interval of the mean; none for fewer than two samples.
-fn student_half_width(samples: &[f64]) -> Option<f64> {
+pub(crate) fn student_half_width(samples: &[f64]) -> Option<f64> {
     let sigma = stddev(samples)?;
     let n = samples.len() as f64;
     let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975);
@@ -327,39 +298,6 @@ mod tests {
         let interval = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((interval.high - 3.0 - 2.776_445 * 0.5_f64.sqrt()).abs() < 1e-5, "{interval:?}");
         assert_eq!((interval.mean, interval.batches), (3.0, 5));
-    }
-
-    /// Samples in equal steps of time.
-    fn timed(values: &[f64]) -> Vec<TimedSample> {
-        values.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect()
-    }
-
-    #[test]
-    fn a_few_rounds_over_a_state_that_lasts_are_covered() {
-        let covered = |n: usize, rho: f64| -> (f64, f64) {
-            let (mut held, mut wider) = (0.0, Vec::new());
-            for seed in 0..2 * TRIALS {
-                let rounds = seeded(seed).autoregressive(n, 100.0, 10.0, rho);
-                let interval = rounds_interval(&timed(&rounds)).unwrap();
-                let plain = mean_interval(&rounds).unwrap();
-                held += f64::from(u8::from(interval.low <= 100.0 && 100.0 <= interval.high));
-                wider.push(interval.half_width_rel() / plain.half_width_rel());
-            }
-            (held / (2 * TRIALS) as f64, crate::median(&wider).unwrap())
-        };
-        for n in [6, 8, 10] {
-            let (independent, wider) = covered(n, 0.0);
-            assert!((0.95..=0.99).contains(&independent), "{n}: {independent}");
-            assert!(wider <= 1.4, "{n}: {wider} times as wide as Student's");
-            // Rounds 7 s apart over a state of 10 s.
-            let (lasting, _) = covered(n, 0.5);
-            assert!(lasting >= 0.87, "{n}: {lasting}");
-        }
-        let (three, plain) = (rounds_interval(&timed(&[1.0, 2.0, 4.0])), mean_interval(&[1.0, 2.0, 4.0]));
-        assert!((three.unwrap().half_width_rel() - plain.unwrap().half_width_rel()).abs() < 1e-9);
-        assert_eq!(rounds_interval(&timed(&[3.0; 6])).map(|one| one.half_width_rel()), Some(0.0));
-        assert_eq!(rounds_interval(&timed(&[1.0])), None);
-        assert_eq!(rounds_interval(&timed(&[1.0, f64::NAN, 2.0, 3.0])), None);
     }
 
     #[test]

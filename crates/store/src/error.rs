@@ -46,6 +46,14 @@ pub enum StoreError {
         /// What keeps it from being written.
         source: io::Error,
     },
+    /// What was written last is in its companion `-wal`, which cannot be read where no other companion can be made.
+    #[error("the last writes of the history {} are in {}-wal, which cannot be read in a directory that cannot be written: {source}", .path.display(), .path.display())]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
     /// The database failed: a full disk, damage, a lock that was never released.
     #[error("the history {} failed: {source}", .path.display())]
     Database {
@@ -88,8 +96,10 @@ impl StoreError {
 
     /// Whether this user, or the filesystem, does not permit what was to be done.
     pub fn is_denied(&self) -> bool {
-        use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
-        matches!(self.database_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+        match self {
+            Self::Database { source, .. } => is_denied(source),
+            _ => false,
+        }
     }
 
     /// Whether what the file holds cannot be read.
@@ -113,4 +123,10 @@ impl StoreError {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
         )
     }
+}
+
+/// Whether this user, or the filesystem, does not permit what was to be done.
+pub(crate) fn is_denied(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
 }

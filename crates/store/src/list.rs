@@ -132,7 +132,7 @@ impl History {
                 // A negative number is no limit.
                 ":limit": filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
             },
-            line,
+            |row| self.line(row),
         )?;
         rows.collect()
     }
@@ -149,13 +149,13 @@ impl History {
         );
         let lines = || -> rusqlite::Result<Vec<RunLine>> {
             let mut statement = self.connection.prepare_cached(&text)?;
-            statement.query_map(params![value], line)?.collect()
+            statement.query_map(params![value], |row| self.line(row))?.collect()
         };
         lines().map_err(|source| self.failed(source))
     }
 
     /// Notes of every run whose process ended without a word that it was killed. `proc` is where the kernel tells which
-    /// processes live.
+    /// processes live. Where nothing can be written, this process alone knows it from then on.
     ///
     /// # Errors
     /// Those of the database; what it cannot note now is noted the next time.
@@ -169,6 +169,7 @@ impl History {
         let is_dead =
             |holder: &str| Holder::parse(holder).is_none_or(|holder| holder.life(proc) == Life::Ended);
         let dead: Vec<&(String, String)> = held.iter().filter(|(_, holder)| is_dead(holder)).collect();
+        self.killed = dead.iter().map(|(id, _)| id.clone()).collect();
         if dead.is_empty() {
             return Ok(());
         }
@@ -182,6 +183,19 @@ impl History {
                     .map(drop)
             })
         })
+    }
+
+    /// How a run stands for which the database has this word.
+    pub(crate) fn state(&self, id: &str, word: &str) -> State {
+        match State::parse(word) {
+            State::Running if self.killed.contains(id) => State::Killed,
+            state => state,
+        }
+    }
+
+    fn line(&self, row: &Row<'_>) -> rusqlite::Result<RunLine> {
+        let line = line(row)?;
+        Ok(RunLine { state: self.state(&line.id, line.state.as_str()), ..line })
     }
 }
 

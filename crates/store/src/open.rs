@@ -1,11 +1,12 @@
 //! Opens the database of a history: with the settings that make it safe beside other processes and at any kill, and with the
 //! tables of this version.
 
-use crate::error::StoreError;
+use crate::error::{StoreError, is_denied};
 use crate::file::{self, Contents};
 use crate::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ pub struct History {
     pub(crate) connection: Connection,
     path: PathBuf,
     pub(crate) patience: Patience,
+    /// Runs that were found to be killed and that nobody could note, as in a history that can only be read.
+    pub(crate) killed: BTreeSet<String>,
 }
 
 impl History {
@@ -43,8 +46,16 @@ impl History {
     /// # Errors
     /// When it is something else or of a newer version, which stay as they are, or cannot be opened or created.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_within(path, Patience::Long)
+    }
+
+    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date.
+    ///
+    /// # Errors
+    /// Likewise, and when another process has it for longer.
+    pub fn open_within(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         file::prepare(path)?;
-        Self::connect(path)
+        Self::connect(path, patience)
     }
 
     /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read.
@@ -59,7 +70,7 @@ impl History {
             return Ok(None);
         }
         match file::check_writable(path) {
-            Ok(()) => Self::connect(path).map(Some),
+            Ok(()) => Self::connect(path, Patience::Long).map(Some),
             Err(source) => Self::connect_to_read(path, source).map(Some),
         }
     }
@@ -79,24 +90,25 @@ impl History {
         Ok(())
     }
 
-    fn connect(path: &Path) -> Result<Self, StoreError> {
+    fn connect(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Database { path: path.to_owned(), source };
         // Without SQLITE_OPEN_CREATE: the file is there, with the mode that its companions -wal and -shm take over.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        connection.busy_timeout(Patience::Long.timeout()).map_err(failed)?;
+        connection.busy_timeout(patience.timeout()).map_err(failed)?;
         refuse_newer(&connection, path)?;
         set_up(&mut connection).map_err(failed)?;
         // A newer rdsk may have been quicker to bring older tables up to date.
         refuse_newer(&connection, path)?;
-        Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
+        Ok(Self { connection, path: path.to_owned(), patience, killed: BTreeSet::new() })
     }
 
     /// `unwritable` is what keeps it from being written.
     fn connect_to_read(path: &Path, unwritable: io::Error) -> Result<Self, StoreError> {
         let failed = |source| StoreError::File { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = if file::has_unfinished_writes(path).map_err(failed)? {
+        let is_unfinished = file::has_unfinished_writes(path).map_err(failed)?;
+        let opened = if is_unfinished {
             Connection::open_with_flags(path, flags)
         } else {
             // Nobody writes it at this moment. Only so does SQLite do without companions, which have no place here.
@@ -110,11 +122,17 @@ impl History {
         let connection =
             connection.map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
         // SQLite opens a file at the first look into it.
-        let version = refuse_newer(&connection, path)?;
+        let version = refuse_newer(&connection, path).map_err(|error| match error {
+            StoreError::Database { path, source } if is_unfinished && is_denied(&source) => {
+                StoreError::Unfinished { path, source }
+            }
+            error => error,
+        })?;
         if version < VERSION {
             return Err(StoreError::Outdated { path: path.to_owned(), version, source: unwritable });
         }
-        Ok(Self { connection, path: path.to_owned(), patience: Patience::Long })
+        let patience = Patience::Long;
+        Ok(Self { connection, path: path.to_owned(), patience, killed: BTreeSet::new() })
     }
 
     /// Gives the room that is free in the file back to the filesystem.

@@ -36,7 +36,7 @@ impl History {
             let cells = cells.iter().map(|cell| unpack::<CellRecord>(cell));
             record.cells = cells.collect::<Result<_, _>>().map_err(unreadable)?;
         }
-        let state = state.unwrap_or(run.state);
+        let state = state.map_or(run.state, |word| self.state(&run.id, &word));
         if let Some(words) = words_of_no_end(state) {
             record.status = Status::Interrupted;
             record.error = Some(Problem::plain(ProblemKind::Interrupted, state.as_str(), words));
@@ -46,7 +46,7 @@ impl History {
 
     /// Both kinds of documents and the state, as of one moment: another process may be saving the next cells.
     #[allow(clippy::type_complexity, reason = "three columns, named where they are used")]
-    fn documents(&mut self, id: &str) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>, Option<State>), StoreError> {
+    fn documents(&mut self, id: &str) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>, Option<String>), StoreError> {
         let read = |transaction: &Transaction<'_>| {
             let text = "SELECT status FROM run WHERE id = ?1";
             let state: Option<String> =
@@ -57,7 +57,7 @@ impl History {
             let mut cells = transaction.prepare(text)?;
             let cells: Vec<Vec<u8>> =
                 cells.query_map(params![id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-            Ok((document, cells, state.as_deref().map(State::parse)))
+            Ok((document, cells, state))
         };
         let transaction = self.connection.transaction();
         let done = transaction.and_then(|transaction| read(&transaction));
@@ -69,7 +69,9 @@ impl History {
 fn words_of_no_end(state: State) -> Option<&'static str> {
     match state {
         State::Killed => Some("the process was killed; the record holds what was kept until then"),
-        State::Running => Some("the run goes on; the record holds what was kept so far"),
+        State::Running => {
+            Some("the run has not ended, as far as can be seen; the record holds what was kept so far")
+        }
         State::Complete | State::Interrupted | State::Failed => None,
     }
 }

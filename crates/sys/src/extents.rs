@@ -133,6 +133,13 @@ pub fn summarise(extents: &[Extent], span_offset: u64, span_len: u64) -> ExtentS
     summary
 }
 
+/// How many bytes of `extents` lie in blocks that other files have too, so that writing them allocates others (reflinks,
+/// snapshots: `FIEMAP_EXTENT_SHARED`).
+pub fn shared_bytes(extents: &[Extent]) -> u64 {
+    let shared = extents.iter().filter(|extent| extent.flags & FIEMAP_EXTENT_SHARED != 0);
+    shared.fold(0, |sum, extent| sum.saturating_add(extent.len))
+}
+
 const FIEMAP_FLAG_SYNC: u32 = 0x1;
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
 const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
@@ -140,6 +147,7 @@ const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
 const FIEMAP_EXTENT_DATA_INLINE: u32 = 0x200;
 const FIEMAP_EXTENT_DATA_TAIL: u32 = 0x400;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 /// Flags of bytes without a place of their own on the device: not yet allocated, or kept among the metadata.
 const NOWHERE: u32 =
     FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_DATA_TAIL;
@@ -258,6 +266,16 @@ mod tests {
             let error = extents(&file, 0, 0).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         }
+    }
+
+    #[test]
+    fn only_shared_extents_are_counted_as_shared() {
+        let list = [
+            extent(0, 100, FIEMAP_EXTENT_SHARED | FIEMAP_EXTENT_LAST),
+            extent(100, 50, 0),
+            extent(200, 7, 0x2800),
+        ];
+        assert_eq!(shared_bytes(&list), 107);
     }
 
     #[test]

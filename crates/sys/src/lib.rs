@@ -12,5 +12,6 @@ pub mod locale;
 pub mod memory;
 pub mod signal;
 pub mod start;
+pub mod ticks;
 pub mod timer;
 pub mod usage;

@@ -110,9 +110,11 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
+        UseKind::HardLinked => {
+            ("hard-linked", "its data is there under other names too, and would be lost under them")
+        }
         // These say it all in the text of the use.
         UseKind::ThinPool => ("thin-pool", ""),
-        UseKind::FillsUp => ("fills-up", ""),
         UseKind::InMemory => ("in-memory", ""),
         UseKind::ReadOnly => ("read-only", "it is read-only"),
         UseKind::NotWritable => ("not-writable", "this user may not write there"),
@@ -126,8 +128,8 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"
         }
-        (_, UseKind::FillsUp) => {
-            "free some of it, or allocate all of the target first (fallocate), or measure reads, or name something outside of it"
+        (Place::File { .. }, UseKind::HardLinked) => {
+            "measure reads, or copy the file and name the copy, or remove the other names (find -samefile lists them)"
         }
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",

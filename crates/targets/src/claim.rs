@@ -7,6 +7,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path, uses_now};
 use crate::examined::{Attachment, Examined, Place};
+use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
 use crate::registry::TestFile;
 use crate::roots::Roots;
@@ -109,9 +110,13 @@ pub fn claim(
             return Err(TargetError::Changed { path: shown(&examined.path), what });
         }
         fresh.target.index = examined.target.index;
+        fresh.write_bytes = examined.write_bytes;
         examined = fresh;
     }
     authorize(&examined, access, permission)?;
+    if access == Access::Write {
+        check_growth(&[&examined])?;
+    }
     let node = match &examined.place {
         Place::Directory { .. } => return Err(TargetError::IsDirectory { path: shown(&examined.path) }),
         Place::File { dev, ino, .. } => Expected::File { dev: *dev, ino: *ino },

@@ -2,6 +2,7 @@
 //! Data only; `examine` fills it in.
 
 use crate::device_number::DeviceNumber;
+use crate::growth::Growth;
 use crate::identity::{Identity, NoIdentity};
 use crate::signature::Signature;
 use crate::sim::Simulated;
@@ -77,6 +78,11 @@ pub struct Examined {
     pub signatures: Vec<Signature>,
     /// How a file is allocated on its filesystem; `None` if the filesystem does not report it.
     pub allocation: Option<ExtentEvidence>,
+    /// What writing to it takes of, besides itself: [`crate::check_growth`].
+    pub growths: Vec<Growth>,
+    /// How many of its bytes a run writes at most, each once, or the size of the test file; `None` if that is not known, and then
+    /// all of them may be.
+    pub write_bytes: Option<u64>,
 }
 
 impl Examined {
@@ -92,6 +98,8 @@ impl Examined {
             doubts: found.doubts,
             signatures: Vec::new(),
             allocation: None,
+            growths: Vec::new(),
+            write_bytes: None,
         }
     }
 }

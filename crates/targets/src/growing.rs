@@ -4,13 +4,12 @@
 
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
+use crate::growth::{Growth, GrowthKind, Taking};
 use crate::machine::Machine;
 use crate::mounts::mount_of;
 use crate::probe;
 use crate::sysfs::{Node, read_number, read_text};
-use crate::thin_pool::{self, PoolUse};
-use crate::uses::{Found, UseKind};
-use rdsk_units::Bytes;
+use crate::thin_pool;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -25,72 +24,21 @@ const NO_GROWTH_BYTES: u64 = 1 << 20;
 /// A tenth of a large filesystem is more than anything else on it needs for a while.
 const MOST_RESERVED_BYTES: u64 = 16 << 30;
 
-/// Something that writes to a target take up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Room {
-    /// For messages: `the filesystem of /srv/a.img`.
-    name: String,
-    /// What happens when it is used up.
-    loss: &'static str,
-    free_bytes: u64,
-    total_bytes: u64,
-    /// The target takes no more of it than this, however much is written.
-    at_most_bytes: u64,
-}
-
-impl Room {
-    /// What may be taken, so that a tenth stays free, or enough where a tenth is more.
-    fn spare_bytes(&self) -> u64 {
-        self.free_bytes.saturating_sub(self.total_bytes.div_ceil(10).min(MOST_RESERVED_BYTES))
-    }
-
-    fn check(&self, growth_bytes: u64, found: &mut Found) {
-        let growth_bytes = growth_bytes.min(self.at_most_bytes);
-        if growth_bytes > self.spare_bytes() {
-            let text = format!(
-                "it may take {} more of {}, which has {} of {} free and must keep {}, or {}",
-                Bytes(growth_bytes).approx(),
-                self.name,
-                Bytes(self.free_bytes).approx(),
-                Bytes(self.total_bytes).approx(),
-                Bytes(self.free_bytes - self.spare_bytes()).approx(),
-                self.loss
-            );
-            found.add(UseKind::FillsUp, &text);
-        }
-    }
-}
-
-/// Adds a use if writing `growth_bytes` to the device `node`, at most, could use up what it grows in.
-pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, growth_bytes: u64, found: &mut Found) {
-    for room in rooms(machine, node) {
-        room.check(growth_bytes, found);
-    }
-}
-
-/// Adds a use if overwriting the file at `path` could fill its own filesystem, because it has holes.
-pub(crate) fn check_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, found: &mut Found) {
-    for room in rooms_of_file(machine, path, meta) {
-        room.check(u64::MAX, found);
-    }
-}
-
-/// What a filesystem on `node` may still be given, the smallest of what it grows in; `None` if nothing limits it.
-pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node) -> Option<u64> {
-    let tight = |room: &Room| room.at_most_bytes > room.spare_bytes();
-    rooms(machine, node).iter().filter(|room| tight(room)).map(Room::spare_bytes).min()
-}
-
-/// Everything that grows below a device.
-fn rooms(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
-    let mut rooms = Vec::new();
+/// Everything that grows below a device of which at most `most_bytes` are allocated anew, and how it takes of each.
+pub(crate) fn below_device(
+    machine: &Machine<'_>,
+    node: &Node,
+    taking: Taking,
+    most_bytes: u64,
+) -> Vec<Growth> {
+    let mut growths = Vec::new();
     let mut names = machine.tree.stack(node);
     let mut index = 0;
     while index < names.len().min(MAX_DEVICES) {
         let below = machine.tree.get(&names[index]);
         index += 1;
         let Some(below) = below else { continue };
-        rooms.extend(memory_of_disk(machine, below));
+        growths.extend(memory_of_disk(machine, below));
         let Some(path) = below.backing_file.as_deref() else { continue };
         if let Some(device) = machine.device_below_loop(below) {
             add_stack(machine, device, &mut names);
@@ -101,24 +49,37 @@ fn rooms(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
             machine.backing(below).is_some_and(|backing| backing.inode == (meta.dev(), meta.ino()))
         };
         let Some(meta) = fs::metadata(path).ok().filter(is_it) else { continue };
-        if unallocated_bytes(&meta) < NO_GROWTH_BYTES {
+        let at_most_bytes = unallocated_bytes(path, &meta);
+        if at_most_bytes < NO_GROWTH_BYTES {
             continue;
         }
-        rooms.extend(rooms_of_file(machine, path, &meta));
+        growths.extend(space_of_file(machine, path, &meta, at_most_bytes));
         if let Some(device) = device_of_file(machine, path, &meta) {
-            let at_most_bytes = unallocated_bytes(&meta);
-            let pools = thin_pool::pools_below(machine, device);
-            rooms.extend(pools.into_iter().map(|PoolUse { name, loss, space }| Room {
-                name,
-                loss,
-                free_bytes: space.free_bytes,
-                total_bytes: space.total_bytes,
-                at_most_bytes,
-            }));
+            growths.extend(thin_pool::below_file(machine, device, at_most_bytes));
             add_stack(machine, device, &mut names);
         }
     }
-    rooms
+    let limited = |growth: Growth| {
+        let at_most_bytes = growth.at_most_bytes.min(most_bytes);
+        Growth { at_most_bytes, taking, ..growth }
+    };
+    growths.into_iter().map(limited).collect()
+}
+
+/// What overwriting the file at `path` takes of its own filesystem, because it has holes or shares blocks with another file.
+pub(crate) fn of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata) -> Vec<Growth> {
+    let at_most_bytes = unallocated_bytes(path, meta);
+    if at_most_bytes < NO_GROWTH_BYTES {
+        Vec::new()
+    } else {
+        space_of_file(machine, path, meta, at_most_bytes)
+    }
+}
+
+/// What a test file in the directory at `path` takes of its own filesystem.
+pub(crate) fn of_directory(machine: &Machine<'_>, path: &Path) -> Option<Growth> {
+    let growth = filesystem(machine, path, &fs::metadata(path).ok()?, u64::MAX)?;
+    Some(Growth { taking: Taking::TestFile { unknown_bytes: 0 }, ..growth })
 }
 
 fn add_stack(machine: &Machine<'_>, device: &Node, names: &mut Vec<String>) {
@@ -130,31 +91,50 @@ fn add_stack(machine: &Machine<'_>, device: &Node, names: &mut Vec<String>) {
 }
 
 /// What the holes of a file grow in: its filesystem, or memory.
-fn rooms_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata) -> Vec<Room> {
-    let at_most_bytes = unallocated_bytes(meta);
-    if at_most_bytes < NO_GROWTH_BYTES {
-        return Vec::new();
-    }
-    let mut rooms = Vec::new();
-    // ramfs has no limit, and reports none.
-    if let Some(space) = rustix::fs::statvfs(path).ok().filter(|space| space.f_blocks > 0) {
-        rooms.push(Room {
-            name: format!("the filesystem of {}", shown(path)),
-            loss: "everything on it runs out of space",
-            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
-            total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
-            at_most_bytes,
-        });
-    }
+fn space_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, at_most_bytes: u64) -> Vec<Growth> {
+    let mut growths: Vec<Growth> = filesystem(machine, path, meta, at_most_bytes).into_iter().collect();
     if probe::is_in_memory(path) {
-        rooms.extend(memory(machine, &shown(path), at_most_bytes));
+        growths.extend(memory(machine, &shown(path), at_most_bytes));
     }
-    rooms
+    growths
 }
 
-/// What a file could still allocate.
-pub(crate) fn unallocated_bytes(meta: &Metadata) -> u64 {
-    meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES))
+fn filesystem(machine: &Machine<'_>, path: &Path, meta: &Metadata, at_most_bytes: u64) -> Option<Growth> {
+    // ramfs has no limit, and reports none.
+    let space = rustix::fs::statvfs(path).ok().filter(|space| space.f_blocks > 0)?;
+    // Each subvolume of a btrfs has a number of its own, and all of them lie on the same device.
+    let key = match device_of_file(machine, path, meta) {
+        Some(device) => format!("filesystem {}", device.name),
+        None => format!("filesystem {}", meta.dev()),
+    };
+    Some(growth(
+        key,
+        format!("the filesystem of {}", shown(path)),
+        "everything on it runs out of space",
+        (space.f_bavail.saturating_mul(space.f_frsize), space.f_blocks.saturating_mul(space.f_frsize)),
+        at_most_bytes,
+    ))
+}
+
+/// Of it a tenth stays free, or enough where a tenth is more.
+fn growth(
+    key: String,
+    name: String,
+    loss: &'static str,
+    (free_bytes, total_bytes): (u64, u64),
+    at_most_bytes: u64,
+) -> Growth {
+    let kept_bytes = total_bytes.div_ceil(10).min(MOST_RESERVED_BYTES);
+    let spare_bytes = free_bytes.saturating_sub(kept_bytes);
+    let (kind, taking) = (GrowthKind::Space, Taking::Written);
+    Growth { key, kind, name, loss, free_bytes, total_bytes, spare_bytes, at_most_bytes, taking }
+}
+
+/// What a file could still allocate: its holes, and the blocks that it shares with other files (reflinks, snapshots), since
+/// writing gives it blocks of its own.
+pub(crate) fn unallocated_bytes(path: &Path, meta: &Metadata) -> u64 {
+    let holes_bytes = meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES));
+    holes_bytes.saturating_add(probe::shared_bytes(path, meta.len())).min(meta.len())
 }
 
 fn device_of_file<'machine>(
@@ -167,7 +147,7 @@ fn device_of_file<'machine>(
 }
 
 /// The memory that a zram device or RAM disk takes as it fills up; other devices take none.
-fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
+fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Growth> {
     let is = |prefix: &str| {
         let number = node.name.strip_prefix(prefix);
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -186,30 +166,24 @@ fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Room> {
     let (used_bytes, limit_bytes) = (at(2), at(3));
     // What it stores may be compressed, and what rdsk writes over it cannot be.
     let at_most_bytes = size_bytes.saturating_sub(used_bytes);
-    let limit = (limit_bytes > 0).then(|| Room {
-        name: format!("the memory limit of {}", node.kernel_name()),
-        loss: "its writes fail",
-        free_bytes: limit_bytes.saturating_sub(used_bytes),
-        total_bytes: limit_bytes,
-        at_most_bytes,
+    let limit = (limit_bytes > 0).then(|| {
+        let name = format!("the memory limit of {}", node.kernel_name());
+        let room = (limit_bytes.saturating_sub(used_bytes), limit_bytes);
+        growth(format!("limit {}", node.name), name, "its writes fail", room, at_most_bytes)
     });
     memory(machine, &node.kernel_name(), at_most_bytes).into_iter().chain(limit).collect()
 }
 
 /// The memory of the machine, of which `user` takes some.
-fn memory(machine: &Machine<'_>, user: &str, at_most_bytes: u64) -> Option<Room> {
+fn memory(machine: &Machine<'_>, user: &str, at_most_bytes: u64) -> Option<Growth> {
     let text = read_text(&machine.roots.proc.join("meminfo"))?;
     let bytes = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
         line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     };
-    Some(Room {
-        name: format!("the memory behind {user}"),
-        loss: "the kernel ends programs for want of it",
-        free_bytes: bytes("MemAvailable")?,
-        total_bytes: bytes("MemTotal")?,
-        at_most_bytes,
-    })
+    let room = (bytes("MemAvailable")?, bytes("MemTotal")?);
+    let name = format!("the memory behind {user}");
+    Some(growth("memory".into(), name, "the kernel ends programs for want of it", room, at_most_bytes))
 }
 
 /// Whether I/O to a device waits because device mapper holds it back, itself or below it: who, for messages.
@@ -224,7 +198,12 @@ pub(crate) fn suspended(machine: &Machine<'_>, node: &Node) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::examined::{Examined, Place};
     use crate::fake::Fake;
+    use crate::fills_up::check_growth;
+    use crate::growth::spare_bytes;
+    use crate::uses::Found;
+    use rdsk_model::Target;
 
     const MIB: u64 = 1 << 20;
 
@@ -237,12 +216,23 @@ mod tests {
         fake.attribute("loop0/loop/backing_file", &format!("{}\n", path.display()))
     }
 
-    fn texts(fake: &Fake, name: &str, growth_bytes: u64) -> Vec<String> {
+    /// What takes more than may be taken when this much is written.
+    fn texts(fake: &Fake, name: &str, write_bytes: u64) -> Vec<String> {
         fake.with(|machine, _| {
-            let mut found = Found::default();
-            check_device(machine, machine.tree.get(name).unwrap(), growth_bytes, &mut found);
-            assert!(found.uses.iter().all(|used| used.kind == UseKind::FillsUp));
-            found.uses.into_iter().map(|used| used.text).collect()
+            let all = below_device(machine, machine.tree.get(name).unwrap(), Taking::Written, u64::MAX);
+            let place = Place::File { dev: 1, ino: 2, own: false };
+            let message = |growth: Growth| {
+                let one = Examined::new(Target::default(), "/t".into(), place.clone(), Found::default());
+                let one = Examined { growths: vec![growth], write_bytes: Some(write_bytes), ..one };
+                check_growth(&[&one]).err().map(|refusal| refusal.message)
+            };
+            all.into_iter().filter_map(message).collect()
+        })
+    }
+
+    fn spare_below(fake: &Fake, name: &str) -> Option<u64> {
+        fake.with(|machine, _| {
+            spare_bytes(&below_device(machine, machine.tree.get(name).unwrap(), Taking::Written, u64::MAX))
         })
     }
 
@@ -254,9 +244,7 @@ mod tests {
             assert!(said[0].contains("more of the filesystem of") && said[0].contains("a.img"), "{said:?}");
             assert_eq!(texts(&fake, name, 4096), Vec::<String>::new(), "little is taken");
         }
-        fake.with(|machine, _| {
-            assert!(spare_below(machine, machine.tree.get("dm-0").unwrap()).is_some());
-        });
+        assert!(spare_below(&fake, "dm-0").is_some());
         fs::write(fake.path("a.img"), vec![1; 4 << 20]).unwrap();
         assert_eq!(texts(&fake, "loop0", 1 << 60), Vec::<String>::new(), "all of it is allocated");
     }
@@ -286,10 +274,7 @@ mod tests {
             fake().attribute("zram0/mm_stat", &format!("{} 1 {} {} 1 0\n", 600 * MIB, 90 * MIB, 100 * MIB));
         let said = texts(&limited, "zram0", u64::MAX);
         assert!(said.len() == 2 && said[1].contains("the memory limit of zram0"), "{said:?}");
-        fake().with(|machine, _| {
-            let spare = spare_below(machine, machine.tree.get("zram0").unwrap());
-            assert_eq!(spare, Some((700 << 20) - (1_u64 << 30).div_ceil(10)));
-        });
+        assert_eq!(spare_below(&fake(), "zram0"), Some((700 << 20) - (1_u64 << 30).div_ceil(10)));
     }
 
     #[test]

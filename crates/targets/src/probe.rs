@@ -124,6 +124,17 @@ pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<Extent
     allocation(fd, offset, len, Flush::First)
 }
 
+/// How many of the first `size_bytes` of a file lie in blocks that other files have too; 0 where the filesystem does not tell, all of
+/// them if they lie in too many pieces to be listed.
+pub(crate) fn shared_bytes(path: &Path, size_bytes: u64) -> u64 {
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else { return 0 };
+    match extents_of(fd, 0, size_bytes, Flush::Never) {
+        Ok(list) => rdsk_sys::extents::shared_bytes(&list),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => size_bytes,
+        Err(_) => 0,
+    }
+}
+
 /// Sums up FIEMAP. Data stored inline or not yet placed are data, not a hole, so they count as mapped.
 pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> Option<ExtentEvidence> {
     let list = extents_of(fd, offset, len, flush).ok()?;

@@ -7,6 +7,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path};
 use crate::examined::{Examined, Place};
+use crate::fills_up::{check_growth, share_growth};
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::registry::TestFile;
@@ -27,7 +28,7 @@ pub struct TestFileOptions {
     pub stop: StopFlag,
 }
 
-/// The size in bytes of each of `files` test files on the filesystem of a directory, from what was examined: a tenth of the
+/// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the
 /// filesystem stays free. An adaptive one may end up smaller on a slow disk.
 ///
 /// # Errors
@@ -38,6 +39,16 @@ pub fn plan_test_file(directory: &Examined, size: TestFileSize, files: u64) -> R
             plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes) / files.max(1), size)
         }
         _ => Err(TargetError::NotDirectory { path: shown(&directory.path) }),
+    }
+}
+
+/// Whether the test files of two directories take of the same space: of one filesystem, or of what lies below theirs.
+pub fn share_space(left: &Examined, right: &Examined) -> bool {
+    match (&left.place, &right.place) {
+        (Place::Directory { dev, .. }, Place::Directory { dev: other, .. }) => {
+            dev == other || share_growth(left, right)
+        }
+        _ => false,
     }
 }
 
@@ -61,6 +72,7 @@ pub fn create_test_file(
     }
     let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
     authorize(&fresh, Access::Write, &Permission::default())?;
+    check_growth(&[&fresh])?;
     let goal_bytes = plan_test_file(&fresh, options.size, 1)?;
     let file = TestFile::create(path)?;
     let fill = FillOptions {

@@ -3,10 +3,10 @@
 //! changes nothing.
 
 use crate::device_mapper::{Part, PoolSpace, Span};
+use crate::growth::{Growth, GrowthKind, Taking};
 use crate::machine::Machine;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
-use rdsk_units::Bytes;
 
 /// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
@@ -34,58 +34,39 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
     space.free_bytes.saturating_sub(space.total_bytes.div_ceil(10))
 }
 
-/// What the pools below `node` can provide, the smallest of them; `None` if there is none. A pool that may not be
-/// queried provides nothing, and counts as a use.
-pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
-    resources(machine, node, found).iter().map(|(_, _, space)| spare_bytes(*space)).min()
-}
-
-/// Something below a device that fills up, for messages of others.
-#[derive(Clone, Debug)]
-pub(crate) struct PoolUse {
-    /// `the thin pool vg-pool`.
-    pub(crate) name: String,
-    /// What happens when it is full.
-    pub(crate) loss: &'static str,
-    pub(crate) space: PoolSpace,
-}
-
-/// The pools and stores in the stack of a device that can be asked how full they are.
-pub(crate) fn pools_below(machine: &Machine<'_>, node: &Node) -> Vec<PoolUse> {
+/// The pools below `node` and the stores beside it that can be asked how full they are, of which a file that grows takes at most
+/// so many bytes.
+pub(crate) fn below_file(machine: &Machine<'_>, node: &Node, at_most_bytes: u64) -> Vec<Growth> {
     let all = resources(machine, node, &mut Found::default()).into_iter();
-    all.map(|(what, device, space)| PoolUse {
-        name: format!("{} {}", what.noun, device.shown()),
-        loss: what.loss,
-        space,
-    })
-    .collect()
+    all.map(|(what, device, space)| growth(what, device, space, at_most_bytes, Taking::Written)).collect()
 }
 
-/// What a filesystem of this kind may newly allocate on its device when a file of `file_bytes`, or without it a test file, is
-/// written where `free_bytes` are free.
-pub(crate) fn allocated_by_filesystem(kind: &str, file_bytes: Option<u64>, free_bytes: u64) -> u64 {
+/// What a filesystem of this kind newly allocates on its device when a file of which `file_bytes` may be allocated anew, or
+/// without it a test file, is written where `free_bytes` are free; and how many bytes that are at most.
+pub(crate) fn allocated_by_filesystem(kind: &str, file_bytes: Option<u64>, free_bytes: u64) -> (Taking, u64) {
     match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
-        (_, true) => free_bytes,
-        (Some(bytes), false) => bytes,
+        (_, true) => (Taking::Always(free_bytes), free_bytes),
+        (Some(bytes), false) => (Taking::Written, bytes),
         // The test file is created as large as the pool allows.
-        (None, false) => 1 << 20,
+        (None, false) => (Taking::TestFile { unknown_bytes: 1 << 20 }, u64::MAX),
     }
 }
 
-/// Adds a use if writing a file of `file_bytes`, or without it a directory in which `free_bytes` are free, on the
-/// filesystem `kind` of `node` could fill a pool or a store.
-pub(crate) fn check_filesystem(
+/// What writing a file of `file_bytes`, or without it a test file where `free_bytes` are free, on the filesystem `kind` of `node`
+/// takes of pools and stores. A pool that may not be queried counts as a use.
+pub(crate) fn of_filesystem(
     machine: &Machine<'_>,
     node: &Node,
     kind: &str,
     file_bytes: Option<u64>,
     free_bytes: u64,
     found: &mut Found,
-) {
-    let growth_bytes = allocated_by_filesystem(kind, file_bytes, free_bytes);
-    for (what, device, space) in resources(machine, node, found) {
-        check(what, device, space, growth_bytes, found);
-    }
+) -> Vec<Growth> {
+    let (taking, most_bytes) = allocated_by_filesystem(kind, file_bytes, free_bytes);
+    // A pool provides whole blocks, and the parts of a file may lie in many of them.
+    let taking = if taking == Taking::Written { Taking::Always(most_bytes) } else { taking };
+    let all = resources(machine, node, found).into_iter();
+    all.map(|(what, device, space)| growth(what, device, space, most_bytes, taking)).collect()
 }
 
 /// Every pool below `node` and every store beside it.
@@ -95,34 +76,35 @@ fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
     list
 }
 
-/// Adds a use if writing the whole device `node` could fill a pool.
-pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+/// What writing the whole device `node` takes of pools. One that may not be queried counts as a use.
+pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Vec<Growth> {
     let size_bytes = node.size_bytes().unwrap_or(0);
-    for (what, pool, space) in pools(machine, node, found) {
-        let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        check(what, pool, space, growth_bytes, found);
-    }
+    let all = pools(machine, node, found).into_iter();
+    all.map(|(what, pool, space)| {
+        let bytes = unmapped_bytes(machine, node, pool, space).unwrap_or(size_bytes);
+        growth(what, pool, space, bytes, Taking::Always(bytes))
+    })
+    .collect()
 }
 
-fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
-    if growth_bytes > spare_bytes(space) {
-        let text = format!(
-            "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
-            Bytes(growth_bytes).approx(),
-            what.noun,
-            node.shown(),
-            Bytes(space.free_bytes).approx(),
-            Bytes(space.total_bytes).approx(),
-            what.loss
-        );
-        found.add(UseKind::ThinPool, &text);
+fn growth(what: Resource, node: &Node, space: PoolSpace, at_most_bytes: u64, taking: Taking) -> Growth {
+    Growth {
+        key: format!("{} {}", what.noun, node.name),
+        kind: GrowthKind::Pool,
+        name: format!("{} {}", what.noun, node.shown()),
+        loss: what.loss,
+        free_bytes: space.free_bytes,
+        total_bytes: space.total_bytes,
+        spare_bytes: spare_bytes(space),
+        at_most_bytes,
+        taking,
     }
 }
 
 /// What a volume may still allocate in its pool: what is not mapped yet. Blocks that it shares with a snapshot are
 /// allocated anew when they are written, so this is known only if the active volumes account for all blocks in use,
 /// each once; else `None`.
-fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
+fn unmapped_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
     let is_volume_of = |node: &Node| {
         let rows = machine.table(node)?.as_ref().ok()?;
         let part = rows.first()?.parts.first()?;
@@ -200,7 +182,23 @@ fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::examined::{Examined, Place};
     use crate::fake::Fake;
+    use crate::fills_up::check_growth;
+    use crate::growth;
+    use rdsk_model::Target;
+
+    /// Why these may not be taken, each for itself, after the uses.
+    fn texts(growths: Vec<Growth>, found: &Found) -> Vec<String> {
+        let message = |growth: Growth| {
+            let place = Place::File { dev: 1, ino: 2, own: false };
+            let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
+            let one = Examined { growths: vec![growth], ..one };
+            check_growth(&[&one]).err().map(|refusal| refusal.message)
+        };
+        let uses = found.uses.iter().map(|used| used.text.clone());
+        uses.chain(growths.into_iter().filter_map(message)).collect()
+    }
 
     /// A pool of 1024 blocks of 64 KiB with two volumes of 32 MiB.
     fn fake(used_blocks: u64, mapped_sectors: (u64, u64)) -> Fake {
@@ -222,21 +220,24 @@ mod tests {
 
     fn device(fake: &Fake) -> Vec<String> {
         fake.with(|machine, found| {
-            check_device(machine, machine.tree.get("dm-1").unwrap(), found);
-            found.uses.iter().map(|used| used.text.clone()).collect()
+            let growths = of_device(machine, machine.tree.get("dm-1").unwrap(), found);
+            texts(growths, found)
         })
     }
 
     #[test]
     fn a_tenth_of_the_pool_stays_free() {
         let spare = |used| {
-            fake(used, (0, 0))
-                .with(|machine, found| spare_below(machine, machine.tree.get("dm-1").unwrap(), found))
+            fake(used, (0, 0)).with(|machine, found| {
+                let node = machine.tree.get("dm-1").unwrap();
+                growth::spare_bytes(&of_filesystem(machine, node, "ext4", None, 1 << 30, found))
+            })
         };
         assert_eq!(spare(0), Some((1024 - 103) * 65536 + 65536 * 103 - (64 << 20) / 10 - 1));
         assert_eq!(spare(1000), Some(0));
         fake(0, (0, 0)).with(|machine, found| {
-            assert_eq!(spare_below(machine, machine.tree.get("sda").unwrap(), found), None);
+            let node = machine.tree.get("sda").unwrap();
+            assert_eq!(of_filesystem(machine, node, "ext4", None, 1 << 30, found), []);
         });
     }
 
@@ -281,11 +282,9 @@ mod tests {
         let checked = |fake: &Fake, name: &str, file_bytes| {
             fake.with(|machine, found| {
                 let node = machine.tree.get(name).unwrap();
-                check_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
-                (
-                    spare_below(machine, node, found),
-                    found.uses.iter().map(|used| used.text.clone()).collect::<Vec<_>>(),
-                )
+                let growths = of_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
+                let spare = growths.iter().map(|growth| growth.spare_bytes).min();
+                (spare, texts(growths, found))
             })
         };
         // 50 of 100 MiB are free, a tenth stays.
@@ -315,8 +314,8 @@ mod tests {
         let said = |kind: &str, file_bytes, free_bytes| {
             fake(600, (65536, 11264)).with(|machine, found| {
                 let node = machine.tree.get("dm-1").unwrap();
-                check_filesystem(machine, node, kind, file_bytes, free_bytes, found);
-                found.uses.len()
+                let growths = of_filesystem(machine, node, kind, file_bytes, free_bytes, found);
+                texts(growths, found).len()
             })
         };
         assert_eq!(said("ext4", Some(1 << 20), 1 << 30), 0);

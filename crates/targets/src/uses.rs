@@ -29,10 +29,10 @@ pub enum UseKind {
     Member,
     /// It accepts writes only at the write pointers of its zones.
     HostManaged,
-    /// Writing to it may use up a thin pool that others need.
+    /// Writing to it takes of a thin pool that others need, and whose fill level is not known.
     ThinPool,
-    /// Writing to it may use up the filesystem that a sparse file below it grows in, or memory.
-    FillsUp,
+    /// The file has other names, under which its data would be lost too.
+    HardLinked,
     /// It, or its filesystem, is read-only.
     ReadOnly,
     /// This user may not write there.

@@ -15,6 +15,7 @@ pub mod requires;
 pub mod sandbox;
 pub mod throttle;
 mod tool;
+mod turn;
 pub mod zram;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
@@ -27,4 +28,5 @@ pub use requires::{Need, requires};
 pub use sandbox::{Call, without};
 pub use throttle::{BlkioThrottle, Limits};
 pub use tool::wait_until;
+pub use turn::Turn;
 pub use zram::ZramDevice;

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(crate) const FALSE: f64 = 0.05;
 const POWER: f64 = 0.95;
 /// How much slower the device of the second run is.
-const SLOWER: f64 = 1.0 / 0.95;
+pub(crate) const SLOWER: f64 = 1.0 / 0.95;
 
 /// What one comparison says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -108,60 +108,82 @@ impl Trials {
     }
 }
 
-/// Pairs of runs of two systems.
-pub(crate) fn trial(campaign: &Campaign, (one, two): (Trial, Trial), seeds: &Range<u64>) -> Result<Trials> {
-    let mut trials = Trials::default();
-    one.each_pair(&two, seeds.clone(), &campaign.interrupted, seen)?.iter().for_each(|seen| trials.add(seen));
+/// Pairs of default runs of devices with this noise, the second one slower by each of these factors.
+pub(crate) fn trials(
+    campaign: &Campaign,
+    noise: &Noise,
+    factors: &[f64],
+    seeds: &Range<u64>,
+) -> Result<Vec<Trials>> {
+    let system = |factor: f64| {
+        let name = if factor > 1.0 { "slow" } else { "same" };
+        campaign.system(name, &Luns::slower_memory(noise, factor)).map(|target| Trial::run(&target))
+    };
+    let others = factors.iter().map(|&factor| system(factor)).collect::<Result<Vec<_>>>()?;
+    let all = system(1.0)?.each_pair(&others, seeds.clone(), &campaign.interrupted, seen)?;
+    let mut trials = vec![Trials::default(); factors.len()];
+    for pairs in &all {
+        trials.iter_mut().zip(pairs).for_each(|(trials, seen)| trials.add(seen));
+    }
     Ok(trials)
 }
 
-/// Two default runs of the same device with this noise.
-pub(crate) fn same(campaign: &Campaign, noise: &Noise) -> Result<(Trial, Trial)> {
-    let system = campaign.system("same", &Luns::memory(noise))?;
-    Ok((Trial::run(&system), Trial::run(&system)))
-}
+/// Noises whose pairs are not compared with a slower device have a run for so many of the others.
+const FEWER: u64 = 10;
 
-/// A default run of a device, and one of a device that is 5 % slower.
-pub(crate) fn slower(campaign: &Campaign, noise: &Noise) -> Result<(Trial, Trial)> {
-    let quick = campaign.system("quick", &Luns::memory(noise))?;
-    let slow = campaign.system("slow", &Luns::slower_memory(noise, SLOWER))?;
-    Ok((Trial::run(&quick), Trial::run(&slow)))
-}
+/// The noises of which two runs are compared, and how often the slower device is to be found, where it is looked for.
+const KINDS: [(Noise, Option<Wanted>); 9] = [
+    (STEADY, Some(Wanted(Some(POWER)))),
+    (INDEPENDENT, Some(Wanted(None))),
+    (AR_90, Some(Wanted(None))),
+    (AR_99, None),
+    (LEVELS, None),
+    (SINE, None),
+    (SHORT_STALLS, None),
+    (LONG_STALLS, None),
+    (FLICKER, None),
+];
+
+/// The share of trials in which a slower device must be found; none where it is only reported.
+#[derive(Clone, Copy)]
+struct Wanted(Option<f64>);
 
 /// The tables of simulated devices.
 pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["noise"].into_iter().chain(HEAD).chain(["wanted"]).map(str::to_owned).collect();
     let mut equal = Table::new("Two runs of the same device".into(), head);
-    for noise in [STEADY, INDEPENDENT, AR_90, AR_99, LEVELS, SINE, SHORT_STALLS, LONG_STALLS, FLICKER] {
-        if campaign.is_interrupted() {
-            return Ok(vec![equal]);
-        }
-        let trials = trial(campaign, same(campaign, &noise)?, seeds)?;
-        let mut row = vec![noise.name.to_owned()];
-        row.extend(trials.figures());
-        row.push("≤ 5".into());
-        equal.row(row, Some(trials.different() <= FALSE));
-        println!("{}", equal.last_line());
-    }
     let head =
         ["noise", "trials", "found slower, %", "cells found slower, %", "median ± of the rates, %", "wanted"];
     let mut unequal =
         Table::new("The second run of a device that is 5 % slower".into(), head.map(str::to_owned).into());
-    for (noise, wanted) in [(STEADY, Some(POWER)), (INDEPENDENT, None), (AR_90, None)] {
+    for (noise, slower) in KINDS {
         if campaign.is_interrupted() {
             break;
         }
-        let trials = trial(campaign, slower(campaign, &noise)?, seeds)?;
-        let row = vec![
-            noise.name.to_owned(),
-            trials.all.to_string(),
-            format!("{} ({})", percent(trials.power()), trials.found),
-            percent(share(trials.slower_rates.0, trials.slower_rates.1)),
-            percent(median(&trials.half_widths)),
-            if wanted.is_some() { "≥ 95".into() } else { "–".into() },
-        ];
-        unequal.row(row, wanted.map(|wanted| trials.power() >= wanted));
-        println!("{}", unequal.last_line());
+        let factors: &[f64] = if slower.is_some() { &[1.0, SLOWER] } else { &[1.0] };
+        let runs = seeds.end - seeds.start;
+        let runs = if slower.is_some() { runs } else { runs.div_ceil(FEWER) };
+        let found = trials(campaign, &noise, factors, &(seeds.start..seeds.start + runs))?;
+        let mut row = vec![noise.name.to_owned()];
+        row.extend(found[0].figures());
+        row.push("≤ 5".into());
+        equal.row(row, Some(found[0].different() <= FALSE));
+        println!("{}", equal.last_line());
+        if let (Some(trials), Some(Wanted(wanted))) = (found.get(1), slower) {
+            unequal.row(slower_row(&noise, trials, wanted), wanted.map(|wanted| trials.power() >= wanted));
+            println!("{}", unequal.last_line());
+        }
     }
     Ok(vec![equal, unequal])
+}
+
+fn slower_row(noise: &Noise, trials: &Trials, wanted: Option<f64>) -> Vec<String> {
+    vec![
+        noise.name.to_owned(),
+        trials.all.to_string(),
+        format!("{} ({})", percent(trials.power()), trials.found),
+        percent(share(trials.slower_rates.0, trials.slower_rates.1)),
+        percent(median(&trials.half_widths)),
+        wanted.map_or_else(|| "–".into(), |wanted| format!("≥ {}", percent(wanted))),
+    ]
 }

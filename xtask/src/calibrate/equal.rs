@@ -79,7 +79,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
     let head = ["LUNs", "noise"].into_iter().chain(FIGURES).chain(["wanted", "median ±, %"]);
     let mut table = Table::new(
         "Two simulated LUNs in one run of the headline's reads. After correction: the ratio of the rounds is not 1, with a chance of \
-         5 % for all comparisons of the run (Holm). Called different: the same with a chance of 2 %"
+         5 % for all comparisons of the run (Holm). Called different: the same with a chance of 3 %"
             .into(),
         head.map(str::to_owned).collect(),
     );

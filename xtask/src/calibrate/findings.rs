@@ -29,7 +29,7 @@ const POWER: f64 = 0.9;
 /// 200 positions in ten.
 const COMMANDS: [&str; 3] = ["run", "zones", "zones --runs 10"];
 
-fn trial(command: &str, target: &str) -> Trial {
+pub(crate) fn trial(command: &str, target: &str) -> Trial {
     if command == "run" {
         return Trial::run(target);
     }

@@ -24,8 +24,8 @@ that of the same device without noise, times the mean pace (0.9 where it stalls 
 figure of a simulated part can be had again.
 
 Some constants were chosen by trials like these, on runs below 1000 or on series of the statistics alone: how much wider the interval
-over a few rounds is than Student's (`FEW_SAMPLES` in crates/stats/src/interval.rs, runs 0 to 99 of the coverage), how clear a
-common drift must be (`CLEAR` in crates/stats/src/common_drift.rs), how long a state may last and how probable each is
+over a few rounds is than Student's (`FEW_SAMPLES`, `SLOW` and `SLOW_CORRELATION` in crates/stats/src/rounds.rs, runs 0 to 99 of the
+coverage), how clear a common drift must be (`CLEAR` in crates/stats/src/common_drift.rs), how long a state may last and how probable each is
 (crates/stats/src/lasting.rs), and the chance at which targets are called different (`ALPHA_OF_TARGETS` in
 crates/analysis/src/comparison.rs). Figures of the same runs are not independent of that choice; each part names its seeds.
 ";

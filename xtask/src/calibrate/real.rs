@@ -132,7 +132,7 @@ pub(crate) fn compared(campaign: &Campaign, settings: &Settings, seeds: &Range<u
         if campaign.is_interrupted() {
             return Ok(Vec::new());
         }
-        let words = format!("run {} --rw read --budget 20s --seed {seed}", device.0);
+        let words = format!("run {} --rw read --budget 5s --seed {seed}", device.0);
         let (one, two) = (record_of(campaign, &program, &words)?, record_of(campaign, &program, &words)?);
         let found = seen(&one, &two);
         println!("seed {seed}: {found}");

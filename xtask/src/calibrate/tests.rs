@@ -5,7 +5,7 @@ use super::compare;
 use super::coverage::{self, pooled};
 use super::equal;
 use super::findings::{self, CODES, count, told};
-use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, STEADY};
+use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, SINE, STEADY};
 use super::trials::{Campaign, Trial};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -72,9 +72,28 @@ fn what_is_there_is_found() {
 fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is() {
     let campaign = campaign();
     for noise in [STEADY, AR_90, LEVELS] {
-        let equal = compare::trial(&campaign, compare::same(&campaign, &noise).unwrap(), &(0..2)).unwrap();
-        assert!(equal.all == 2 && equal.different() == 0.0, "{}: {equal:?}", noise.name);
+        let factors: &[f64] = if noise == STEADY { &[1.0, compare::SLOWER] } else { &[1.0] };
+        let found = compare::trials(&campaign, &noise, factors, &(0..2)).unwrap();
+        assert!(found[0].all == 2 && found[0].different() == 0.0, "{}: {found:?}", noise.name);
+        assert!(found.get(1).is_none_or(|slower| slower.power() == 1.0), "{found:?}");
     }
-    let slower = compare::trial(&campaign, compare::slower(&campaign, &STEADY).unwrap(), &(0..2)).unwrap();
-    assert!(slower.power() == 1.0, "{slower:?}");
+}
+
+/// Runs that told of what was not there: a step between passes that came two and two, each pair in one of two levels, and two
+/// speeds of a sine.
+#[test]
+fn levels_are_no_step_between_passes_and_a_sine_is_not_two_speeds() {
+    let campaign = campaign();
+    let cases = [
+        (LEVELS, "zones --runs 10", [91, 107, 140], "passes-differ"),
+        (SINE, "zones", [81, 83, 100], "latency-bands"),
+    ];
+    for (noise, command, seeds, code) in cases {
+        let target = campaign.system("stationary", &Luns::memory(&noise)).unwrap();
+        for seed in seeds {
+            let record = findings::trial(command, &target).record(seed).unwrap();
+            let found = record.findings.iter().find(|finding| finding.code == code);
+            assert!(found.is_none(), "{}, seed {seed}: {found:?}", noise.name);
+        }
+    }
 }

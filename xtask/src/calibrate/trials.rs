@@ -82,16 +82,18 @@ impl Trial {
         on_all_processors(seeds, interrupted, |seed| self.record(seed).map(|record| read(&record)))
     }
 
-    /// The same of two runs: this one with the seed, and the other one with a seed of its own.
+    /// The same of pairs of runs: this one with the seed, and each of the others with a seed of its own.
     pub(crate) fn each_pair<T: Send>(
         &self,
-        other: &Self,
+        others: &[Self],
         seeds: Range<u64>,
         interrupted: &AtomicBool,
         read: impl Fn(&Record, &Record) -> T + Sync,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Vec<Vec<T>>> {
         on_all_processors(seeds, interrupted, |seed| {
-            Ok(read(&self.record(seed)?, &other.record(seed.saturating_add(OTHER_SEED))?))
+            let one = self.record(seed)?;
+            let second = seed.saturating_add(OTHER_SEED);
+            others.iter().map(|other| Ok(read(&one, &other.record(second)?))).collect()
         })
     }
 }

@@ -1,11 +1,12 @@
 //! The campaign `loaded`: the suite again and again beside two busy loops and a writer that syncs every block, which it starts
-//! itself. Noise must not fail a test: what can fail so belongs into the campaign `timing`. Its page keeps the rows of
-//! earlier calls, so a long series can be made in parts; it measures nothing itself.
+//! itself. Noise must not fail a test: what can fail so belongs into the campaign `timing`. Each run is a row of its page at
+//! once, and the page keeps the rows of earlier calls, so a long series can be made in parts, and an interruption costs one
+//! run; it measures nothing itself.
 
 use crate::campaign::Campaign;
 use crate::programs::text_of;
-use crate::step::{self, Ending};
-use crate::suite;
+use crate::step;
+use crate::suite::{self, Strictness};
 use anyhow::{Context as _, Result};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -38,34 +39,27 @@ struct SuiteRun {
 /// Runs the suite `runs` times and writes the page after each, so that an interruption loses nothing.
 ///
 /// # Errors
-/// When cargo cannot be started or the page cannot be written.
+/// When the tests cannot be built or the page cannot be written.
 pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) -> Result<ExitCode> {
     let interrupted = step::interruption()?;
     let limit = Duration::from_secs(campaign.limit_s);
-    let mut build = suite::cargo(root, &["test", "--workspace", "--no-run"]);
-    let built = step::run(&mut build, limit, &interrupted, &mut |line| println!("{line}"))?;
-    if built != Ending::Succeeded {
-        anyhow::bail!("the tests cannot be built: {}", suite::failure_of(built).unwrap_or_default());
-    }
-    let commit = text_of(Command::new("git").current_dir(root).args([
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=10",
-    ]))?;
+    // Before the load, and so that no row has the time of the compiler.
+    suite::build_tests(root, limit, &interrupted)?;
+    let commit = code_commit(root)?;
     let load = Load::start(root)?;
     let mut failed = 0;
     for run in 1..=runs {
         let start = Instant::now();
-        let (counts, skips, trouble) = suite::tests(root, limit, &interrupted)?;
+        let tested = suite::tests(root, limit, &interrupted, Strictness::MaySkip)?;
         if interrupted.load(Ordering::Relaxed) {
+            println!("interrupted: this run has no row");
             break;
         }
         let done = SuiteRun {
             took: start.elapsed(),
-            totals: counts.totals(&skips),
-            failures: counts.failures,
-            trouble,
+            totals: tested.counts.totals(&tested.skips),
+            failures: tested.counts.failures,
+            trouble: tested.trouble,
         };
         failed += usize::from(done.trouble.is_some());
         println!(
@@ -76,10 +70,22 @@ pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) ->
         );
         let date = text_of(Command::new("date").args(["-u", "+%F %R"]))?;
         let text = fs::read_to_string(page).unwrap_or_default();
-        crate::write(page, &with(&text, &row(date.trim(), commit.trim(), &done)))?;
+        crate::write(page, &with(&text, &row(date.trim(), &commit, &done)))?;
     }
     drop(load);
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The last commit that changed what a run of the suite depends on, which a commit of this campaign's page does not; with
+/// `-dirty` where something of that is not committed.
+fn code_commit(root: &Path) -> Result<String> {
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        text_of(command.current_dir(root).args(words).args(["--", ".", ":!docs/campaigns"]))
+    };
+    let commit = git(&["log", "-1", "--format=%h", "--abbrev=10"])?;
+    let dirty = if git(&["status", "--porcelain"])?.trim().is_empty() { "" } else { "-dirty" };
+    Ok(format!("{}{dirty}", commit.trim()))
 }
 
 fn minutes(took: Duration) -> f64 {
@@ -101,11 +107,13 @@ fn with(page: &str, row: &str) -> String {
     let earlier =
         page.lines().skip_while(|line| *line != HEAD).skip(2).take_while(|line| line.starts_with('|'));
     let rows: Vec<&str> = earlier.chain([row]).collect();
-    let in_a_row = rows.iter().rev().take_while(|row| is_good(row)).count();
+    let commit = commit_of(row);
+    let in_a_row = rows.iter().rev().take_while(|row| is_good(row) && commit_of(row) == commit).count();
     let mut text = format!(
-        "# Campaign `loaded`\n\nMade by `cargo xtask campaign loaded`: `cargo test --workspace` again and again on a machine with \
-         {BUSY_LOOPS} busy loops and a writer that syncs every 4 KiB beside it. A failed row is kept; what failed was mended \
-         or moved to the campaign `timing` before the next.\n\n{} runs, the last {in_a_row} without a failure.\n\n{HEAD}\n\
+        "# Campaign `loaded`\n\nMade by `cargo xtask campaign loaded`: the tests of `cargo xtask test` again and again on a machine \
+         with {BUSY_LOOPS} busy loops and a writer that syncs every 4 KiB beside them. A failed row is kept; what failed was mended \
+         or moved to the campaign `timing` before the next. The commit is the last one that changed more than the pages of \
+         campaigns.\n\n{} runs, the last {in_a_row} of commit {commit} without a failure.\n\n{HEAD}\n\
          |---|---|---:|---:|---:|---:|---|\n",
         rows.len()
     );
@@ -113,6 +121,11 @@ fn with(page: &str, row: &str) -> String {
         writeln!(text, "{row}").expect("a String takes everything");
     }
     text
+}
+
+/// The commit of a row.
+fn commit_of(row: &str) -> &str {
+    row.split('|').nth(2).unwrap_or_default().trim()
 }
 
 /// Whether the row has no failure.
@@ -179,19 +192,54 @@ mod tests {
     #[test]
     fn rows_are_kept_and_good_ones_in_a_row_counted() {
         let mut page = String::new();
-        let hung = run_with(&[], Some("not finished after 9 s, so it was ended"));
-        let failed = run_with(&["a::b"], Some("exit status: 101"));
-        for (run, said) in [
-            (run_with(&[], None), "1 runs, the last 1 without"),
-            (failed, "2 runs, the last 0 without"),
-            (run_with(&[], None), "3 runs, the last 1 without"),
-            (hung, "4 runs, the last 0 without"),
+        let hung = || run_with(&[], Some("not finished after 9 s, so it was ended"));
+        let failed = || run_with(&["rdsk --test a: b"], Some("1 of 80 programs failed"));
+        let good = || run_with(&[], None);
+        for (run, commit, said) in [
+            (good(), "abc", "1 runs, the last 1 of commit abc without"),
+            (good(), "abc", "2 runs, the last 2 of commit abc without"),
+            (failed(), "abc", "3 runs, the last 0 of commit abc without"),
+            (good(), "abc", "4 runs, the last 1 of commit abc without"),
+            // What passed before a change says nothing of the code after it.
+            (good(), "abd", "5 runs, the last 1 of commit abd without"),
+            (good(), "abd", "6 runs, the last 2 of commit abd without"),
+            (hung(), "abd", "7 runs, the last 0 of commit abd without"),
         ] {
-            page = with(&page, &row("2026-11-22 12:00", "abc", &run));
+            page = with(&page, &row("2026-11-22 12:00", commit, &run));
             assert!(page.contains(said), "no {said:?} in {page}");
         }
-        assert!(page.contains("| 2026-11-22 12:00 | abc | 1.5 | 10 | 1 | 2 | a::b |"), "{page}");
+        assert!(page.contains("| 2026-11-22 12:00 | abc | 1.5 | 10 | 1 | 2 | rdsk --test a: b |"), "{page}");
         assert_eq!(page.lines().filter(|line| line.contains("| abc |")).count(), 4, "{page}");
+    }
+
+    #[test]
+    fn the_commit_is_that_of_the_code() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        let git = |words: &[&str]| {
+            let names = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+            let mut command = Command::new("git");
+            command.current_dir(root).args(names).args(words);
+            // A hook of the developer's own git, or a key that signs, is no part of this.
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+            assert!(command.output().unwrap().status.success(), "{words:?}");
+        };
+        let put = |name: &str, text: &str| crate::write(&root.join(name), text).unwrap();
+        git(&["init"]);
+        put("code.rs", "1");
+        git(&["add", "."]);
+        git(&["commit", "-m", "one"]);
+        let first = code_commit(root).unwrap();
+        assert_eq!(first.len(), 10);
+        put("docs/campaigns/loaded.md", "a row");
+        assert_eq!(code_commit(root).unwrap(), first);
+        git(&["add", "."]);
+        git(&["commit", "-m", "the page"]);
+        assert_eq!(code_commit(root).unwrap(), first);
+        put("code.rs", "2");
+        assert_eq!(code_commit(root).unwrap(), format!("{first}-dirty"));
+        git(&["commit", "-am", "two"]);
+        assert_ne!(code_commit(root).unwrap().trim_end_matches("-dirty"), first);
     }
 
     #[test]

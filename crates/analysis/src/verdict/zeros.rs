@@ -101,7 +101,7 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
     // A file's own extents, and those of a file behind a loop device, tell what was written.
     let is_told = !facts.cell.evidence.loops.is_empty();
     let stores_nothing = |target: &&Target| {
-        target.kind == TargetKind::Block && target.device.as_ref().is_some_and(need_not_read_zeros)
+        target.kind == TargetKind::Block && target.device.as_ref().is_some_and(Device::may_invent_zeros)
     };
     if is_told || !facts.targets.iter().all(stores_nothing) {
         return None;
@@ -115,11 +115,6 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
         words::plural(content.pages, "page"),
     );
     Some((VerdictCode::Unverified, text))
-}
-
-/// Whether a device may return zeros that it does not read. A plain hard disk reads them like any other data.
-fn need_not_read_zeros(device: &Device) -> bool {
-    device.rotational != Some(true) || device.discards != Some(false)
 }
 
 fn is_zeros(content: ReadContent) -> bool {

@@ -120,6 +120,8 @@ struct Lates {
     late_ns: Vec<f64>,
     /// Index of its position.
     position: Vec<u32>,
+    /// The latency of the main mode there.
+    line_ns: Vec<f64>,
     /// I/Os of each pass.
     passes: Vec<usize>,
 }
@@ -166,8 +168,12 @@ pub(super) fn latency_bands(
     let cause =
         if is_clock { Cause::Clock { resolution_ns } } else { cause(record, cell, &lates, &beside, &main) };
     // What goes from one band to the other in small steps, or between passes only, is a slow change, with as many modes as chance
-    // gives it.
-    if cause == Cause::TwoSpeeds && (is_of_passes(&lates, &main) || !jumps(&lates, &beside, &main)) {
+    // gives it. It may be a revolution wide by chance, too.
+    let may_be_slow = matches!(cause, Cause::TwoSpeeds | Cause::MissedRevolution { .. });
+    if may_be_slow && !jumps(&lates, &beside, &main) {
+        return None;
+    }
+    if cause == Cause::TwoSpeeds && is_of_passes(&lates, &main) {
         return None;
     }
     // The curve over the positions shows them.
@@ -229,13 +235,18 @@ fn main_line(places: &Places, zones: &[Zone]) -> Vec<f64> {
 
 fn lates(cell: &CellRecord, places: &Places, line: &[f64]) -> Lates {
     let count = cell.result.points.iter().map(|run| run.order.len()).sum();
-    let mut lates =
-        Lates { late_ns: Vec::with_capacity(count), position: Vec::with_capacity(count), passes: Vec::new() };
+    let mut lates = Lates {
+        late_ns: Vec::with_capacity(count),
+        position: Vec::with_capacity(count),
+        line_ns: Vec::with_capacity(count),
+        passes: Vec::new(),
+    };
     for run in &cell.result.points {
         let before = lates.late_ns.len();
         for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
             let Some(position) = places.position_of.get(point as usize).copied().flatten() else { continue };
             lates.late_ns.push(latency_ns.max(1) as f64 - line[position]);
+            lates.line_ns.push(line[position]);
             lates.position.push(u32::try_from(position).unwrap_or(u32::MAX));
         }
         lates.passes.push(lates.late_ns.len() - before);

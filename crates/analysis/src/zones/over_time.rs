@@ -5,7 +5,7 @@
 use super::positions::Places;
 use super::{complete, is_complete};
 use rdsk_model::{CellRecord, PointRun};
-use rdsk_stats::{PassChange, PassShape, lag1, mad, median, pass_change, stddev};
+use rdsk_stats::{MIN_PASSES, PassChange, PassShape, lag1, mad, median, pass_change, stddev};
 
 /// Probability of passes that change as much by chance, below which they are said to differ.
 pub const DRIFT_FALSE_ALARM: f64 = 0.001;
@@ -16,6 +16,8 @@ const STRAY: f64 = 4.5;
 /// Parts of a pass whose levels are compared, and the share of a change over the passes from which on two of them differ as much.
 const PARTS: usize = 3;
 const AS_MUCH: f64 = 0.9;
+/// Rounds that begin within this share of their mean distance share their moment.
+const SAME_MOMENT: f64 = 0.25;
 
 /// Passes that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,12 +36,15 @@ pub struct Drift {
 
 /// The change over the complete passes of at least eight rounds.
 pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
-    let rounds = rounds(cell);
+    let (begins_ns, rounds): (Vec<u64>, Vec<Vec<&PointRun>>) = begun_rounds(cell).into_iter().unzip();
     let level = |round: &Vec<&PointRun>| {
         median(&round.iter().flat_map(|run| to_medians(run, places)).collect::<Vec<f64>>()).map(f64::ln)
     };
     let levels: Vec<f64> = rounds.iter().map(level).collect::<Option<_>>()?;
     let change = pass_change(&levels, DRIFT_FALSE_ALARM)?;
+    if matches!(change.shape, PassShape::Step(_)) && moments(&begins_ns) < MIN_PASSES {
+        return None;
+    }
     let shape = match change.shape {
         PassShape::Step(round) => PassShape::Step(rounds[..round].iter().map(Vec::len).sum()),
         PassShape::Trend => PassShape::Trend,
@@ -54,17 +59,33 @@ pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
     (change.by.abs() >= MIN_DRIFT && !comes_and_goes(&rounds, places, &change)).then_some(drift)
 }
 
+/// How many moments the rounds are of. Every second round goes through the cells backwards, so that the last cell of a round is
+/// the first of the next one, and its short passes follow each other at once: they meet the same state of the disk. Of
+/// six moments, which ten such passes are, 10 in 64 show one clean step on a disk of two states. As many moments as rounds where the
+/// Record does not say when they began.
+fn moments(begins_ns: &[u64]) -> usize {
+    let (Some(first), Some(last)) = (begins_ns.first(), begins_ns.last()) else { return 0 };
+    let mean_ns = last.saturating_sub(*first) as f64 / (begins_ns.len().max(2) - 1) as f64;
+    let is_apart = |pair: &&[u64]| pair[1].saturating_sub(pair[0]) as f64 >= SAME_MOMENT * mean_ns;
+    1 + begins_ns.windows(2).filter(is_apart).count()
+}
+
 /// The complete passes, those of one round together; each by itself where the Record does not tell the rounds.
 pub(super) fn rounds(cell: &CellRecord) -> Vec<Vec<&PointRun>> {
+    begun_rounds(cell).into_iter().map(|(_, round)| round).collect()
+}
+
+/// The same, each with the time of its beginning in ns from the start of the run; 0 where the Record does not tell it.
+fn begun_rounds(cell: &CellRecord) -> Vec<(u64, Vec<&PointRun>)> {
     let visits = &cell.result.visits;
     let is_told = visits.len() == cell.result.points.len();
     let all = (0_u32..).zip(&cell.result.points).map(|(index, run)| {
         let visit = visits.get(index as usize).filter(|_| is_told);
-        (visit.map_or(index, |visit| visit.round), run)
+        (visit.map_or(index, |visit| visit.round), visit.map_or(0, |visit| visit.start_ns), run)
     });
-    let complete: Vec<(u32, &PointRun)> = all.filter(|(_, run)| is_complete(cell, run)).collect();
-    let of_rounds = complete.chunk_by(|(one, _), (next, _)| one == next);
-    of_rounds.map(|round| round.iter().map(|(_, run)| *run).collect()).collect()
+    let complete: Vec<(u32, u64, &PointRun)> = all.filter(|(_, _, run)| is_complete(cell, run)).collect();
+    let of_rounds = complete.chunk_by(|(one, ..), (next, ..)| one == next);
+    of_rounds.map(|round| (round[0].1, round.iter().map(|(.., run)| *run).collect())).collect()
 }
 
 /// Whether the latency swings within some round as much as it changes over the rounds. Then the disk has a state that comes and

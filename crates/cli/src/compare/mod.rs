@@ -8,6 +8,7 @@ use crate::cli_args::{ColorWhen, JsonPlace};
 use crate::json_file::{self, DocumentKind, JSON, Sink};
 use crate::parse::usage;
 use crate::{exit, out, own_command, record_file, screen};
+pub(crate) use options::command;
 use options::{Options, Repeat, Task};
 use rdsk_compare::{Compared, Judgement, Metric, compare, course, differences, judge, repeated};
 use rdsk_model::{Problem, ProblemKind, Record};

@@ -229,7 +229,7 @@ fn check(options: &Options) -> Result<(), Problem> {
     Ok(())
 }
 
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     base(OwnCommand::Compare, DETAILS, EXAMPLES)
         .arg(switch("details", "Show every cell, not only what changed most"))
         .arg(one(

@@ -61,9 +61,7 @@ impl Runner {
                 }
                 // Both of a pair have the same offsets, and every pair others.
                 let seed = u64::from(number) + 1;
-                let record =
-                    if self.is_interrupted() { None } else { self.record(&repeat.lines[side], Some(seed))? };
-                match record {
+                match self.record(&repeat.lines[side], Some(seed))? {
                     Some(record) => runs.sides[side].push(record),
                     None => return Ok((runs, Ended::Interrupted)),
                 }
@@ -85,6 +83,9 @@ impl Runner {
             let message = format!("rdsk {} {why}", printable(&line));
             Problem::new(ProblemKind::Io, "run", message, "run it by itself to see more")
         };
+        if self.comes_too_late() {
+            return Ok(None);
+        }
         let mut child = command.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
         let output = child.stdout.take();
         let (document, status) =
@@ -120,6 +121,9 @@ impl Runner {
 
     /// Runs what a user wants done before a run.
     fn prepare(&self, line: &str) -> Result<(), Problem> {
+        if self.comes_too_late() {
+            return Ok(());
+        }
         let shown = printable(line);
         let problem = |why: String| {
             let hint = "it must end with exit code 0; what it wrote is above";
@@ -152,6 +156,13 @@ impl Runner {
         let name = ["A", "B"][side];
         let line = printable(&line.join(" "));
         out::answer(&format!("pair {} of {}, {name}: rdsk {line}\n", number + 1, repeat.count));
+    }
+
+    /// Whether a signal came before a command that is about to be started. One that comes later is for the command, even if it comes
+    /// before we know its number.
+    fn comes_too_late(&self) -> bool {
+        self.forwarding.next();
+        self.is_interrupted()
     }
 
     fn is_interrupted(&self) -> bool {

@@ -1,4 +1,52 @@
-//! The help of `rdsk dd`. Text only.
+//! The help of `rdsk dd`, and what shells and man(1) are told of it. Its words are parsed by `options`.
+
+use crate::own_command::{base, many, one, path, switch};
+use crate::subcommand::OwnCommand;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command};
+
+/// The operands that a shell completes.
+const OPERANDS: [&str; 16] = [
+    "if=",
+    "of=",
+    "bs=",
+    "ibs=",
+    "obs=",
+    "count=",
+    "skip=",
+    "iseek=",
+    "seek=",
+    "oseek=",
+    "iflag=",
+    "oflag=",
+    "conv=",
+    "status=none",
+    "status=noxfer",
+    "status=progress",
+];
+
+/// The command as clap describes it.
+pub(crate) fn command() -> Command {
+    let (details, rest) = TEXT.split_once("\nUsage:").expect("the text is a constant");
+    let (_, rest) = rest.split_once("\nOperands:\n").expect("the text is a constant");
+    let (operands, examples) = rest.split_once("\nExamples:\n").expect("the text is a constant");
+    let explain = Arg::new("explain").long("explain").value_name("on|off");
+    base(OwnCommand::Dd, details, "")
+        .after_help(format!("Operands:\n{operands}\nExamples:\n{examples}"))
+        .arg(
+            explain
+                .value_parser(PossibleValuesParser::new(["on", "off"]))
+                .help("Whether the answer is printed [default: on]"),
+        )
+        .arg(path("json", "FILE", "Write the Record as JSON; - is standard output"))
+        .arg(path("report", "FILE", "Write a page with figures for a browser"))
+        .arg(one("repeat", "N", "Run N times: mean, interval and spread of the times"))
+        .arg(one("compare", "OPERANDS", "Run a second copy in turn with the first, and compare their times"))
+        .arg(path("history", "FILE", "The history that keeps the Record [default: as rdsk run]"))
+        .arg(switch("no-history", "Do not keep the Record in the history"))
+        .arg(one("destroy", "IDENTITY", "Allow writing to the block device with this identity"))
+        .arg(many("OPERAND", "dd's operands").value_parser(PossibleValuesParser::new(OPERANDS)))
+}
 
 /// The whole help.
 pub(super) const TEXT: &str = "\
@@ -61,7 +109,7 @@ Exit codes are dd's: 0 done, 1 for everything else.
 
 #[cfg(test)]
 mod tests {
-    use super::TEXT;
+    use super::{OPERANDS, TEXT, command};
     use crate::dd::options::{Parsed, parse};
     use std::ffi::OsString;
 
@@ -80,5 +128,20 @@ mod tests {
             }
         }
         assert_eq!(examples, 4);
+    }
+
+    #[test]
+    fn shells_are_told_what_the_help_tells() {
+        let command = command();
+        let options = TEXT.lines().filter_map(|line| line.strip_prefix("  --"));
+        let names: Vec<&str> = options.filter_map(|line| line.split([' ', ',']).next()).collect();
+        assert!(names.len() > 8, "{names:?}");
+        for name in names.into_iter().filter(|name| *name != "help") {
+            assert!(command.get_arguments().any(|arg| arg.get_long() == Some(name)), "--{name}");
+        }
+        for operand in OPERANDS {
+            let (name, _) = operand.split_once('=').unwrap();
+            assert!(TEXT.contains(&format!("{name}=")), "{operand}");
+        }
     }
 }

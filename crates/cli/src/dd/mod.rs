@@ -8,6 +8,8 @@ mod order;
 mod signals;
 mod stderr;
 
+pub(crate) use help::command;
+
 use crate::cli_args::Form;
 use crate::exchange::Outputs;
 use crate::history::{self, Written};
@@ -15,7 +17,7 @@ use crate::json_file::Sink;
 use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
-    Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
+    Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _, TickStart,
 };
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
 use rdsk_model::{Problem, Record};
@@ -126,6 +128,7 @@ fn run_all(
     command: Vec<String>,
     stderr: &mut Stderr,
 ) -> u8 {
+    let ticks = TickStart::now();
     let handled = signals::handled();
     let signals = &handled.signals;
     let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
@@ -136,7 +139,7 @@ fn run_all(
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
-        result = run_once(options, (line, &lines[line]), copies.as_mut(), &handled, stderr);
+        result = run_once(options, (line, &lines[line]), copies.as_mut(), (&handled, ticks), stderr);
         if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
@@ -176,7 +179,7 @@ fn run_once(
     options: &Options,
     (index, line): (usize, &Line),
     copies: Option<&mut Copies>,
-    handled: &Handled,
+    (handled, ticks): (&Handled, Option<TickStart>),
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
     let signals = &handled.signals;
@@ -193,7 +196,10 @@ fn run_once(
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
     });
-    let finished = copy(&line.operands, (input, output), signals, stderr);
+    let rate = ticks.and_then(|start| start.rate());
+    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, rate);
+    let result = copier.run();
+    let finished = copier.finish(result);
     if let Some((copies, watching)) = watched.take() {
         let mut patience = Patience::new(signals, stderr);
         copies.end(watching, &line.operands, &finished, &mut || patience.goes_on());
@@ -223,17 +229,6 @@ impl<'a> Patience<'a> {
         }
         self.signals.interrupt.load(Ordering::Relaxed) == 0
     }
-}
-
-fn copy(
-    operands: &Operands,
-    (input, output): (rdsk_dd::Side, rdsk_dd::Side),
-    signals: &Signals,
-    stderr: &mut Stderr,
-) -> Finished {
-    let mut copier = Copier::new(operands, input, output, stderr, signals);
-    let result = copier.run();
-    copier.finish(result)
 }
 
 /// Writes the documents and the answer.

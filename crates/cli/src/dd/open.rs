@@ -78,9 +78,12 @@ fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Re
     }
     let roots = Roots::default();
     let text = name.to_str().ok_or_else(|| format!("{quoted} is no name that rdsk can check"))?;
-    let examined = rdsk_targets::examine(text, &roots).map_err(|error| error.to_string())?;
+    let mut examined = rdsk_targets::examine(text, &roots).map_err(|error| error.to_string())?;
+    // Without a count it may be all of the device.
+    examined.write_bytes = operands.count.and_then(|count| count.total(operands.input_block_bytes));
     let told = |message: &str, hint: &str| format!("{message}\nhint: {hint}");
     rdsk_targets::authorize(&examined, Access::Write, permission)
+        .and_then(|()| rdsk_targets::check_growth(&[&examined]))
         .map_err(|refusal| told(&refusal.message, &refusal.hint))?;
     let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots)
         .map_err(|error| error.to_string())?;

@@ -121,7 +121,7 @@ fn output(matches: &ArgMatches) -> Result<Option<JsonPlace>, Problem> {
     place.map_err(bad("output"))
 }
 
-fn export_command() -> Command {
+pub(crate) fn export_command() -> Command {
     base(OwnCommand::Export, EXPORT_DETAILS, EXPORT_EXAMPLES)
         .arg(one("format", "FORMAT", "The form [possible values: json, csv, openmetrics, markdown]"))
         .arg(
@@ -132,7 +132,7 @@ fn export_command() -> Command {
         .arg(many("RUN", "Runs of rdsk list, or files that rdsk wrote with --json"))
 }
 
-fn import_command() -> Command {
+pub(crate) fn import_command() -> Command {
     base(OwnCommand::Import, IMPORT_DETAILS, IMPORT_EXAMPLES)
         .arg(
             one("output", "FILE", "Write the Record to FILE; with - to standard output, instead of the page")

@@ -86,9 +86,8 @@ impl Keeper {
             Place::Unknown => {
                 return self.give_up("neither RDSK_HISTORY nor XDG_DATA_HOME nor HOME names a place");
             }
-            Place::File(path) => History::open(path).and_then(|mut history| {
-                // The run does not wait for others: what cannot be noted now is kept at the end.
-                history.wait(Patience::Short)?;
+            // The run does not wait for others: what cannot be noted now is kept at the end.
+            Place::File(path) => History::open_within(path, Patience::Short).and_then(|mut history| {
                 history.note_killed(Path::new(PROC))?;
                 if let Some(holder) = Holder::this(Path::new(PROC)) {
                     history.begin(record, &holder)?;
@@ -107,7 +106,7 @@ impl Keeper {
 
     fn give_up(&mut self, why: &str) {
         self.is_given_up = true;
-        self.progress.event(&Event::Warning { text: &format!("this run is not kept: {why}") });
+        self.progress.tell(&format!("this run is not kept: {why}"));
     }
 
     fn save(&mut self, cell: &dyn Fn(usize) -> CellRecord) {
@@ -225,6 +224,7 @@ fn is_hopeless(error: &StoreError) -> bool {
             | StoreError::File { .. }
             | StoreError::ReadOnly { .. }
             | StoreError::Outdated { .. }
+            | StoreError::Unfinished { .. }
     );
     is_no_history && !error.is_full()
 }

@@ -12,8 +12,9 @@ mod place;
 mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
+pub(crate) use options::{delete_command, list_command};
 pub(crate) use pick::{Picked, pick};
-pub(crate) use place::{Place, choose, pass_on};
+pub(crate) use place::{Place, choose, file, pass_on};
 
 use crate::{exit, out, own_command};
 use rdsk_units::printable;

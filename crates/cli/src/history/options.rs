@@ -115,7 +115,7 @@ fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
     Ok(DeleteOptions { words, older_than_ns, act })
 }
 
-fn list_command() -> Command {
+pub(crate) fn list_command() -> Command {
     base(OwnCommand::List, LIST_DETAILS, LIST_EXAMPLES)
         .arg(one("target", "TEXT", "Only runs with this text in the name of a target"))
         .arg(one("label", "TEXT", "Only runs with this label"))
@@ -131,7 +131,7 @@ fn list_command() -> Command {
         .arg(own_command::history())
 }
 
-fn delete_command() -> Command {
+pub(crate) fn delete_command() -> Command {
     base(OwnCommand::Delete, DELETE_DETAILS, DELETE_EXAMPLES)
         .arg(one("older-than", "AGE", "Delete every run that began longer ago, such as 90d"))
         .arg(switch("dry-run", "Only print what would be deleted"))

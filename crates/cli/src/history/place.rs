@@ -32,6 +32,14 @@ pub(super) fn place() -> Place {
     CHOSEN.get().cloned().unwrap_or_else(|| of_environment(&|name| std::env::var_os(name)))
 }
 
+/// The file of the history, if there is or will be one.
+pub(crate) fn file() -> Option<PathBuf> {
+    match place() {
+        Place::File(path) => Some(path),
+        Place::Off | Place::Unknown => None,
+    }
+}
+
 /// The file that the command line names as the history.
 pub(super) fn named() -> Option<&'static Path> {
     match CHOSEN.get() {

@@ -17,7 +17,8 @@ fn kind(error: &StoreError) -> ProblemKind {
         | StoreError::Newer { .. }
         | StoreError::File { .. }
         | StoreError::ReadOnly { .. }
-        | StoreError::Outdated { .. } => ProblemKind::Refused,
+        | StoreError::Outdated { .. }
+        | StoreError::Unfinished { .. } => ProblemKind::Refused,
         StoreError::Database { .. } if error.is_denied() => ProblemKind::Refused,
         StoreError::Database { .. } | StoreError::Unreadable { .. } | StoreError::Unfit { .. } => {
             ProblemKind::Io
@@ -32,6 +33,9 @@ fn hint(error: &StoreError) -> &'static str {
         StoreError::Newer { .. } => "use the newer rdsk, or name another file after --history",
         StoreError::Outdated { .. } => {
             "copy the file to where you may write, and name the copy after --history"
+        }
+        StoreError::Unfinished { .. } => {
+            "copy the file and its -wal to where you may write, and name the copy after --history"
         }
         StoreError::Unfit { .. } => "rdsk show draws it from its file",
         _ if error.is_full() => "make room on its disk, or name a file elsewhere after --history",

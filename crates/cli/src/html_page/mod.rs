@@ -8,6 +8,7 @@ mod png;
 use crate::json_file::{PAGE, Sink};
 use crate::{exit, own_command, record_file};
 use options::Options;
+pub(crate) use options::command;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::words::together;
 use rdsk_html::{Figure, Subject};

@@ -65,7 +65,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Problem> {
     Ok(options)
 }
 
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     base(OwnCommand::Report, DETAILS, EXAMPLES)
         .arg(path("output", "FILE", "Write the page to FILE, or with - to standard output").short('o'))
         .arg(path(

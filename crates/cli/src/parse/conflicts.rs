@@ -1,9 +1,10 @@
-//! Flags that conflict with each other or with the command. Pure but for one question to the kernel: which processors
-//! this process may use.
+//! Flags that conflict with each other or with the command. Pure but for two questions to the kernel: which processors this process
+//! may use, and whether two paths are the same file.
 
 use super::usage;
 use crate::cli_args::{CliArgs, JsonPlace, RunMode};
 use crate::history::Place;
+use crate::same_place::is_same_place;
 use crate::subcommand::{SCALE, STREAM};
 use rdsk_experiment::max_streams;
 use rdsk_model::{EngineKind, Op, Problem};
@@ -58,9 +59,17 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
                 "give each a file of its own",
             ),
         };
-        refuse(places[..index].contains(place), message, hint)?;
+        refuse(places[..index].iter().any(|other| is_same(other, place)), message, hint)?;
     }
     Ok(())
+}
+
+/// Whether two documents would go to the same place.
+fn is_same(left: &JsonPlace, right: &JsonPlace) -> bool {
+    match (left, right) {
+        (JsonPlace::File(left), JsonPlace::File(right)) => left == right || is_same_place(left, right),
+        _ => left == right,
+    }
 }
 
 fn time(args: &CliArgs) -> Result<(), Problem> {

@@ -9,6 +9,7 @@ mod screen;
 mod wake;
 
 use crate::{exit, out, own_command};
+pub(crate) use options::command;
 use options::{Form, Options};
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
@@ -49,6 +50,9 @@ fn watch(options: &Options) -> Result<u8, Problem> {
             format!("BPF programs cannot count: {why}"),
             "run as root, or leave --evidence bpf out",
         ));
+    }
+    if let Some(limit) = watcher.limit() {
+        out::warning(&limit);
     }
     if !options.command.is_empty() {
         return child::watch(options, watcher, why_no_bpf);

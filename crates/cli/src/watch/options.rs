@@ -121,7 +121,7 @@ fn check(options: &Options, matches: &ArgMatches) -> Result<(), Problem> {
     Ok(())
 }
 
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     let words = |name, help| many(name, help).value_parser(value_parser!(OsString));
     base(OwnCommand::Watch, DETAILS, EXAMPLES)
         .arg(one("interval", "TIME", "Time between two reports, such as 500ms or 5 [default: 1s]"))

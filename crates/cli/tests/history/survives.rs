@@ -188,6 +188,16 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
             std::fs::copy(beside(&place.file()), beside(&killed)).unwrap();
         }
         drop(database);
+        // Beside the last one its writes are there, and what SQLite needs to read them is not.
+        let (cut, alone) = (small.join("cut.db"), small.join("alone.db"));
+        for end in ["", "-wal"] {
+            std::fs::copy(format!("{}{end}", killed.display()), format!("{}{end}", alone.display())).unwrap();
+        }
+        // Its process was of a boot before this one.
+        std::fs::copy(&closed, &cut).unwrap();
+        let database = rusqlite::Connection::open(&cut).unwrap();
+        database.execute_batch("UPDATE run SET status = 'running', holder = 'before pid:[1] 1 1'").unwrap();
+        drop(database);
         let database = rusqlite::Connection::open(&old).unwrap();
         let dump = include_str!("../../../store/tests/fixtures/history-1.sql");
         database.execute_batch(dump).unwrap();
@@ -221,10 +231,28 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
         }
         let (error, hint) = common::error_and_hint(&run(&old, &["list"]));
         assert!(error.contains("history version 1") && hint.starts_with("copy the file"), "{error}: {hint}");
+        let (error, hint) = common::error_and_hint(&run(&alone, &["list"]));
+        assert!(error.contains("alone.db-wal") && hint.contains("its -wal"), "{error}: {hint}");
+        let list = run(&cut, &["list"]);
+        assert!(list.stdout.contains("  killed  ") && !list.stdout.contains("running"), "{}", list.stdout);
+        let shown = run(&cut, &["show", "last"]);
+        assert!(shown.stdout.contains("was killed") && !shown.stdout.contains("goes on"), "{}", shown.stdout);
         let mut names: Vec<_> =
             std::fs::read_dir(&small).unwrap().map(|one| one.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["h.db", "killed.db", "killed.db-shm", "killed.db-wal", "old.db"]);
+        assert_eq!(
+            names,
+            [
+                "alone.db",
+                "alone.db-wal",
+                "cut.db",
+                "h.db",
+                "killed.db",
+                "killed.db-shm",
+                "killed.db-wal",
+                "old.db"
+            ]
+        );
     });
     assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
     if let Err(why) = tested {

@@ -2,19 +2,9 @@
 
 use super::count;
 use serde_json::Value;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held while rdsk loads programs, so that only one test of a file does at a time. On some machines the kernel passes over a
-/// tracepoint once in some ten thousand events: the program's own count of its runs lacks it, while `recursion_misses` stays 0. Why
-/// is not known.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// The turn of this test.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The first of a few runs in which the programs missed no request: rdsk counts what the kernel passed over (see [`TURN`]).
+/// The first of a few runs in which the programs missed no request: rdsk counts what the kernel passed over (see
+/// [`rdsk_testkit::Turn::Bpf`]).
 pub(crate) fn whole(run: impl Fn() -> Value) -> Value {
     whole_and(run, |_| Ok(()))
 }

@@ -1,13 +1,8 @@
 //! `rdsk watch -- COMMAND`: the command's exit code and signals, and the counts of what its I/O became.
 
 use crate::common::{SOON, command, error_and_hint, rdsk};
-use rdsk_testkit::{DirectIo, LoopDevice, Need, cli, requires, wait_until};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, Turn, cli, requires, wait_until};
 use serde_json::Value;
-use std::sync::{Mutex, PoisonError};
-
-/// On some machines the kernel passes over a tracepoint once in some ten thousand events, and nobody knows why; so the tests here take
-/// turns, and repeat what was not counted in whole.
-static TURN: Mutex<()> = Mutex::new(());
 
 fn device() -> Option<LoopDevice> {
     requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")])
@@ -48,7 +43,7 @@ fn of_size(document: &Value, op: &str, bytes: u64) -> u64 {
 /// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close. That a bio was
 /// passed over nothing tells but its absence, so what is exact is part of the question.
 fn whole(run: impl Fn() -> (Value, String), is_whole: impl Fn(&Value, &str) -> bool) -> (Value, String) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = Turn::Bpf.take();
     let mut last = None;
     for _ in 0..10 {
         let (document, text) = last.insert(run());

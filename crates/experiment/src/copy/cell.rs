@@ -4,8 +4,8 @@ use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_dd::{Calls, Failure};
 use rdsk_model::{
     Bio, CellRecord, CellResult, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
-    ExtentEvidence, IoError, IoPath, Latency, Op, PageCache, PageCacheState, StopReason, StreamResult, Visit,
-    Workload, is_write_call,
+    ExtentEvidence, IoError, IoPath, Latency, Op, PageCache, PageCacheState, ReadContent, StopReason,
+    StreamResult, Visit, Workload, is_write_call,
 };
 use rdsk_observe::{EvidenceSum, VisitEvidence};
 use rdsk_stats::{Histogram, SparseHistogram, rounds_interval};
@@ -21,6 +21,8 @@ pub(super) struct Visited<'a> {
     pub(super) cache: (PageCacheState, PageCacheState),
     pub(super) evidence: VisitEvidence,
     pub(super) extents: Option<ExtentEvidence>,
+    /// What a device holds where it was read.
+    pub(super) content: Option<ReadContent>,
 }
 
 /// One end over the runs so far.
@@ -30,6 +32,7 @@ pub(super) struct CellSum {
     evidence: EvidenceSum,
     page_cache: Option<PageCache>,
     extents: Option<ExtentEvidence>,
+    content: Option<ReadContent>,
     latency: Histogram,
     rounds: BTreeMap<u32, SparseHistogram>,
     in_calls_ns: u64,
@@ -46,6 +49,7 @@ impl CellSum {
             evidence: EvidenceSum::default(),
             page_cache: None,
             extents: None,
+            content: None,
             latency: Histogram::new(),
             rounds: BTreeMap::new(),
             in_calls_ns: 0,
@@ -56,7 +60,7 @@ impl CellSum {
     }
 
     pub(super) fn add(&mut self, seen: Visited<'_>) {
-        let Visited { run, calls, result, cpu, cache, evidence, extents } = seen;
+        let Visited { run, calls, result, cpu, cache, evidence, extents, content } = seen;
         if let Some((offset_bytes, errno)) = calls.error.filter(|_| self.errors.is_empty()) {
             let message = std::io::Error::from_raw_os_error(errno).to_string();
             let target = self.workload.targets.first().copied().unwrap_or(0);
@@ -85,6 +89,7 @@ impl CellSum {
         let sum = self.page_cache.get_or_insert(PageCache { before: NOTHING, after: NOTHING, stable: None });
         (sum.before, sum.after) = (added(sum.before, cache.0), added(sum.after, cache.1));
         self.extents = extents.or(self.extents);
+        self.content = self.content.into_iter().chain(content).reduce(ReadContent::plus);
         self.latency.merge(&calls.latency_ns);
         self.rounds.entry(run.round).or_default().merge(&calls.latency_ns);
         self.in_calls_ns += if is_write { run.write_ns } else { run.read_ns };
@@ -145,7 +150,7 @@ impl CellSum {
             warmup_ops: Some(0),
             stalls: None,
             interrupted_calls: None,
-            content: None,
+            content: self.content,
             visits: self.visits.clone(),
             points: Vec::new(),
         }
@@ -173,7 +178,7 @@ impl CellSum {
         let rate = |visit: &&Visit| amount(visit) as f64 / metrics::seconds(visit.elapsed_ns);
         let rates: Vec<(f64, f64)> =
             timed.iter().map(|visit| (metrics::seconds(visit.start_ns), rate(visit))).collect();
-        let half = rounds_interval(&rates)
+        let half = rounds_interval(&rates, &[])
             .map(|of_runs| ((of_runs.high - of_runs.low) / 2.0).max((of_runs.mean - mean).abs()));
         Some(Estimate {
             mean,

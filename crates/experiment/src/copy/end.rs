@@ -1,9 +1,23 @@
-//! One end of a copy: what it is, and what the operands ask of it. It opens nothing.
+//! One end of a copy: what it is, what the operands ask of it, and what a device holds that was read.
 
-use rdsk_dd::{Amount, Operands, Side};
-use rdsk_model::{CacheState, CopyEnd, EndKind, EngineKind, IoPath, Op, Sync, Workload};
+use rdsk_dd::{Amount, Calls, Operands, Side};
+use rdsk_engine::look_at_device;
+use rdsk_model::{CacheState, CopyEnd, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload};
+use rdsk_targets::Witness;
 use rustix::fs::{FileType, OFlags};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// What a device holds where these calls read it, from a few of its pages; others for each `seed`. It reads, so that everything must
+/// have been counted.
+pub(super) fn content(witness: &Witness, calls: &Calls, seed: u64) -> Option<ReadContent> {
+    let open = || -> io::Result<OwnedFd> {
+        let fd = witness.open()?;
+        rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
+        Ok(fd)
+    };
+    look_at_device(&witness.target, (calls.start.unwrap_or(0), calls.bytes), seed, open)
+}
 
 /// An end as the Record shows it.
 pub(super) fn describe(side: &Side, target: Option<u32>, block_bytes: u64) -> CopyEnd {

@@ -189,10 +189,12 @@ impl Copies {
             .map(|(end, calls)| end.as_ref().map_or_else(Default::default, |end| after(end, calls)))
             .collect();
         let (stable_ns, stable_by) = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
+        let evidence = ends.each_mut().map(|end| end.as_mut().map(|end| end.observer.end()));
         let copy = &mut self.record.copies[line];
         let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, (stable_ns, stable_by));
-        for (index, end) in ends.into_iter().enumerate() {
-            let (Some(mut end), Some(sum)) = (end, self.sums[line][index].as_mut()) else { continue };
+        for (index, (end, evidence)) in ends.into_iter().zip(evidence).enumerate() {
+            let sum = self.sums[line][index].as_mut();
+            let (Some(end), Some(evidence), Some(sum)) = (end, evidence, sum) else { continue };
             let calls = calls[index];
             let before = end.before.over(calls.bytes);
             if let Some(target) =
@@ -207,8 +209,9 @@ impl Copies {
                 result: finished.result,
                 cpu,
                 cache: (before, after[index]),
-                evidence: end.observer.end(),
+                evidence,
                 extents: (index == 0).then(allocation).flatten().filter(|lies| are_sure(*lies, before)),
+                content: (index == 0).then(|| end::content(&end.witness, calls, start_ns)).flatten(),
             });
             self.record.observer = end.observer.describe();
         }

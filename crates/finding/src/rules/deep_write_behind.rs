@@ -35,8 +35,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     vec![RULE.about(&cells, "one writer, many requests in flight", text, cited)]
 }
 
+/// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known.
 fn deepest(cell: &CellRecord) -> Option<u64> {
-    metrics::devices(cell)?.iter().filter_map(|device| device.in_flight_max).max()
+    let is_timed = cell.evidence.bpf.as_ref().is_none_or(|bpf| bpf.timed_share().is_none());
+    metrics::devices(cell).filter(|_| is_timed)?.iter().filter_map(|device| device.in_flight_max).max()
 }
 
 fn cited(cell: &CellRecord) -> String {
@@ -96,6 +98,19 @@ mod tests {
                 "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %"
             ]
         );
+    }
+
+    #[test]
+    fn is_silent_where_times_were_taken_for_a_part_only() {
+        let timed_for = |part: u64| {
+            write(Some(16), |cell| {
+                *cell = counted(cell.clone(), Vec::new(), vec![request(Op::Write, 524_288, 128)]);
+                let bpf = cell.evidence.bpf.as_mut().unwrap();
+                bpf.timed_ns = Some(bpf.visits_ns / part);
+            })
+        };
+        fires(RULE, &timed_for(1));
+        silent(RULE, &timed_for(10));
     }
 
     #[test]

@@ -201,6 +201,26 @@ mod tests {
         assert!(fires(RULE, &of_time.0).title.contains("two speeds in time"));
     }
 
+    /// Three ascending passes over a disk whose speed swings by a tenth either way, each I/O 500th of a swing. The curve over the positions
+    /// has steps then, and where the main mode steps, what an I/O is late by jumps although nothing else does.
+    #[test]
+    fn a_swing_is_not_two_speeds_in_time() {
+        let told = (0..200_u64).flat_map(|seed| {
+            let mut rng = SplitMix64::new(seed);
+            let begin = rng.uniform();
+            let starts: Vec<u32> =
+                (0..3).map(|_| u32::try_from(rng.below(400)).expect("less than 400")).collect();
+            let swing = |number: u32| ((f64::from(number) / 500.0 + begin) * std::f64::consts::TAU).sin();
+            let record = ascending(400, &starts, |_, _, number| {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+                let ns = (1e8 / (1.0 + 0.1 * swing(number))) as u64;
+                ns
+            });
+            (RULE.check)(&Analysis::of(&record.0)).into_iter().map(|finding| finding.title)
+        });
+        assert_eq!(told.collect::<Vec<String>>(), Vec::<String>::new());
+    }
+
     #[test]
     fn passes_and_positions_of_their_own_speed_are_no_bands() {
         let mut rng = SplitMix64::new(6);

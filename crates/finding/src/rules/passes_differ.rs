@@ -152,6 +152,30 @@ mod tests {
         assert!(finding.evidence[0].contains("32 passes of 8 rounds"), "{:?}", finding.evidence);
     }
 
+    /// Ten passes with one clean step. If they came two and two, right after each other, they are of six moments, and chance orders
+    /// six states of two kinds often; a trend of so many steps is none of chance.
+    #[test]
+    fn passes_right_after_each_other_are_one_moment_of_a_step() {
+        let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
+        let of = |begin_s: &dyn Fn(u32) -> u32, late: &dyn Fn(u32) -> u32| {
+            let late_ns = |pass: u32| u64::from(late(pass)) * 100_000;
+            let (mut record, _) =
+                made(60, 10, |place, pass, _| 10_000_000 + wobble(place, pass) + late_ns(pass));
+            let visit = |pass: u32| rdsk_model::Visit {
+                round: pass,
+                start_ns: u64::from(begin_s(pass)) * 1_000_000_000,
+                ..rdsk_model::Visit::default()
+            };
+            record.cells[0].result.visits = (0..10).map(visit).collect();
+            record
+        };
+        let (evenly, in_pairs) = (|pass: u32| 45 * pass, |pass: u32| 90 * pass.div_ceil(2) + (pass + 1) % 2);
+        let step = |pass: u32| if pass >= 7 { 40 } else { 0 };
+        fires(RULE, &of(&evenly, &step));
+        silent(RULE, &of(&in_pairs, &step));
+        fires(RULE, &of(&in_pairs, &|pass| 4 * pass));
+    }
+
     /// Two hundred runs of ten passes over each kind of noise in time, all positions of a moment alike.
     #[test]
     fn stationary_noise_is_no_difference_and_a_drift_of_a_fifth_is_found() {

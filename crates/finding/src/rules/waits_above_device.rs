@@ -14,8 +14,10 @@ pub(super) const RULE: Rule = Rule::new("waits-above-device", Severity::Cause, N
 const MOSTLY: f64 = 0.5;
 /// The least such time: waking a thread on a slow or virtual machine may take a tenth of it.
 const MIN_OUTSIDE_NS: f64 = 200_000.0;
-/// Share of that time that the processor may have taken.
+/// Share of that time that computing, and waiting for a processor, may have taken.
 const MAX_CPU: f64 = 0.5;
+/// I/Os below which one that was late decides the mean.
+const MIN_OPS: u64 = 30;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| waits(cell).is_some());
@@ -59,7 +61,12 @@ fn waits(cell: &CellRecord) -> Option<InDevice> {
             || contention(cell).is_some_and(|seen| seen.is_much() || seen.is_quota());
     let times = in_device(cell).filter(|_| !is_explained)?;
     let outside_ns = times.outside_ns();
-    let cpu_ns = metrics::cpu_ns(cell)? as f64 / cell.result.ops.filter(|&ops| ops > 0)? as f64;
+    // Cells too short to tell who else computed still know how long their own threads waited for a processor.
+    let waited_ns = cell.evidence.processor.and_then(|seen| seen.own_wait_ns).unwrap_or(0);
+    let cpu_ns = metrics::ratio(
+        metrics::cpu_ns(cell)?.saturating_add(waited_ns),
+        cell.result.ops.filter(|&ops| ops >= MIN_OPS)?,
+    );
     let is_long = outside_ns >= MIN_OUTSIDE_NS && outside_ns >= MOSTLY * times.call_ns;
     (is_long && cpu_ns <= MAX_CPU * outside_ns).then_some(times)
 }
@@ -70,14 +77,19 @@ mod tests {
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};
-    use rdsk_model::{CpuTime, IoPath, Limit, Op, Record};
+    use rdsk_model::{CpuTime, IoPath, Limit, Op, ProcessorUse, Record};
 
     /// A thousand reads of 4 ms each, whose requests were this long in the device.
     fn reads(device_ns: u64, change: impl FnOnce(&mut CellRecord)) -> Record {
-        let cell = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 1000, 4_000_000_000);
-        let bios = vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)];
-        let cell = with(counted(cell, bios, vec![request(Op::Read, 4096, 1000)]), |cell| {
-            cell.evidence.device_latency_ns = Some(fixtures::latency(1000, device_ns));
+        reads_of(1000, device_ns, change)
+    }
+
+    /// So many of them.
+    fn reads_of(count: u64, device_ns: u64, change: impl FnOnce(&mut CellRecord)) -> Record {
+        let cell = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, count, count * 4_000_000);
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), count, 4096)];
+        let cell = with(counted(cell, bios, vec![request(Op::Read, 4096, count)]), |cell| {
+            cell.evidence.device_latency_ns = Some(fixtures::latency(count, device_ns));
         });
         record(vec![disk()], vec![with(cell, change)])
     }
@@ -106,6 +118,33 @@ mod tests {
             ops_per_s: Some(250),
         };
         silent(RULE, &reads(100_000, |cell| cell.evidence.limits = vec![limit]));
+    }
+
+    #[test]
+    fn is_silent_where_its_own_threads_waited_for_a_processor() {
+        // Cells of less than 0.2 s are too short to see who else used the processors.
+        let short = |wait_ns: u64| {
+            reads_of(30, 100_000, move |cell| {
+                cell.result.cpu_ns = Some(CpuTime { user: 0, system: 0 });
+                cell.evidence.processor = Some(ProcessorUse {
+                    interval_ns: 120_000_000,
+                    processors: 2,
+                    own_wait_ns: Some(wait_ns),
+                    pressure_ns: Some(120_000_000),
+                    ..ProcessorUse::default()
+                });
+            })
+        };
+        fires(RULE, &short(1_000_000));
+        silent(RULE, &short(60_000_000));
+    }
+
+    #[test]
+    fn is_silent_of_a_few() {
+        silent(
+            RULE,
+            &reads_of(29, 100_000, |cell| cell.result.cpu_ns = Some(CpuTime { user: 0, system: 0 })),
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the programs counted of a device against what the kernel counted meanwhile: what they missed, and the same sum by both
 //! sources. Arithmetic only; it reads nothing and judges nothing.
 
-use crate::bpf::layout::{BioOrigin, RequestKind};
+use crate::bpf::layout::RequestKind;
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
 use rdsk_model::DiskStat;
@@ -26,7 +26,7 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
     } else {
         // The ends of most requests were not seen; their beginnings are those of what ended and of what is in flight.
         let began = (completed + last.in_flight).saturating_sub(first.in_flight);
-        (begun(&ended.counted, device, driver), began)
+        (begun(&ended.counted, device), began)
     };
     // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
     // Linux 6.1: a read that a striped volume cut into four is four reads).
@@ -58,13 +58,9 @@ pub(super) fn lost_of(ended: &Ended, device: usize) -> u64 {
 
 /// What a device was given, and the bios without data that only ask for a flush: sysfs counts them as writes, and a driver that takes
 /// requests never sees them.
-fn begun(counted: &Counted, device: usize, driver: Takes) -> u64 {
+fn begun(counted: &Counted, device: usize) -> u64 {
     let requests: u64 = counts_of(counted, device).map(|(_, count)| count).sum();
-    let asks_for_flush = |(origin, [_, bytes]): &(&BioOrigin, &[u64; 2])| {
-        origin.device == device && origin.flags.is_preflush() && *bytes == 0
-    };
-    let flushes = counted.bios.iter().filter(asks_for_flush).map(|(_, [count, _])| count).sum();
-    requests + if driver == Takes::Requests { flushes } else { 0 }
+    requests + counted.devices[device].flush_bios
 }
 
 /// All requests that a device completed.
@@ -86,28 +82,21 @@ pub(super) fn is_empty(kind: &RequestKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bpf::snapshot::DeviceCounted;
 
     /// Where the ends were not seen, what began is compared: requests of all kinds, and bios that only ask for a flush, which sysfs
-    /// counts as writes and no driver is given.
+    /// counts as writes and no driver is given. Where bios stand for requests, these are among the kinds.
     #[test]
     fn what_began_is_all_that_sysfs_will_count() {
-        let word = |device: u64, flags: u64, op: u64| device << 32 | 1 << 31 | flags << 8 | op;
-        let kind = |device, op| RequestKind::from([word(device, 0, op), 4096]);
-        let bio = |device, flags| BioOrigin::from([word(device, flags, 1), 1, 0, 0]);
+        let word = |device: u64, op: u64| device << 32 | 1 << 31 | op;
+        let kind = |device, op| RequestKind::from([word(device, op), 4096]);
+        let device = |flush_bios| DeviceCounted { flush_bios, ..DeviceCounted::default() };
         let counted = Counted {
             interval_ns: 1,
-            devices: Vec::new(),
+            devices: vec![device(4), device(0)],
             requests: [(kind(0, 0), 100), (kind(0, 1), 20), (kind(0, 2), 3), (kind(1, 0), 7)].into(),
-            bios: [
-                (bio(0, 2), [4, 0]),
-                (bio(0, 3), [5, 5 * 4096]),
-                (bio(0, 0), [50, 50]),
-                (bio(1, 2), [9, 0]),
-            ]
-            .into(),
+            bios: std::collections::BTreeMap::new(),
         };
-        assert_eq!(begun(&counted, 0, Takes::Requests), 100 + 20 + 3 + 4);
-        // Those are among the kinds where bios stand for requests.
-        assert_eq!(begun(&counted, 1, Takes::Bios), 7);
+        assert_eq!((begun(&counted, 0), begun(&counted, 1)), (100 + 20 + 3 + 4, 7));
     }
 }

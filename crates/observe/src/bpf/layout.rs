@@ -49,6 +49,8 @@ pub(super) enum Counter {
     Requeued,
     /// The moments when it did, summed.
     RequeuedAt,
+    /// Bios without data that ask for a flush, at a device that takes requests.
+    FlushBios,
 }
 
 /// Words of a row of them.
@@ -81,7 +83,8 @@ pub(super) enum DeviceWord {
     Deepest,
 }
 
-/// The bit of [`DeviceWord::Since`] that says: no clocks, no latencies and no depth, only requests, bios, merges and splits.
+/// The bit of [`DeviceWord::Since`] that says: no clocks, no latencies, no depth and no origins of bios, only requests,
+/// merges and splits.
 pub(super) const ONLY_COUNTED: u64 = 1;
 
 /// Words of such a row.
@@ -306,7 +309,7 @@ mod tests {
     #[test]
     fn the_header_has_the_same_counters() {
         let header = names_of_the_header("counter");
-        assert_eq!(header.len(), Counter::RequeuedAt as usize + 2, "{header:?}");
+        assert_eq!(header.len(), Counter::FlushBios as usize + 2, "{header:?}");
         for (counter, name) in [
             (Counter::IssuedBegun, "ISSUED_BEGUN"),
             (Counter::Issued, "ISSUED"),
@@ -323,6 +326,7 @@ mod tests {
             (Counter::RequeuedBegun, "REQUEUED_BEGUN"),
             (Counter::Requeued, "REQUEUED"),
             (Counter::RequeuedAt, "REQUEUED_AT"),
+            (Counter::FlushBios, "FLUSH_BIOS"),
         ] {
             assert_eq!(header[counter as usize], name);
         }

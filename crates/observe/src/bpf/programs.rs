@@ -131,6 +131,16 @@ impl Programs {
         Self::load_for(devices, Family::WithChildren)
     }
 
+    /// As where the kernel refuses the best way.
+    #[cfg(test)]
+    pub(crate) fn load_as_raw(devices: &[BlockDevice]) -> Result<Self, BpfError> {
+        let btf = Btf::from_sys_fs().map_err(BpfError::NoBtf)?;
+        let mut programs = Self::load_by(Way::RawTp, devices, Family::WithChildren, &btf)?;
+        programs.attach()?;
+        programs.why_not_better = Some("a test wants it so".to_owned());
+        Ok(programs)
+    }
+
     fn load_for(devices: &[BlockDevice], family: Family) -> Result<Self, BpfError> {
         if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid")) {
             return Err(BpfError::PidNamespace);

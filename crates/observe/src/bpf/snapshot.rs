@@ -46,7 +46,7 @@ impl Snapshot {
         self.counted(later, devices.map(|(before, after)| before.until(after, later.at_ns)).collect())
     }
 
-    /// The same, where times were taken to an earlier moment only: latencies and depth are those until then.
+    /// The same, where times were taken to an earlier moment only: latencies, depth and the origins of bios are those until then.
     pub fn until_with(&self, timed: &Times, later: &Self) -> Counted {
         let devices = self.devices.iter().zip(&timed.devices).zip(&later.devices);
         let devices = devices.map(|((before, timed_until), after)| {
@@ -112,6 +112,7 @@ impl DeviceTotals {
             lost: grown(Counter::Healed),
             unseen: grown(Counter::Unseen),
             empty: grown(Counter::Empty),
+            flush_bios: grown(Counter::FlushBios),
             overflowed: grown(Counter::Overflow),
         }
     }
@@ -126,7 +127,7 @@ pub struct Counted {
     pub devices: Vec<DeviceCounted>,
     /// Requests of each kind that were issued.
     pub requests: BTreeMap<RequestKind, u64>,
-    /// Bios of each origin that arrived, and their bytes.
+    /// Bios of each origin that arrived while times were taken, and their bytes.
     pub bios: BTreeMap<BioOrigin, [u64; 2]>,
 }
 
@@ -146,6 +147,7 @@ impl DeviceCounted {
             merged_bios: counts.merged_bios,
             merged_requests: counts.merged_requests,
             splits: counts.splits,
+            flush_bios: counts.flush_bios,
             overflowed: counts.overflowed,
             ..self
         }
@@ -153,7 +155,7 @@ impl DeviceCounted {
 }
 
 /// One device between two moments.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceCounted {
     /// Requests given to the driver; bios that arrived for a bio-based device.
     pub issued: u64,
@@ -181,6 +183,8 @@ pub struct DeviceCounted {
     pub unseen: u64,
     /// Requests without data that asked for a flush: sysfs counts them as writes, and the flush as a flush.
     pub empty: u64,
+    /// Bios without data that ask for a flush, at a device that takes requests, whose driver is not given them.
+    pub flush_bios: u64,
     /// Events that were not counted because a map was full.
     pub overflowed: u64,
 }
@@ -226,13 +230,14 @@ mod tests {
             (Counter::Completed, 2),
             (Counter::CompletedAt, 1150 + 1270),
         ];
-        let counted = [&timed[..], &[(Counter::Splits, 9), (Counter::BackMerges, 4)]].concat();
+        let counted =
+            [&timed[..], &[(Counter::Splits, 9), (Counter::BackMerges, 4), (Counter::FlushBios, 3)]].concat();
         let (until, after) =
             (Times { at_ns: 1300, devices: vec![totals(&timed)] }, at(9000, vec![totals(&counted)], 500));
         let seen = before.until_with(&until, &after);
         let its = &seen.devices[0];
         assert_eq!((seen.interval_ns, seen.issued(0, BlockOp::Read)), (8000, 500));
         assert_eq!((its.issued, its.completed, its.depth_ns, its.deepest), (2, 2, 50 + 70, 3));
-        assert_eq!((its.splits, its.merged_bios), (9, 4));
+        assert_eq!((its.splits, its.merged_bios, its.flush_bios), (9, 4, 3));
     }
 }

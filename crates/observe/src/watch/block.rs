@@ -2,7 +2,7 @@
 
 use crate::bpf::{
     BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
-    bios_of, requests_of,
+    bios_of, raw_in_words, requests_of,
 };
 use crate::sysfs::block_path;
 use rdsk_model::{BlockGrowth, DiskStat};
@@ -36,14 +36,21 @@ impl BlockCounts {
         if devices.is_empty() {
             return Err("there is no device to count".into());
         }
-        let started = || {
-            let programs = Programs::load_with_children(&devices)?;
-            programs.start(|_| {});
-            let last = programs.snapshot()?;
-            Ok::<_, BpfError>((programs, last))
-        };
-        let (programs, last) = started().map_err(|error| Unavailable::from(error).words())?;
-        Ok(Self { programs, phantoms: vec![0; counted.len()], names: counted, last, sys: sys.to_owned() })
+        let programs = Programs::load_with_children(&devices);
+        let begun = programs.and_then(|programs| Self::by(programs, counted, sys));
+        begun.map_err(|error| Unavailable::from(error).words())
+    }
+
+    /// Counts with these programs, which were loaded for these devices.
+    fn by(programs: Programs, names: Vec<String>, sys: &Path) -> Result<Self, BpfError> {
+        programs.start(|_| {});
+        let last = programs.snapshot()?;
+        Ok(Self { programs, phantoms: vec![0; names.len()], names, last, sys: sys.to_owned() })
+    }
+
+    /// In words, that the programs are not attached in the best way, and why not.
+    pub(super) fn limit(&self) -> Option<String> {
+        raw_in_words(&self.programs)
     }
 
     /// What was counted since the last call, by device. `stats` are the kernel's counters just before.
@@ -114,5 +121,57 @@ fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64) -> Bloc
         merges: its.merged_bios.saturating_add(its.merged_requests),
         bios: bios_of(counted, index, 0, name),
         lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::Op;
+    use rdsk_testkit::{LoopDevice, Need, requires};
+    use std::fs::{File, OpenOptions};
+    use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+
+    const READS: u64 = 200;
+    /// The kernel may pass over an event of a program that runs already.
+    const ATTEMPTS: usize = 10;
+
+    fn read(file: &File) {
+        let mut memory = vec![0_u8; 8192];
+        let start = memory.as_ptr().align_offset(4096);
+        for index in 0..READS {
+            file.read_exact_at(&mut memory[start..start + 4096], index % 256 * 4096).unwrap();
+        }
+    }
+
+    #[test]
+    fn programs_that_are_attached_the_other_way_count_the_same_and_say_so() {
+        if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+            return;
+        }
+        let disk = LoopDevice::builder().size(1 << 20).create().unwrap();
+        let name = disk.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let (sys, flag) = (Path::new("/sys"), i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap());
+        let file = OpenOptions::new().read(true).custom_flags(flag).open(disk.path()).unwrap();
+        let best = BlockCounts::of(std::slice::from_ref(&name), sys).unwrap();
+        let device = BlockDevice::of(&block_path(sys, &name)).unwrap();
+        let raw = BlockCounts::by(Programs::load_as_raw(&[device]).unwrap(), vec![name], sys).unwrap();
+        assert_eq!(best.limit(), None);
+        let limit = raw.limit().unwrap();
+        assert!(limit.contains("raw_tp") && limit.ends_with("because a test wants it so"), "{limit}");
+        for mut counts in [best, raw] {
+            let exact = (0..ATTEMPTS).any(|_| {
+                // What was read before is not looked at.
+                counts.growth(&BTreeMap::new()).unwrap();
+                read(&file);
+                let (_, growth) = counts.growth(&BTreeMap::new()).unwrap().remove(0);
+                let is_own = |bio: &&rdsk_model::Bio| bio.task == "this" && bio.op == Op::Read;
+                let own: u64 = growth.bios.iter().filter(is_own).map(|bio| bio.count).sum();
+                let issued: u64 = growth.requests.iter().map(|one| one.count).sum();
+                assert!(own <= READS, "{own}");
+                own == READS && issued >= READS && growth.latency.count() == issued
+            });
+            assert!(exact, "{:?}", counts.limit());
+        }
     }
 }

@@ -65,6 +65,11 @@ impl Watcher {
         Ok(())
     }
 
+    /// In words, that BPF programs count in another way than the best, and why; `None` where they do not, or do not count.
+    pub fn limit(&self) -> Option<String> {
+        self.block.as_ref()?.limit()
+    }
+
     /// What happened since the last look that this function took, or since the first one.
     pub fn next_interval(&mut self) -> WatchInterval {
         let now = Sample::take(&self.choice, &self.sys);

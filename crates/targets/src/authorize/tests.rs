@@ -27,6 +27,8 @@ fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
 
 fn disk() -> Examined {
     Examined {
+        growths: Vec::new(),
+        write_bytes: None,
         target: target("/dev/sdb", TargetKind::Block, Some("sdb")),
         path: "/dev/sdb".into(),
         place: Place::Block { major_minor: DeviceNumber { major: 8, minor: 16 }, attachment: None },
@@ -86,6 +88,7 @@ fn every_use_refuses_every_write_and_no_read() {
         (UseKind::BackingFile, "backing-file"),
         (UseKind::OpenExclusive, "in-use"),
         (UseKind::OpenElsewhere, "in-use"),
+        (UseKind::HardLinked, "hard-linked"),
         (UseKind::ReadOnly, "read-only"),
         (UseKind::NotWritable, "not-writable"),
         (UseKind::InMemory, "in-memory"),

@@ -5,6 +5,7 @@ use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Attachment, Examined, Place};
+use crate::growth::{Growth, Taking};
 use crate::identity::{self, Names};
 use crate::machine::Machine;
 use crate::roots::Roots;
@@ -74,6 +75,7 @@ pub(super) fn examine_block(
         identities: parts.names.identities,
         no_identities: parts.names.no_identities,
         signatures: parts.signatures,
+        growths: parts.growths,
         ..Examined::new(target, path, place, found)
     })
 }
@@ -89,6 +91,7 @@ pub(crate) struct BlockParts {
     pub(crate) stack: Vec<String>,
     pub(crate) names: Names,
     pub(crate) signatures: Vec<Signature>,
+    pub(crate) growths: Vec<Growth>,
 }
 
 /// Everything about a device that can be found without a descriptor of our own.
@@ -114,10 +117,11 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
             found.add(UseKind::Member, &format!("{why}{on}"));
         }
     }
-    thin_pool::check_device(machine, node, found);
-    growing::check_device(machine, node, node.size_bytes().unwrap_or(u64::MAX), found);
+    let mut growths = thin_pool::of_device(machine, node, found);
+    let size_bytes = node.size_bytes().unwrap_or(u64::MAX);
+    growths.extend(growing::below_device(machine, node, Taking::Written, size_bytes));
     let names = identity::find(machine, node, lsblk.as_ref());
-    BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
+    BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures, growths }
 }
 
 /// The labels on the device, its partitions and its disk, whose other sectors may hold some.

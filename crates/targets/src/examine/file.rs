@@ -4,6 +4,7 @@ use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
+use crate::growth::spare_bytes;
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
 use crate::roots::Roots;
@@ -38,16 +39,16 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
         found.add(UseKind::NotWritable, why);
     }
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-    let mut pool_spare_bytes = None;
+    let mut growths = Vec::new();
     if let Some(node) = node_below(&path, &machine, mount) {
         refuse_suspended(&path, &machine, node)?;
         let kind = mount.map_or("", |mount| mount.kind.as_str());
-        thin_pool::check_filesystem(&machine, node, kind, None, free_bytes, &mut found);
-        let growth_bytes = thin_pool::allocated_by_filesystem(kind, None, free_bytes);
-        growing::check_device(&machine, node, growth_bytes, &mut found);
-        let of_pools = thin_pool::spare_below(&machine, node, &mut found);
-        pool_spare_bytes = of_pools.into_iter().chain(growing::spare_below(&machine, node)).min();
+        growths = thin_pool::of_filesystem(&machine, node, kind, None, free_bytes, &mut found);
+        let (taking, most_bytes) = thin_pool::allocated_by_filesystem(kind, None, free_bytes);
+        growths.extend(growing::below_device(&machine, node, taking, most_bytes));
     }
+    let pool_spare_bytes = spare_bytes(&growths);
+    growths.extend(growing::of_directory(&machine, &path));
     found.sort_uses();
     let target = file_target(name, &path, 0, &machine, mount);
     let place = Place::Directory {
@@ -57,7 +58,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
         total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         pool_spare_bytes,
     };
-    Ok(Examined::new(target, path, place, found))
+    Ok(Examined { growths, ..Examined::new(target, path, place, found) })
 }
 
 pub(super) fn examine_file(
@@ -78,16 +79,26 @@ pub(super) fn examine_file(
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
     }
-    growing::check_file(&machine, &path, meta, &mut found);
+    if meta.nlink() > 1 {
+        found.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
+    }
+    let mut growths = growing::of_file(&machine, &path, meta);
     if let Some(node) = node {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-        thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
+        growths.extend(thin_pool::of_filesystem(
+            &machine,
+            node,
+            kind,
+            Some(meta.len()),
+            free_bytes,
+            &mut found,
+        ));
         // What is allocated is written in place, except by a filesystem that copies on write.
-        let growth_bytes =
-            thin_pool::allocated_by_filesystem(kind, Some(growing::unallocated_bytes(meta)), free_bytes);
-        growing::check_device(&machine, node, growth_bytes, &mut found);
+        let anew_bytes = growing::unallocated_bytes(&path, meta);
+        let (taking, most_bytes) = thin_pool::allocated_by_filesystem(kind, Some(anew_bytes), free_bytes);
+        growths.extend(growing::below_device(&machine, node, taking, most_bytes));
     }
     found.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
@@ -97,7 +108,7 @@ pub(super) fn examine_file(
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
     let allocation = probe::allocation_of(&path, 0, meta.len());
     let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
-    Ok(Examined { allocation, ..Examined::new(target, path, place, found) })
+    Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
 }
 
 /// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.

@@ -13,7 +13,7 @@ mod outcome;
 mod qemu;
 mod session;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ pub use session::{Booted, Scenario};
 use kernel::Kernel;
 
 use crate::tool::find_tool;
+use crate::turn::Turn;
 
 /// Programs that every guest needs.
 const NEEDED: &[&str] = &[qemu::PROGRAM, "busybox", "modprobe", "ldd", "setpriv"];
@@ -158,7 +159,7 @@ impl Guest {
         self
     }
 
-    /// Boots it. One guest runs at a time on a machine: without KVM each one uses all CPUs.
+    /// Boots it. One guest runs at a time on a machine ([`Turn::Guest`]).
     ///
     /// # Panics
     /// If it does not come up; the message says why, with the last lines of its console.
@@ -167,7 +168,7 @@ impl Guest {
     }
 
     fn try_boot(self) -> io::Result<Booted> {
-        let turn = turn()?;
+        let turn = Turn::Guest.wait()?;
         let start = Instant::now();
         let kernel = Kernel::find().map_err(io::Error::other)?;
         let directory = tempfile::Builder::new().prefix("rdsk-guest-").tempdir()?;
@@ -230,14 +231,4 @@ impl Default for Guest {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Waits until no other guest runs here. The kernel releases the lock when its holder ends, however it ends.
-fn turn() -> io::Result<File> {
-    let path = std::env::temp_dir().join("rdsk-guest.turn");
-    let made = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    // A file of another user can be locked, too.
-    let file = made.or_else(|_| File::open(&path))?;
-    file.lock()?;
-    Ok(file)
 }

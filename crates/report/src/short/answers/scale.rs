@@ -88,9 +88,8 @@ struct Gain {
 impl fmt::Display for Gain {
     /// `2.03 × at 64 KiB (1.65–2.50)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let interval =
-            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", range(low, high)));
-        write!(f, "{} at {}{interval}", times(self.factor), self.block)
+        let interval = self.interval.map_or_else(|| "too few rounds".into(), |(low, high)| range(low, high));
+        write!(f, "{} at {} ({interval})", times(self.factor), self.block)
     }
 }
 
@@ -145,4 +144,16 @@ fn knees(grid: &Grid<'_>, reason: Reason) -> String {
         format!(", knee at {}{at}{why}", plural(u64::from(streams), "stream"))
     });
     each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_without_an_interval_is_not_told_as_if_it_were_sure() {
+        let gain = |interval| Gain { streams: 4, block: Bytes(65_536), factor: 0.712, interval };
+        assert_eq!(gain(None).to_string(), "0.71 × at 64 KiB (too few rounds)");
+        assert_eq!(gain(Some((0.36, 1.42))).to_string(), "0.71 × at 64 KiB (0.36–1.42)");
+    }
 }

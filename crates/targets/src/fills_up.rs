@@ -1,0 +1,136 @@
+//! Adds up what all targets of a run may take of what lies below them, and refuses what would use it up. Pure.
+
+use crate::display::{listed, shown};
+use crate::examined::{Examined, Place};
+use crate::growth::{Growth, GrowthKind};
+use crate::permission::Refusal;
+use rdsk_units::{Bytes, printable};
+
+/// Whether two targets take of the same thing.
+pub(crate) fn share_growth(left: &Examined, right: &Examined) -> bool {
+    left.growths.iter().any(|one| right.growths.iter().any(|other| other.key == one.key))
+}
+
+/// Checks that what is written to all of these targets, together, uses up nothing that it grows in. A target whose
+/// [`Examined::write_bytes`] is not known counts with all of it.
+///
+/// # Errors
+/// The refusal, which names what would be used up and the targets that take of it.
+pub fn check_growth(targets: &[&Examined]) -> Result<(), Refusal> {
+    let takers = |key: &str| -> Vec<(&Examined, u64)> {
+        let taken = |target: &Examined| {
+            let of_it = target.growths.iter().filter(|growth| growth.key == key);
+            of_it.fold(0_u64, |sum, growth| sum.saturating_add(growth.taken_bytes(target.write_bytes)))
+        };
+        targets.iter().map(|&target| (target, taken(target))).filter(|(_, bytes)| *bytes > 0).collect()
+    };
+    for growth in targets.iter().flat_map(|target| &target.growths) {
+        let takers = takers(&growth.key);
+        let bytes = takers.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        if bytes > growth.spare_bytes {
+            return Err(refusal(growth, &takers, bytes));
+        }
+    }
+    Ok(())
+}
+
+fn refusal(growth: &Growth, takers: &[(&Examined, u64)], bytes: u64) -> Refusal {
+    let names: Vec<String> = takers.iter().map(|(target, _)| shown(&target.path)).collect();
+    let who = if names.len() > 1 { "they may together take" } else { "it may take" };
+    let reason = format!(
+        "{who} {} more of {}, which has {} of {} free and must keep {}, or {}",
+        Bytes(bytes).approx(),
+        printable(&growth.name),
+        Bytes(growth.free_bytes).approx(),
+        Bytes(growth.total_bytes).approx(),
+        Bytes(growth.free_bytes.saturating_sub(growth.spare_bytes)).approx(),
+        growth.loss
+    );
+    let only_directories = takers.iter().all(|(target, _)| matches!(target.place, Place::Directory { .. }));
+    let what = if only_directories { "create a test file in" } else { "write to" };
+    let (code, hint) = match growth.kind {
+        GrowthKind::Space => (
+            "fills-up",
+            "write less of it (--bytes), free some of it, allocate all of the target first (fallocate), measure reads, or name \
+             something outside of it",
+        ),
+        GrowthKind::Pool => {
+            ("thin-pool", "enlarge it with lvextend, or measure reads, or name something outside of it")
+        }
+    };
+    Refusal {
+        code,
+        message: format!("refusing to {what} {}: {reason}", listed(&names, 3)),
+        hint: hint.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growth::{Taking, spare_bytes};
+    use crate::uses::Found;
+    use rdsk_model::Target;
+
+    const MIB: u64 = 1 << 20;
+
+    fn growth(key: &str, at_most_bytes: u64, taking: Taking) -> Growth {
+        Growth {
+            key: key.into(),
+            kind: GrowthKind::Space,
+            name: format!("the {key}"),
+            loss: "it is full",
+            free_bytes: 110 * MIB,
+            total_bytes: 100 * MIB,
+            spare_bytes: 100 * MIB,
+            at_most_bytes,
+            taking,
+        }
+    }
+
+    fn target(path: &str, growths: Vec<Growth>, write_bytes: Option<u64>) -> Examined {
+        let place = Place::File { dev: 1, ino: 2, own: false };
+        let examined = Examined::new(Target::default(), path.into(), place, Found::default());
+        Examined { growths, write_bytes, ..examined }
+    }
+
+    fn said(targets: &[&Examined]) -> String {
+        check_growth(targets).err().map(|refusal| refusal.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn targets_that_fit_alone_may_not_fit_together() {
+        let one = |path, key| target(path, vec![growth(key, 60 * MIB, Taking::Written)], None);
+        let (a, b, c) = (one("/a", "memory"), one("/b", "memory"), one("/c", "disk"));
+        assert_eq!(
+            (said(&[&a]), said(&[&b]), said(&[&a, &c])),
+            (String::new(), String::new(), String::new())
+        );
+        assert_eq!(
+            said(&[&a, &b, &c]),
+            "refusing to write to /a, /b: they may together take 120 MiB more of the memory, which has 110 MiB of 100 MiB free \
+             and must keep 10 MiB, or it is full"
+        );
+        // The two halves of a mirror over two files of one filesystem.
+        let halves =
+            vec![growth("disk", 60 * MIB, Taking::Written), growth("disk", 60 * MIB, Taking::Written)];
+        let mirror = target("/m", halves.clone(), None);
+        assert!(said(&[&mirror]).contains("it may take 120 MiB"), "{}", said(&[&mirror]));
+        assert_eq!(spare_bytes(&halves), Some(50 * MIB));
+        assert_eq!(spare_bytes(&halves[..1]), None, "60 MiB are there");
+    }
+
+    #[test]
+    fn what_is_not_written_takes_nothing() {
+        let large = |write_bytes| target("/a", vec![growth("disk", 10 << 30, Taking::Written)], write_bytes);
+        assert!(said(&[&large(None)]).contains("10 GiB"), "all of it may be written");
+        assert_eq!(said(&[&large(Some(64 * MIB))]), "");
+        assert!(said(&[&large(Some(101 * MIB))]).contains("101 MiB"));
+        let always = target("/a", vec![growth("disk", 10 << 30, Taking::Always(200 * MIB))], Some(1));
+        assert!(said(&[&always]).contains("200 MiB"), "{}", said(&[&always]));
+        let file = |bytes| vec![growth("disk", u64::MAX, Taking::TestFile { unknown_bytes: bytes })];
+        assert_eq!(said(&[&target("/d", file(0), None), &large(Some(64 * MIB))]), "");
+        assert!(said(&[&target("/d", file(0), Some(64 * MIB)), &large(Some(64 * MIB))]).contains("128 MiB"));
+        assert!(said(&[&target("/d", file(101 * MIB), None)]).contains("101 MiB"));
+    }
+}

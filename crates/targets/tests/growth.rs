@@ -1,0 +1,94 @@
+//! What sparse files, and files that share their blocks, take of a small filesystem that they lie on, each for itself and together.
+#![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
+
+mod support;
+
+use rdsk_targets::{
+    Access, Examined, Refusal, Roots, TargetError, authorize, check_growth, claim, share_space,
+};
+use rdsk_testkit::{LoopDevice, Need, requires};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use support::{MIB, look, overwrite, run};
+
+/// The device, its filesystem, and names in it. xfs takes 300 MiB at least.
+fn with_filesystem(test: impl FnOnce(&Path)) {
+    if !requires(&[Need::Root, Need::Loop, Need::Xfs]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(320 * MIB).create().unwrap();
+    device.mkfs_xfs("growth").unwrap();
+    let mount = device.mount().unwrap();
+    test(mount.path());
+}
+
+fn sparse(directory: &Path, name: &str, mib: u64) -> PathBuf {
+    let path = directory.join(name);
+    File::create(&path).unwrap().set_len(mib * MIB).unwrap();
+    path
+}
+
+fn writing(path: &Path, write_bytes: Option<u64>) -> Examined {
+    Examined { write_bytes, ..look(path) }
+}
+
+fn code(refused: Result<(), Refusal>) -> &'static str {
+    refused.err().map_or("", |refusal| refusal.code)
+}
+
+#[test]
+fn files_that_fit_alone_are_refused_together_and_count_with_what_is_written() {
+    with_filesystem(|directory| {
+        let (a, b) = (sparse(directory, "a.img", 180), sparse(directory, "b.img", 180));
+        let (whole_a, whole_b) = (writing(&a, None), writing(&b, None));
+        assert_eq!((code(check_growth(&[&whole_a])), code(check_growth(&[&whole_b]))), ("", ""));
+        let refused = check_growth(&[&whole_a, &whole_b]).unwrap_err();
+        assert_eq!(refused.code, "fills-up");
+        assert!(refused.message.contains("a.img") && refused.message.contains("b.img"), "{refused}");
+        assert!(
+            refused.message.contains("they may together take 360 MiB more of the filesystem of"),
+            "{refused}"
+        );
+        let (part_a, part_b) = (writing(&a, Some(32 * MIB)), writing(&b, Some(32 * MIB)));
+        check_growth(&[&part_a, &part_b]).unwrap();
+        // A file beyond all of it, of which little is written.
+        let large = sparse(directory, "large.img", 10 << 10);
+        assert_eq!(code(check_growth(&[&writing(&large, None)])), "fills-up");
+        check_growth(&[&writing(&large, Some(32 * MIB))]).unwrap();
+        for (write_bytes, may) in [(None, false), (Some(32 * MIB), true)] {
+            let examined = writing(&large, write_bytes);
+            authorize(&examined, Access::Write, &overwrite()).unwrap();
+            match claim(examined, Access::Write, &overwrite(), &Roots::default()) {
+                Ok(_) => assert!(may),
+                Err(TargetError::Refused(refusal)) => {
+                    assert!(!may && refusal.code == "fills-up", "{refusal}")
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        // A test file in the directory takes of the same.
+        let place = look(directory);
+        assert!(share_space(&place, &look(directory)));
+        let place = Examined { write_bytes: Some(200 * MIB), ..place };
+        check_growth(&[&place]).unwrap();
+        assert_eq!(code(check_growth(&[&place, &whole_a])), "fills-up");
+    });
+}
+
+#[test]
+fn shared_blocks_are_allocated_anew() {
+    with_filesystem(|directory| {
+        let (first, second) = (directory.join("first"), directory.join("second"));
+        fs::write(&first, vec![7; 160 << 20]).unwrap();
+        File::open(&first).unwrap().sync_all().unwrap();
+        check_growth(&[&look(&first)]).unwrap();
+        run("cp", &["--reflink=always", first.to_str().unwrap(), second.to_str().unwrap()]);
+        for path in [&first, &second] {
+            let refused = check_growth(&[&look(path)]).unwrap_err();
+            assert_eq!(refused.code, "fills-up", "all of its blocks are shared: {refused}");
+            assert!(refused.message.contains("it may take 160 MiB more"), "{refused}");
+        }
+        fs::remove_file(&second).unwrap();
+        check_growth(&[&look(&first)]).unwrap();
+    });
+}

@@ -1,0 +1,241 @@
+//! Runs the test programs side by side, since most of them wait more than they compute: the longest first, and one at a time
+//! of those that boot a guest, which take turns anyway. What a program prints is shown whole when it ends. It knows nothing of
+//! cargo.
+//!
+//! cargo-nextest would do this, but it starts each test in a process of its own, where many here share a boot or a turn, and a
+//! fresh machine would have to build it first.
+
+use super::failure_of;
+use super::test_programs::TestProgram;
+use crate::step;
+use crate::test_counts::TestCounts;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Programs that run at the same time. Each runs as many of its tests at once as there are processors.
+pub(crate) const LANES: usize = 3;
+/// What the name of a program ends with that boots guests.
+const GUEST: &str = " --test guest";
+/// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started
+/// late and takes long leaves the other lanes empty in the end.
+const LONGEST_FIRST: &[&str] = &[
+    "rdsk --test guest",
+    "xtask --bin xtask",
+    "rdsk --test experiments",
+    "rdsk --test counts",
+    "rdsk-engine --test counts",
+    "rdsk-targets --test devices",
+    "rdsk-html --test browser",
+];
+
+/// How one test program ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) name: String,
+    pub(crate) took: Duration,
+    pub(crate) counts: TestCounts,
+    /// Why it failed, if it did.
+    pub(crate) failure: Option<String>,
+}
+
+/// What waits and what runs.
+struct Queue {
+    waiting: Vec<TestProgram>,
+    guest_runs: bool,
+}
+
+impl Queue {
+    fn new(mut programs: Vec<TestProgram>) -> Self {
+        let place = |name: &str| LONGEST_FIRST.iter().position(|one| *one == name);
+        programs.sort_by_key(|program| place(&program.name).unwrap_or(LONGEST_FIRST.len()));
+        Self { waiting: programs, guest_runs: false }
+    }
+
+    /// The next program that may start now. The lane that runs a guest takes the next one, so another lane that finds nothing
+    /// else can end.
+    fn take(&mut self) -> Option<TestProgram> {
+        let may_start = |program: &TestProgram| !(self.guest_runs && is_guest(program));
+        let program = self.waiting.remove(self.waiting.iter().position(may_start)?);
+        self.guest_runs |= is_guest(&program);
+        Some(program)
+    }
+
+    fn ended(&mut self, program: &TestProgram) {
+        self.guest_runs &= !is_guest(program);
+    }
+}
+
+fn is_guest(program: &TestProgram) -> bool {
+    program.name.ends_with(GUEST)
+}
+
+/// Runs all programs, at most for `limit` together, and returns how each ended, in the order of their ends. A program that was
+/// not started in time, or after an interruption, failed.
+pub(crate) fn run(
+    programs: Vec<TestProgram>,
+    variables: &[(&str, String)],
+    limit: Duration,
+    interrupted: &AtomicBool,
+    on_end: &(dyn Fn(&Ended, &[String]) + Sync),
+) -> Vec<Ended> {
+    let deadline = Instant::now() + limit;
+    let queue = Mutex::new(Queue::new(programs));
+    let all = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                loop {
+                    // Not in the condition of `while let`, which would hold the lock while the program runs.
+                    let Some(program) = lock(&queue).take() else { return };
+                    let (ended, lines) = one(&program, variables, deadline, interrupted);
+                    lock(&queue).ended(&program);
+                    // One prints at a time.
+                    let mut all = lock(&all);
+                    on_end(&ended, &lines);
+                    all.push(ended);
+                }
+            });
+        }
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One program to its end, and what it printed.
+fn one(
+    program: &TestProgram,
+    variables: &[(&str, String)],
+    deadline: Instant,
+    interrupted: &AtomicBool,
+) -> (Ended, Vec<String>) {
+    let start = Instant::now();
+    let (mut counts, mut lines) = (TestCounts::default(), Vec::new());
+    let left = deadline.saturating_duration_since(start);
+    let failure = if interrupted.load(Ordering::Relaxed) {
+        Some("not run: interrupted".to_owned())
+    } else if left.is_zero() {
+        Some("not run: the time was over".to_owned())
+    } else {
+        let mut command = program.command();
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        let ending = step::run_with_errors(&mut command, left, interrupted, &mut |line| {
+            counts.line(line);
+            lines.push(line.to_owned());
+        });
+        ending.map_or_else(|error| Some(format!("{error:#}")), failure_of)
+    };
+    (Ended { name: program.name.clone(), took: start.elapsed(), counts, failure }, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn names(ended: &[Ended]) -> Vec<&str> {
+        let mut names: Vec<&str> = ended.iter().map(|ended| ended.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn every_program_runs_once_and_is_shown_whole() {
+        let mut programs: Vec<TestProgram> = Vec::new();
+        for number in 0..10 {
+            let result = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+            let script = format!("echo $WORD {number}; echo '{result}' >&2; exit $(({number} == 4))");
+            programs.push(TestProgram::script(&format!("p{number}"), &script));
+        }
+        let shown = Mutex::new(Vec::new());
+        let variables = [("WORD", "so".to_owned())];
+        let ended = run(programs, &variables, LONG, &AtomicBool::new(false), &|ended, lines| {
+            lock(&shown).push((ended.name.clone(), lines[0].clone(), lines.len()));
+        });
+        assert_eq!(names(&ended), ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"]);
+        for (name, first, lines) in lock(&shown).iter() {
+            assert_eq!((first.clone(), *lines), (name.replace('p', "so "), 2));
+        }
+        for one in &ended {
+            assert_eq!(one.counts.passed, 2, "{one:?}");
+            assert_eq!(one.failure.as_deref(), (one.name == "p4").then_some("exit status: 1"));
+        }
+    }
+
+    /// Each program waits for a file that the one beside it makes.
+    #[test]
+    fn programs_run_at_the_same_time() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = scratch.path().display();
+        let wait = |mine: &str, other: &str| {
+            format!("touch {at}/{mine}; until test -e {at}/{other}; do sleep 0.05; done")
+        };
+        let programs =
+            vec![TestProgram::script("one", &wait("a", "b")), TestProgram::script("two", &wait("b", "a"))];
+        let ended = run(programs, &[], LONG, &AtomicBool::new(false), &|_, _| {});
+        assert!(ended.iter().all(|ended| ended.failure.is_none()), "{ended:?}");
+    }
+
+    #[test]
+    fn one_guest_at_a_time() {
+        let scratch = tempfile::tempdir().unwrap();
+        // mkdir fails where the directory of another is still there.
+        let script = format!("mkdir {0}/turn && sleep 0.1 && rmdir {0}/turn", scratch.path().display());
+        let name = |number| format!("p{number}{GUEST}");
+        let programs = (0..5).map(|number| TestProgram::script(&name(number), &script)).collect();
+        let ended = run(programs, &[], LONG, &AtomicBool::new(false), &|_, _| {});
+        assert_eq!(ended.len(), 5);
+        assert!(ended.iter().all(|ended| ended.failure.is_none()), "{ended:?}");
+    }
+
+    #[test]
+    fn the_longest_is_taken_first_and_the_others_in_their_order() {
+        let script = |name: &str| TestProgram::script(name, "");
+        let longest = LONGEST_FIRST[0];
+        let mut queue = Queue::new(vec![script("b"), script("a"), script(longest), script("x --test guest")]);
+        let mut order = Vec::new();
+        while let Some(program) = queue.take() {
+            order.push(program.name);
+        }
+        // The other guest waits for the first.
+        assert_eq!(order, [longest, "b", "a"]);
+        queue.ended(&script(longest));
+        assert_eq!(queue.take().unwrap().name, "x --test guest");
+    }
+
+    #[test]
+    fn the_longest_are_programs_that_exist() {
+        let root = crate::root();
+        for name in LONGEST_FIRST {
+            let (package, rest) = name.split_once(" --").expect("a package and what of it");
+            let directory = match package {
+                "rdsk" => "crates/cli".to_owned(),
+                "xtask" => "xtask".to_owned(),
+                room => format!("crates/{}", room.strip_prefix("rdsk-").expect("a room")),
+            };
+            let file = match rest.split_once(' ') {
+                Some(("test", test)) => format!("tests/{test}.rs"),
+                Some(_) => "src/main.rs".to_owned(),
+                None => "src/lib.rs".to_owned(),
+            };
+            assert!(root.join(&directory).join(&file).exists(), "{name}: {directory}/{file}");
+        }
+    }
+
+    #[test]
+    fn time_that_is_over_and_interruptions_are_failures_of_all_that_is_left() {
+        let programs = |script: &str| (0..5).map(|n| TestProgram::script(&format!("p{n}"), script)).collect();
+        let ended =
+            run(programs("sleep 1000"), &[], Duration::from_secs(2), &AtomicBool::new(false), &|_, _| {});
+        assert_eq!(ended.len(), 5);
+        assert!(ended.iter().all(|ended| ended.failure.is_some()), "{ended:?}");
+        let ended = run(programs("true"), &[], LONG, &AtomicBool::new(true), &|_, _| {});
+        let all = ended.iter().all(|ended| ended.failure.as_deref() == Some("not run: interrupted"));
+        assert!(all && ended.len() == 5, "{ended:?}");
+    }
+}
