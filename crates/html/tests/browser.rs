@@ -246,7 +246,7 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
             browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
             let scroll = browser.evaluate("document.documentElement.scrollWidth");
             assert!(scroll.as_u64().unwrap() <= u64::from(width), "{scroll} of {width} pixels");
-            let mut count = |class: &str| {
+            let count = |class: &str| {
                 browser.evaluate(&format!(
                     "[...document.querySelectorAll('svg.{class}')].filter((one) => one.getClientRects().length > 0).length"
                 ))

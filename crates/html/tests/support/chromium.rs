@@ -282,19 +282,12 @@ impl Chromium {
 impl Drop for Chromium {
     fn drop(&mut self) {
         let browser = &mut self.browser;
-        let ended = self.tasks.block_on(&self.runtime, async {
-            let close = async {
-                browser.close().await.ok();
-                browser.wait().await.is_ok()
-            };
-            let ended = tokio::time::timeout(END, close).await.unwrap_or(false);
-            if !ended {
+        self.tasks.block_on(&self.runtime, async {
+            let close = async { browser.close().await.is_ok() && browser.wait().await.is_ok() };
+            // A browser that is asked to end, ends; one that does not is killed.
+            if !tokio::time::timeout(END, close).await.unwrap_or(false) {
                 browser.kill().await;
             }
-            ended
         });
-        if !ended {
-            eprintln!("chromium was killed");
-        }
     }
 }
