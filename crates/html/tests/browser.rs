@@ -2,20 +2,20 @@
 //! every figure, keys and the button are pressed, and what is shown is compared with the figures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "support/chromium.rs"]
+mod chromium;
 #[path = "support/contrast.rs"]
 mod contrast;
-mod devtools;
 #[path = "support/pages.rs"]
 mod pages;
 #[path = "support/tips.rs"]
 mod tips;
 
-use devtools::Chromium;
+use chromium::Chromium;
 use pages::{HOSTILE, Written, hundred_thousand, several, single};
 use rdsk_html::{Drawing, Figure, Plot, Shape};
 use rdsk_testkit::{Need, requires};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// The figures that are drawn.
 fn plots(figures: &[Figure]) -> Vec<(&Figure, &Plot)> {
@@ -111,7 +111,7 @@ fn every_figure_shows_its_values_to_a_pointer_and_nothing_is_loaded() {
                 "{id}: {by_key} at {at:?}, but {by_pointer} at {there:?}"
             );
         }
-        let requests = browser.events_of("Network.requestWillBeSent");
+        let requests = browser.requests();
         assert_eq!(requests.len(), 1, "only the page itself: {requests:?}");
         assert_eq!(browser.evaluate("performance.getEntriesByType('resource').length"), json!(0));
         assert_eq!(browser.complaints(), [""; 0]);
@@ -246,7 +246,7 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
             browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
             let scroll = browser.evaluate("document.documentElement.scrollWidth");
             assert!(scroll.as_u64().unwrap() <= u64::from(width), "{scroll} of {width} pixels");
-            let mut count = |class: &str| {
+            let count = |class: &str| {
                 browser.evaluate(&format!(
                     "[...document.querySelectorAll('svg.{class}')].filter((one) => one.getClientRects().length > 0).length"
                 ))
@@ -288,6 +288,34 @@ fn every_text_and_every_line_has_enough_contrast() {
     }
 }
 
+/// The other tests rest on it: whatever a page does wrong is heard.
+#[test]
+fn what_goes_wrong_on_a_page_is_heard() {
+    if !requires(&[Need::Tool("chromium")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut browser = Chromium::start();
+    for (wrong, told) in [
+        ("<script>console.log('one')</script>", "one"),
+        ("<script>throw new Error('two')</script>", "two"),
+        ("<img src=three.png>", "ERR_FILE_NOT_FOUND"),
+        (
+            "<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\"><script>4</script>",
+            "script-src",
+        ),
+        ("<img src='http://127.0.0.1:9/five.png'>", "ERR_INTERNET_DISCONNECTED"),
+        ("<img src='http://example.com/six.png'>", "ERR_INTERNET_DISCONNECTED"),
+    ] {
+        let page = directory.path().join("wrong.html");
+        std::fs::write(&page, format!("<!doctype html><title>wrong</title>{wrong}")).unwrap();
+        browser.open(&page);
+        let heard = browser.complaints();
+        assert!(heard.iter().any(|text| text.contains(told)), "{wrong}: {heard:?}");
+        assert_eq!(browser.complaints(), [""; 0], "each once");
+    }
+}
+
 #[test]
 fn a_hostile_name_is_text_and_opens_nothing() {
     if !requires(&[Need::Tool("chromium")]) {
@@ -326,16 +354,6 @@ fn a_hundred_thousand_dots_are_few_elements_and_keep_their_values() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Writes a PDF of what the browser would print.
-fn print(browser: &mut Chromium, page: &Path, to: &Path) {
-    use base64::Engine as _;
-    browser.open(page);
-    let paper = json!({ "printBackground": true, "preferCSSPageSize": true });
-    let answer = browser.call("Page.printToPDF", &paper);
-    let bytes = base64::engine::general_purpose::STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
-    std::fs::write(to, bytes).unwrap();
-}
-
 #[test]
 fn paper_cuts_no_figure() {
     if !requires(&[Need::Tool("chromium"), Need::Tool("pdftotext")]) {
@@ -344,7 +362,8 @@ fn paper_cuts_no_figure() {
     let mut browser = Chromium::start();
     for written in [single(), several()] {
         let pdf = written.directory.path().join("page.pdf");
-        print(&mut browser, &written.page, &pdf);
+        browser.open(&written.page);
+        std::fs::write(&pdf, browser.pdf()).unwrap();
         let mut command = std::process::Command::new("pdftotext");
         command.arg("-layout").arg(&pdf).arg("-");
         let text = rdsk_testkit::cli::run(command, std::time::Duration::from_secs(120)).stdout;
@@ -365,7 +384,6 @@ fn paper_cuts_no_figure() {
 #[test]
 #[ignore = "screenshots: cargo xtask screenshots"]
 fn screenshots() {
-    use base64::Engine as _;
     let Some(directory) = std::env::var_os("RDSK_SCREENSHOTS") else { return };
     assert!(requires(&[Need::Tool("chromium")]));
     let mut pages: Vec<_> =
@@ -381,16 +399,11 @@ fn screenshots() {
             browser.system(theme);
             browser.window(width, 844, 1);
             browser.open(page);
-            // The whole page, not what the window shows of it.
-            let height = browser.evaluate("document.documentElement.scrollHeight").as_f64().unwrap();
-            let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
-            let params = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
-            let answer = browser.call("Page.captureScreenshot", &params);
-            let bytes = base64::engine::general_purpose::STANDARD.decode(answer["data"].as_str().unwrap());
-            std::fs::write(page.with_extension(format!("{name}.png")), bytes.unwrap()).unwrap();
+            std::fs::write(page.with_extension(format!("{name}.png")), browser.screenshot(width)).unwrap();
         }
         browser.system("light");
         browser.window(1000, 844, 1);
-        print(&mut browser, page, &page.with_extension("pdf"));
+        browser.open(page);
+        std::fs::write(page.with_extension("pdf"), browser.pdf()).unwrap();
     }
 }

@@ -2,11 +2,12 @@
 //! change of the same pages is in browser.rs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod devtools;
+#[path = "support/chromium.rs"]
+mod chromium;
 #[path = "support/pages.rs"]
 mod pages;
 
-use devtools::Chromium;
+use chromium::Chromium;
 use rdsk_testkit::{Need, requires};
 
 /// From the request for the page until everything on it was painted for the first time, in ms.
