@@ -61,7 +61,7 @@ fn files_that_fit_alone_are_refused_together_and_count_with_what_is_written() {
             match claim(examined, Access::Write, &overwrite(), &Roots::default()) {
                 Ok(_) => assert!(may),
                 Err(TargetError::Refused(refusal)) => {
-                    assert!(!may && refusal.code == "fills-up", "{refusal}")
+                    assert!(!may && refusal.code == "fills-up", "{refusal}");
                 }
                 Err(other) => panic!("{other}"),
             }
