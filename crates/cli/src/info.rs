@@ -13,7 +13,9 @@ use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_observe::watch::natural;
 use rdsk_report::Charset;
-use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, check_growth, examine};
+use rdsk_targets::{
+    Access, Examined, Overwrite, Permission, Place, Roots, authorize, check_growth, examine, writable_bytes,
+};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -35,6 +37,9 @@ pub(crate) struct Facts {
     pub(crate) writing: Result<(), Problem>,
     /// The flag that allows writing, and whether the target may be written with it; `None` if no flag can.
     pub(crate) with_flag: Option<(String, Result<(), Problem>)>,
+    /// How many of its bytes a run may write with the flag, where all of them would use up what it lies on; whole MiB. `None` where
+    /// all or none may be written.
+    pub(crate) part_bytes: Option<u64>,
 }
 
 /// Shows the targets and gives the exit code.
@@ -103,7 +108,15 @@ fn facts(examined: Examined) -> Facts {
     };
     let reading = ask(Access::Read, &Permission::default()).and_then(|()| readable(&examined));
     let writing = ask(Access::Write, &Permission::default());
-    Facts { reading, writing, with_flag, examined }
+    let uses_up = |problem: &Problem| ["fills-up", "thin-pool"].contains(&problem.code.as_str());
+    let part_bytes = match &with_flag {
+        Some((_, Err(problem))) if uses_up(problem) => {
+            // In whole MiB, which is how it is shown; less is no use to a run.
+            writable_bytes(&examined).map(|bytes| bytes >> 20 << 20).filter(|&bytes| bytes > 0)
+        }
+        _ => None,
+    };
+    Facts { reading, writing, with_flag, part_bytes, examined }
 }
 
 /// Whether the kernel lets this process read it: file permissions, and the device rules of a container.

@@ -10,6 +10,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use checked_run::{Answer, ask, directory, file_hash, rdsk, word, written_file};
 use in_use::{ById, Swap, lvm_label, settle};
@@ -351,12 +352,24 @@ fn files_with_other_names() {
     ask(&format!("{line} --overwrite")).expect_code(0);
 }
 
-/// More than this filesystem has free: all of it would be refused, and a part of it is written.
+/// More than its filesystem has free: all of it would be refused, and a part of it is written.
 #[test]
 fn a_sparse_file_counts_with_what_is_written_of_it() {
-    let place = directory();
-    let path = place.path().join("sparse.img");
-    fs::File::create(&path).unwrap().set_len(15 << 40).unwrap();
+    if !requires(&[Need::Root, Need::Loop, Need::Xfs]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(320 << 20).create().unwrap();
+    device.mkfs_xfs("sparse").unwrap();
+    let mount = device.mount().unwrap();
+    let path = mount.path().join("sparse.img");
+    fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
+    let told = cli::run(rdsk(&format!("info {}", word(&path))), Duration::from_secs(60)).stdout;
+    let told = told.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(told.contains("writing refused if all of it is written: refusing to write"), "{told}");
+    assert!(
+        told.contains("a run that writes at most ") && told.contains("is allowed with --overwrite"),
+        "{told}"
+    );
     let part = format!("paths {} --rw write --bytes 1M --runtime 50ms --overwrite", word(&path));
     for line in [
         format!("run {} --rw write --only headline --overwrite", word(&path)),
@@ -366,7 +379,8 @@ fn a_sparse_file_counts_with_what_is_written_of_it() {
     ] {
         let answer = ask(&line).expect_code(3);
         assert_eq!(answer.error_code(), "fills-up", "{}", answer.said());
-        assert!(answer.error_and_hint().1.contains("--bytes"), "{}", answer.said());
+        let hint = answer.error_and_hint().1;
+        assert!(hint.contains("write less of the target") && !hint.contains("--"), "{}", answer.said());
         assert_eq!(std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).unwrap()), 0, "{line} wrote");
     }
     ask(&part).expect_code(0);

@@ -2,7 +2,7 @@
 
 use crate::display::{listed, shown};
 use crate::examined::{Examined, Place};
-use crate::growth::{Growth, GrowthKind};
+use crate::growth::{Growth, GrowthKind, Taking};
 use crate::permission::Refusal;
 use rdsk_units::{Bytes, printable};
 
@@ -34,6 +34,24 @@ pub fn check_growth(targets: &[&Examined]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The most bytes of this target that a run may write; `None` if all of it may be written, 0 if nothing may.
+pub fn writable_bytes(target: &Examined) -> Option<u64> {
+    let may = |write_bytes: Option<u64>| {
+        let target = Examined { write_bytes, ..target.clone() };
+        check_growth(&[&target]).is_ok()
+    };
+    if may(None) {
+        return None;
+    }
+    // More written never takes less, so halving finds the limit.
+    let (mut allowed, mut refused) = (0, target.target.size_bytes.saturating_add(1));
+    while refused - allowed > 1 {
+        let middle = allowed + (refused - allowed) / 2;
+        if may(Some(middle)) { allowed = middle } else { refused = middle }
+    }
+    Some(allowed)
+}
+
 fn refusal(growth: &Growth, takers: &[(&Examined, u64)], bytes: u64) -> Refusal {
     let names: Vec<String> = takers.iter().map(|(target, _)| shown(&target.path)).collect();
     let who = if names.len() > 1 { "they may together take" } else { "it may take" };
@@ -48,27 +66,33 @@ fn refusal(growth: &Growth, takers: &[(&Examined, u64)], bytes: u64) -> Refusal 
     );
     let only_directories = takers.iter().all(|(target, _)| matches!(target.place, Place::Directory { .. }));
     let what = if only_directories { "create a test file in" } else { "write to" };
-    let (code, hint) = match growth.kind {
-        GrowthKind::Space => (
-            "fills-up",
-            "write less of it (--bytes), free some of it, allocate all of the target first (fallocate), measure reads, or name \
-             something outside of it",
-        ),
-        GrowthKind::Pool => {
-            ("thin-pool", "enlarge it with lvextend, or measure reads, or name something outside of it")
-        }
-    };
+    let code = if growth.kind == GrowthKind::Pool { "thin-pool" } else { "fills-up" };
     Refusal {
         code,
         message: format!("refusing to {what} {}: {reason}", listed(&names, 3)),
-        hint: hint.to_owned(),
+        hint: hint(growth, only_directories),
     }
+}
+
+/// What helps. How to write less depends on the command, so no flag is named for it.
+fn hint(growth: &Growth, only_directories: bool) -> String {
+    if growth.kind == GrowthKind::Pool {
+        return "enlarge it with lvextend, or measure reads, or name something outside of it".into();
+    }
+    if only_directories {
+        return "choose a smaller test file (--size), free some of it, or name something outside of it"
+            .into();
+    }
+    let less = if matches!(growth.taking, Taking::Always(_)) { "" } else { "write less of the target, " };
+    let first = "allocate all of the target first (fallocate), ";
+    let first = if growth.kind == GrowthKind::Space { first } else { "" };
+    format!("{less}free some of it, {first}measure reads, or name something outside of it")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::growth::{Taking, spare_bytes};
+    use crate::growth::spare_bytes;
     use crate::uses::Found;
     use rdsk_model::Target;
 

@@ -2,6 +2,7 @@
 //! filesystem, and the memory behind zram and RAM disks. A run never takes the last tenth of either: a full filesystem stops
 //! everything else on it, and without memory the kernel ends programs. It reads sizes and changes nothing.
 
+use crate::anew::{self, Anew};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::growth::{Growth, GrowthKind, Taking};
@@ -16,8 +17,6 @@ use std::path::Path;
 
 /// Devices that are followed, through the files of loop devices.
 const MAX_DEVICES: usize = 64;
-/// The unit of `st_blocks` (inode(7)).
-const BLOCK_BYTES: u64 = 512;
 /// Less than this is no growth: filesystems allocate whole blocks, and metadata.
 const NO_GROWTH_BYTES: u64 = 1 << 20;
 
@@ -49,11 +48,12 @@ pub(crate) fn below_device(
             machine.backing(below).is_some_and(|backing| backing.inode == (meta.dev(), meta.ino()))
         };
         let Some(meta) = fs::metadata(path).ok().filter(is_it) else { continue };
-        let at_most_bytes = unallocated_bytes(path, &meta);
+        let anew = anew::of_open(path, &meta);
+        let at_most_bytes = anew.at_most_bytes;
         if at_most_bytes < NO_GROWTH_BYTES {
             continue;
         }
-        growths.extend(space_of_file(machine, path, &meta, at_most_bytes));
+        growths.extend(space_of_file(machine, path, &meta, &anew));
         if let Some(device) = device_of_file(machine, path, &meta) {
             growths.extend(thin_pool::below_file(machine, device, at_most_bytes));
             add_stack(machine, device, &mut names);
@@ -66,14 +66,13 @@ pub(crate) fn below_device(
     growths.into_iter().map(limited).collect()
 }
 
-/// What overwriting the file at `path` takes of its own filesystem, because it has holes or shares blocks with another file.
-pub(crate) fn of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata) -> Vec<Growth> {
-    let at_most_bytes = unallocated_bytes(path, meta);
-    if at_most_bytes < NO_GROWTH_BYTES {
-        Vec::new()
-    } else {
-        space_of_file(machine, path, meta, at_most_bytes)
+/// What overwriting the file at `path` takes of its own filesystem, which allocates this anew.
+pub(crate) fn of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, anew: &Anew) -> Vec<Growth> {
+    if anew.at_most_bytes < NO_GROWTH_BYTES {
+        return Vec::new();
     }
+    let growths = space_of_file(machine, path, meta, anew).into_iter();
+    growths.map(|growth| Growth { taking: anew.taking, ..growth }).collect()
 }
 
 /// What a test file in the directory at `path` takes of its own filesystem.
@@ -90,9 +89,15 @@ fn add_stack(machine: &Machine<'_>, device: &Node, names: &mut Vec<String>) {
     }
 }
 
-/// What the holes of a file grow in: its filesystem, or memory.
-fn space_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, at_most_bytes: u64) -> Vec<Growth> {
-    let mut growths: Vec<Growth> = filesystem(machine, path, meta, at_most_bytes).into_iter().collect();
+/// What a file takes space of: its filesystem, or memory.
+fn space_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, anew: &Anew) -> Vec<Growth> {
+    let at_most_bytes = anew.at_most_bytes;
+    let explained = |growth: Growth| match anew.why {
+        Some(why) => Growth { kind: GrowthKind::Copies, name: format!("{} ({why})", growth.name), ..growth },
+        None => growth,
+    };
+    let own = filesystem(machine, path, meta, at_most_bytes).map(explained);
+    let mut growths: Vec<Growth> = own.into_iter().collect();
     if probe::is_in_memory(path) {
         growths.extend(memory(machine, &shown(path), at_most_bytes));
     }
@@ -128,13 +133,6 @@ fn growth(
     let spare_bytes = free_bytes.saturating_sub(kept_bytes);
     let (kind, taking) = (GrowthKind::Space, Taking::Written);
     Growth { key, kind, name, loss, free_bytes, total_bytes, spare_bytes, at_most_bytes, taking }
-}
-
-/// What a file could still allocate: its holes, and the blocks that it shares with other files (reflinks, snapshots), since
-/// writing gives it blocks of its own.
-pub(crate) fn unallocated_bytes(path: &Path, meta: &Metadata) -> u64 {
-    let holes_bytes = meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES));
-    holes_bytes.saturating_add(probe::shared_bytes(path, meta.len())).min(meta.len())
 }
 
 fn device_of_file<'machine>(

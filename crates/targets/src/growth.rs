@@ -17,6 +17,8 @@ pub(crate) enum Taking {
 pub(crate) enum GrowthKind {
     /// A filesystem that a sparse file grows in, or memory.
     Space,
+    /// A filesystem that takes space for what a file has allocated already, too.
+    Copies,
     /// A thin pool, or the store of a snapshot.
     Pool,
 }

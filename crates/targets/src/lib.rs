@@ -2,6 +2,7 @@
 //! only then are they claimed. It is the only room that opens anything for writing, and never before that check;
 //! examining opens for reading only.
 
+mod anew;
 mod array;
 mod authorize;
 mod block_uses;
@@ -52,7 +53,7 @@ pub use device_number::DeviceNumber;
 pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Attachment, Examined, Place};
-pub use fills_up::check_growth;
+pub use fills_up::{check_growth, writable_bytes};
 pub use growth::Growth;
 pub use identity::{Identity, IdentityKind, NoIdentity};
 pub use orphan::{RemovedOrphan, remove_orphans};

@@ -98,6 +98,21 @@ pub(crate) fn is_in_memory(path: &Path) -> bool {
     filesystem_type(path).is_some_and(|kind| MEMORY_TYPES.contains(&kind))
 }
 
+/// Whether `path` lies on an overlay of layers.
+pub(crate) fn is_overlay(path: &Path) -> bool {
+    /// include/uapi/linux/magic.h: OVERLAYFS_SUPER_MAGIC.
+    const OVERLAY: u64 = 0x794c_7630;
+    filesystem_type(path) == Some(OVERLAY)
+}
+
+/// Whether the filesystem at `path` may need free space to overwrite what a file has already: it writes it to another place, and
+/// keeps the old blocks for a while. Not f2fs, which has the old block back with each new one.
+pub(crate) fn copies_on_write(path: &Path) -> bool {
+    /// include/uapi/linux/magic.h, and the sources of bcachefs and OpenZFS: btrfs, bcachefs, zfs, nilfs2.
+    const COPYING_TYPES: [u64; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
+    filesystem_type(path).is_some_and(|kind| COPYING_TYPES.contains(&kind))
+}
+
 /// Whether files at `path` may be neither changed nor removed, or only be added to: the attributes of chattr(1).
 pub(crate) fn protection(path: &Path) -> Option<&'static str> {
     let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::TYPE).ok()?;

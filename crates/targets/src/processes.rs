@@ -170,11 +170,9 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
 /// Whether one of the two is a file of an overlay filesystem and the other the file of the layer that it shows: an
 /// overlay has a device number of its own, and keeps the inode numbers if its layers lie on one filesystem.
 fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
-    const OVERLAY: u64 = 0x794c_7630;
-    let is_overlay = |path: &Path| probe::filesystem_type(path) == Some(OVERLAY);
     stat.stx_ino == inode.1
         && fs::read_link(link).is_ok_and(|target| target.file_name() == path.file_name())
-        && is_overlay(link) != is_overlay(path)
+        && probe::is_overlay(link) != probe::is_overlay(path)
 }
 
 /// The device that a descriptor leads to. Sockets and pipes are recognized by their link text, before stat(2).

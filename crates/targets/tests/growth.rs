@@ -5,6 +5,7 @@ mod support;
 
 use rdsk_targets::{
     Access, Examined, Refusal, Roots, TargetError, authorize, check_growth, claim, share_space,
+    writable_bytes,
 };
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs::{self, File};
@@ -91,4 +92,84 @@ fn shared_blocks_are_allocated_anew() {
         fs::remove_file(&second).unwrap();
         check_growth(&[&look(&first)]).unwrap();
     });
+}
+
+/// A filesystem on another, unmounted in the end.
+struct Overlay {
+    point: PathBuf,
+}
+
+impl Overlay {
+    fn mount(directory: &Path, options: &str) -> Self {
+        let at = |name: &str| directory.join(name).display().to_string();
+        let layers = format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
+        let options = format!("{layers}{options}");
+        run("mount", &["-t", "overlay", "none", "-o", &options, &at("merged")]);
+        Self { point: directory.join("merged") }
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.point).status();
+    }
+}
+
+#[test]
+fn an_overlay_copies_a_file_of_a_lower_layer_whole() {
+    with_filesystem(|directory| {
+        for name in ["lower", "upper", "work", "merged"] {
+            fs::create_dir(directory.join(name)).unwrap();
+        }
+        fs::write(directory.join("lower/large"), vec![7; 160 << 20]).unwrap();
+        fs::write(directory.join("lower/small"), vec![7; 4 << 20]).unwrap();
+        fs::write(directory.join("upper/own"), vec![7; 4 << 20]).unwrap();
+        for options in ["", ",metacopy=on"] {
+            let overlay = Overlay::mount(directory, options);
+            let at = |name: &str| overlay.point.join(name);
+            if !options.is_empty() {
+                // Now the upper layer has the metadata of it, and the data are where they were.
+                run("chmod", &["600", at("large").to_str().unwrap()]);
+                assert_eq!(fs::metadata(directory.join("upper/large")).unwrap().len(), 160 << 20);
+            }
+            let refused = check_growth(&[&writing(&at("large"), Some(MIB))]).unwrap_err();
+            assert_eq!(refused.code, "fills-up");
+            assert!(refused.message.contains("it may take 160 MiB more of the filesystem of"), "{refused}");
+            assert!(refused.message.contains("copies a file whole"), "{refused}");
+            assert!(
+                !refused.hint.contains("less") && !refused.hint.contains("fallocate"),
+                "{}",
+                refused.hint
+            );
+            assert_eq!(writable_bytes(&look(&at("large"))), Some(0));
+            check_growth(&[&writing(&at("small"), None)]).unwrap();
+            let is_copied =
+                |name: &str| format!("{:?}", look(&at(name)).growths).contains("copies a file whole");
+            assert_eq!((is_copied("small"), is_copied("own")), (true, false));
+        }
+    });
+}
+
+#[test]
+fn copying_on_write_takes_space_for_what_is_allocated() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("mkfs.btrfs")]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(320 * MIB).create().unwrap();
+    run("mkfs.btrfs", &["-q", "-f", device.path().to_str().unwrap()]);
+    let mount = device.mount().unwrap();
+    let file = mount.path().join("full.img");
+    fs::write(&file, vec![7; 150 << 20]).unwrap();
+    File::open(&file).unwrap().sync_all().unwrap();
+    run("sync", &["-f", file.to_str().unwrap()]);
+    let whole = look(&file);
+    let refused = check_growth(&[&whole]).unwrap_err();
+    assert_eq!(refused.code, "fills-up");
+    assert!(refused.message.contains("it may take 150 MiB more of the filesystem of"), "{refused}");
+    assert!(refused.message.contains("another place"), "{refused}");
+    assert!(!refused.hint.contains("fallocate"), "{}", refused.hint);
+    let most = writable_bytes(&whole).unwrap();
+    assert!(most > 0 && most < 150 * MIB, "{most}");
+    check_growth(&[&writing(&file, Some(most))]).unwrap();
+    assert_eq!(code(check_growth(&[&writing(&file, Some(most + 1))])), "fills-up");
 }

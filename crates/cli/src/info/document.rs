@@ -51,7 +51,7 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
         "reading": answer(&facts.reading),
         "writing": answer(&facts.writing),
         "writing_with_flag": facts.with_flag.as_ref().map(|(flag, given)| {
-            json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err() })
+            json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err(), "part_bytes": facts.part_bytes })
         }),
     })
 }

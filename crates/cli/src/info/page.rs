@@ -139,6 +139,14 @@ fn judgements(rows: &mut Rows, facts: &Facts) {
         (Err(_), Some((flag, Ok(())))) => {
             rows.add("writing", &format!("refused, but allowed with {flag}: its data would be lost"));
         }
+        (Err(_), Some((flag, Err(problem)))) if facts.part_bytes.is_some() => {
+            let most = Bytes(facts.part_bytes.unwrap_or_default()).exact();
+            rows.add("writing", &format!("refused if all of it is written: {}", printable(&problem.message)));
+            rows.add(
+                "",
+                &format!("a run that writes at most {most} is allowed with {flag}: its data would be lost"),
+            );
+        }
         // With its flag, the refusal names what really forbids writing, and not the missing flag.
         (Err(_), Some((_, refused))) => judgement(rows, "writing", refused),
         (answer, _) => judgement(rows, "writing", answer),
@@ -215,6 +223,7 @@ mod tests {
             reading: Ok(()),
             writing: refused(),
             with_flag: Some(("--destroy v-g/l-v".into(), Ok(()))),
+            part_bytes: None,
         };
         let expected = "v-g/l-v: a block device
   path         /dev/dm-0

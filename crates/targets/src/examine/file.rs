@@ -4,13 +4,13 @@ use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
-use crate::growth::spare_bytes;
+use crate::growth::{Taking, spare_bytes};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
-use crate::{facts, file_uses, growing, probe, thin_pool};
+use crate::{anew, facts, file_uses, growing, probe, thin_pool};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -82,7 +82,8 @@ pub(super) fn examine_file(
     if meta.nlink() > 1 {
         found.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
     }
-    let mut growths = growing::of_file(&machine, &path, meta);
+    let anew = anew::of_target(&machine.mounts, &path, meta);
+    let mut growths = growing::of_file(&machine, &path, meta, &anew);
     if let Some(node) = node {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
@@ -96,8 +97,9 @@ pub(super) fn examine_file(
             &mut found,
         ));
         // What is allocated is written in place, except by a filesystem that copies on write.
-        let anew_bytes = growing::unallocated_bytes(&path, meta);
-        let (taking, most_bytes) = thin_pool::allocated_by_filesystem(kind, Some(anew_bytes), free_bytes);
+        let (taking, most_bytes) =
+            thin_pool::allocated_by_filesystem(kind, Some(anew.at_most_bytes), free_bytes);
+        let taking = if taking == Taking::Written { anew.taking } else { taking };
         growths.extend(growing::below_device(&machine, node, taking, most_bytes));
     }
     found.sort_uses();
