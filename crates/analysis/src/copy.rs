@@ -12,20 +12,38 @@ pub struct Parts {
     pub open_ns: f64,
     /// From the start until both ends were closed: dd's time.
     pub total_ns: f64,
-    /// Of it, in read(2).
-    pub read_ns: f64,
-    /// In write(2).
-    pub write_ns: f64,
+    /// Of it, in the calls that moved data, and in dd; `None` if that is not known of every run.
+    pub inside: Option<Inside>,
     /// In the flush that the operands ask for.
     pub flush_ns: f64,
     /// In the close of both ends.
     pub close_ns: f64,
-    /// In dd itself.
-    pub other_ns: f64,
     /// From the close until the data was stable; `None` if that is not known of every run.
     pub later_ns: Option<f64>,
     /// Who made it stable in the last run.
     pub stable_by: StableBy,
+}
+
+/// What a copy did until its last write returned, in nanoseconds. With the flush and the close it adds up to dd's time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inside {
+    /// In read(2).
+    pub read_ns: f64,
+    /// In write(2).
+    pub write_ns: f64,
+    /// In dd itself.
+    pub other_ns: f64,
+}
+
+impl Inside {
+    /// No more than there was: calls and the whole may be timed by two clocks.
+    fn within(left_ns: f64, read_ns: f64, write_ns: f64) -> Self {
+        let left_ns = left_ns.max(0.0);
+        let calls_ns = read_ns + write_ns;
+        let share = if calls_ns > left_ns { left_ns / calls_ns } else { 1.0 };
+        let (read_ns, write_ns) = (read_ns * share, write_ns * share);
+        Self { read_ns, write_ns, other_ns: (left_ns - read_ns - write_ns).max(0.0) }
+    }
 }
 
 /// The runs that figures are made of: those that were done, and where none was, what there is.
@@ -39,19 +57,22 @@ pub fn parts(copy: &Copy) -> Option<Parts> {
     let counted = counted(copy);
     let last = counted.last()?;
     let of = |part: fn(&CopyRun) -> u64| mean(&each(copy, part));
-    let (total_ns, read_ns, write_ns) =
-        (of(|run| run.to_close_ns), of(|run| run.read_ns), of(|run| run.write_ns));
+    let known = |part: fn(&CopyRun) -> Option<u64>| {
+        let times: Option<Vec<f64>> = counted.iter().map(|run| Some(part(run)? as f64)).collect();
+        times.map(|times| mean(&times))
+    };
+    let total_ns = of(|run| run.to_close_ns);
     let (flush_ns, close_ns) =
         (of(|run| run.flush_ns), of(|run| run.to_close_ns.saturating_sub(run.to_return_ns)));
     let later: Option<Vec<f64>> = counted.iter().map(|run| later_ns(run)).collect();
     Some(Parts {
         open_ns: of(|run| run.open_ns),
         total_ns,
-        read_ns,
-        write_ns,
+        inside: known(|run| run.read_ns)
+            .zip(known(|run| run.write_ns))
+            .map(|(read_ns, write_ns)| Inside::within(total_ns - flush_ns - close_ns, read_ns, write_ns)),
         flush_ns,
         close_ns,
-        other_ns: (total_ns - read_ns - write_ns - flush_ns - close_ns).max(0.0),
         later_ns: later.map(|later| mean(&later)),
         stable_by: last.stable_by,
     })
@@ -162,11 +183,22 @@ mod tests {
 
     #[test]
     fn the_parts_add_up_to_the_time_of_dd() {
-        let copy = copies::to_file(&[1000, 1000]);
-        let parts = parts(&copy).unwrap();
-        let sum = parts.read_ns + parts.write_ns + parts.flush_ns + parts.close_ns + parts.other_ns;
-        assert!((sum - parts.total_ns).abs() < 1e-6, "{parts:?}");
-        assert_eq!(parts.later_ns, Some(7000.0));
+        let mut copy = copies::to_file(&[1000, 1000]);
+        let sum = |parts: &Parts| {
+            let inside = parts.inside.unwrap();
+            inside.read_ns + inside.write_ns + parts.flush_ns + parts.close_ns + inside.other_ns
+        };
+        let normal = parts(&copy).unwrap();
+        assert!((sum(&normal) - normal.total_ns).abs() < 1e-6, "{normal:?}");
+        assert_eq!(normal.later_ns, Some(7000.0));
+        for run in &mut copy.runs {
+            (run.read_ns, run.write_ns) = (Some(500), Some(1500));
+        }
+        let longer = parts(&copy).unwrap();
+        assert!((sum(&longer) - longer.total_ns).abs() < 1e-6, "{longer:?}");
+        assert!(longer.inside.is_some_and(|inside| inside.write_ns == 3.0 * inside.read_ns), "{longer:?}");
+        copy.runs[1].write_ns = None;
+        assert_eq!(parts(&copy).unwrap().inside, None, "what is not known of a run is not known of all");
         assert_eq!(super::parts(&copies::to_file(&[])), None);
     }
 

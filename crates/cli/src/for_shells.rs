@@ -1,10 +1,12 @@
 //! `rdsk completions` and `rdsk man`: the whole command line as text for a shell and for man(1). The parsers stay what they are; this
 //! only tells of them.
 
+use crate::flags::ENGINES;
 use crate::own_command::{self, Parsed, base};
 use crate::parse::{usage, whole_command};
 use crate::subcommand::{OWN, OwnCommand};
 use crate::{compare, dd, exchange, exit, history, html_page, out, watch};
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use clap_complete::Shell;
 use rdsk_model::Problem;
@@ -19,8 +21,8 @@ const SHELLS: [(&str, Shell); 5] = [
     ("zsh", Shell::Zsh),
 ];
 
-const COMPLETIONS_DETAILS: &str =
-    "The script goes to standard output. It completes commands, flags and their values, and files.";
+const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags and files, and of other values \
+     engines, formats, shells and dd's operands.";
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   rdsk completions bash
@@ -96,10 +98,46 @@ fn command() -> Command {
     }))
 }
 
+/// The same with the words that some values are, which the parsers answer to in words of their own.
+fn completed() -> Command {
+    let choice = |words: Vec<String>| move |arg: Arg| arg.value_parser(PossibleValuesParser::new(words));
+    let all = |words: &[&'static str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let whole = command();
+    let commands: Vec<String> = whole.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    let shells = SHELLS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let issues = |one: &&Command| one.get_arguments().any(|arg| arg.get_id() == "engine");
+    let issuing: Vec<String> =
+        whole.get_subcommands().filter(issues).map(|one| one.get_name().to_owned()).collect();
+    let whole = issuing.into_iter().fold(whole, |whole, name| {
+        whole.mut_subcommand(name, |one| one.mut_arg("engine", choice(all(ENGINES))))
+    });
+    whole
+        .mut_subcommand(OwnCommand::Export.name(), |one| {
+            one.mut_arg("format", choice(all(exchange::FORMATS)))
+        })
+        .mut_subcommand(OwnCommand::Completions.name(), |one| one.mut_arg("SHELL", choice(shells)))
+        .mut_subcommand(OwnCommand::Man.name(), |one| one.mut_arg("COMMAND", choice(commands)))
+}
+
+/// An operand of dd goes on after its `=`, where bash would put a space.
+const BASH_OPERANDS: &str = "
+_rdsk_words() {
+    _rdsk \"$@\"
+    case \"${COMPREPLY[0]-}\" in
+        *=) compopt -o nospace ;;
+    esac
+}
+complete -F _rdsk_words -o bashdefault -o default rdsk
+";
+
 fn script(shell: Shell) -> String {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "rdsk", &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+    clap_complete::generate(shell, &mut completed(), "rdsk", &mut text);
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if shell == Shell::Bash {
+        text.push_str(BASH_OPERANDS);
+    }
+    text
 }
 
 fn page(name: Option<&str>) -> Result<String, Problem> {
@@ -112,7 +150,9 @@ fn page(name: Option<&str>) -> Result<String, Problem> {
         })?,
     };
     let mut text = Vec::new();
-    clap_mangen::Man::new(of).render(&mut text).expect("a Vec takes everything");
+    let title = of.get_display_name().unwrap_or("rdsk").to_owned();
+    let source = format!("rdsk {}", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(of).title(title).source(source).render(&mut text).expect("a Vec takes everything");
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -147,7 +187,8 @@ mod tests {
         }
         for name in names() {
             let page = page(Some(name)).unwrap();
-            assert!(page.contains(&format!(".TH rdsk-{name} 1")), "{page}");
+            let title = format!(".TH rdsk-{name} 1 \"\" \"rdsk {}\"", env!("CARGO_PKG_VERSION"));
+            assert!(page.contains(&title), "{page}");
             assert!(page.contains("Examples"), "{name}");
         }
         assert!(page(None).unwrap().contains("rdsk\\-watch"));

@@ -297,6 +297,21 @@ fn a_copy_is_kept_where_it_has_a_record() {
     assert!(place.quiet(&["show", "last"]).contains("in"));
 }
 
+#[test]
+fn dd_never_writes_over_the_history() {
+    let place = Place::new();
+    fs::write(place.directory.path().join("in"), vec![7_u8; 1 << 16]).unwrap();
+    assert_eq!(place.run(&["dd", "if=in", "of=out"]).ended, Ended::Exited(0));
+    for of in ["of=h.db", "./h.db", "h.db-wal"].map(|name| format!("of={}", name.trim_start_matches("of="))) {
+        for line in [&["dd"][..], &["dd", "--explain", "off"]] {
+            let run = place.run(&[line, &["if=in", of.as_str()]].concat());
+            assert_eq!(run.ended, Ended::Exited(1), "{of}");
+            assert!(run.stderr.contains("it is the history of rdsk"), "{of}: {}", run.stderr);
+        }
+    }
+    assert_eq!(place.runs().len(), 1);
+}
+
 /// The last line of a page is a command that works.
 #[test]
 fn the_page_of_a_run_names_the_command_that_shows_the_rest() {

@@ -5,6 +5,7 @@ mod common;
 
 use common::{error_and_hint, holds_only, rdsk, scratch};
 use rdsk_testkit::cli::{self, Run};
+use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::path::Path;
 
@@ -47,12 +48,16 @@ fn each_has_its_line_in_the_list_and_a_help_that_is_narrow() {
 
 #[test]
 fn bash_completes_commands_flags_and_operands() {
+    if !requires(&[Need::Tool("bash")]) {
+        return;
+    }
     let scratch = scratch();
     let place = scratch.path();
     std::fs::write(place.join("bash"), quietly(place, "completions bash")).unwrap();
     let bash = |line: &str, words: &str, index: usize| {
         let script = format!(
-            "source ./bash; COMP_WORDS=({words}); COMP_CWORD={index}; COMP_LINE='{line}'; _rdsk rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" x; \
+            "compopt() {{ echo compopt \"$@\"; }}; source ./bash; COMP_WORDS=({words}); COMP_CWORD={index}; COMP_LINE='{line}'; \
+             set -- $(complete -p rdsk); while [ \"$1\" != -F ]; do shift; done; \"$2\" rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" x; \
              printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let output =
@@ -62,7 +67,18 @@ fn bash_completes_commands_flags_and_operands() {
     assert_eq!(bash("rdsk compa", "rdsk compa", 1), "compare\n");
     assert_eq!(bash("rdsk list --lim", "rdsk list --lim", 2), "--limit\n");
     assert_eq!(bash("rdsk watch --inter", "rdsk watch --inter", 2), "--interval\n");
-    assert!(bash("rdsk dd co", "rdsk dd co", 2).starts_with("count="));
+    assert_eq!(bash("rdsk dd cou", "rdsk dd cou", 2), "compopt -o nospace\ncount=\n");
+    assert_eq!(bash("rdsk dd status=no", "rdsk dd status=no", 2), "status=none\nstatus=noxfer\n");
+    assert_eq!(bash("rdsk run --engine io", "rdsk run --engine io", 3), "io_uring\n");
+    assert_eq!(bash("rdsk export --format c", "rdsk export --format c", 3), "csv\n");
+    assert_eq!(bash("rdsk completions z", "rdsk completions z", 2), "zsh\n");
+    assert_eq!(bash("rdsk man wat", "rdsk man wat", 2), "watch\n");
+}
+
+#[test]
+fn a_manual_page_is_of_rdsk_and_its_command() {
+    let scratch = scratch();
+    let place = scratch.path();
     let page = quietly(place, "man run");
     assert!(page.contains(".TH rdsk-run 1") && page.contains("budget"), "{page}");
     let run = at(place, "man nothing");

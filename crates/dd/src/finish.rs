@@ -36,12 +36,15 @@ pub struct Times {
 impl Copier<'_> {
     /// Closes both ends and prints the counts where dd does. `result` is that of [`Copier::run`].
     pub fn finish(self, result: Result<(), Failure>) -> Finished {
-        let Self { operands, input, output, terminal, began, flush, counts, .. } = self;
+        let Self { operands, input, output, terminal, began, flush, counts, stamps, .. } = self;
         let to_return = began.elapsed();
         let names = [input.quoted(), output.quoted()];
-        let (input, closed_input) = input.close();
-        let (output, closed_output) = output.close();
+        let (mut input, closed_input) = input.close();
+        let (mut output, closed_output) = output.close();
         let to_close = began.elapsed();
+        if !stamps.are_sure() {
+            (input.times, output.times) = (None, None);
+        }
         let mut finished =
             Finished { result, counts, input, output, times: Times { to_return, to_close, flush } };
         if matches!(result, Err(Failure::BrokenPipe | Failure::BeforeCopy)) {

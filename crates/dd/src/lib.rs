@@ -29,6 +29,6 @@ pub use open::{NotOpened, Opening, is_block_device};
 pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};
 pub use quote::{Charset, file as quoted_file};
-pub use side::{Calls, OpenFile, Side};
+pub use side::{CallTimes, Calls, OpenFile, Side};
 pub use stamps::{TickRate, TickStart};
 pub use summary::Counts;

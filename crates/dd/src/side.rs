@@ -71,12 +71,19 @@ pub struct Calls {
     pub count: u64,
     /// Bytes that they moved.
     pub bytes: u64,
+    /// How long they took; `None` if that is not known.
+    pub times: Option<CallTimes>,
+    /// The first error that the kernel returned: its position and its number.
+    pub error: Option<(u64, i32)>,
+}
+
+/// How long the calls of one end took.
+#[derive(Clone, Debug, Default)]
+pub struct CallTimes {
     /// Time in all calls, those at the end of the input and those that failed included.
     pub spent: Duration,
     /// Times of the calls that moved bytes, in nanoseconds.
     pub latency_ns: Histogram,
-    /// The first error that the kernel returned: its position and its number.
-    pub error: Option<(u64, i32)>,
 }
 
 impl Side {
@@ -92,7 +99,7 @@ impl Side {
             offset,
             waits,
             gathered: Gathered::default(),
-            calls: Calls::default(),
+            calls: Calls { times: Some(CallTimes::default()), ..Calls::default() },
             recent: Recent::default(),
         }
     }
@@ -204,7 +211,9 @@ impl Recent {
         for &span in &self.spans[..self.count] {
             let ns = span_ns(self.rate, span);
             calls.spend(ns);
-            calls.latency_ns.record(ns);
+            if let Some(times) = &mut calls.times {
+                times.latency_ns.record(ns);
+            }
         }
         self.count = 0;
     }
@@ -212,7 +221,9 @@ impl Recent {
 
 impl Calls {
     fn spend(&mut self, ns: u64) {
-        self.spent += Duration::from_nanos(ns);
+        if let Some(times) = &mut self.times {
+            times.spent += Duration::from_nanos(ns);
+        }
     }
 }
 

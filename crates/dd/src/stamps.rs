@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 const LEAST_SPAN: Duration = Duration::from_millis(20);
 /// Readings of both clocks of which the closest counts: something may come between the two.
 const READINGS: usize = 5;
+/// Of a span by the kernel's clock, the counter's may differ by this part: twice the 500 millionths by which adjtimex(2) slews.
+const MAX_APART: u64 = 1000;
+/// And by this much more, beside what lay between the readings of both.
+const APART: Duration = Duration::from_micros(20);
 
 /// Nanoseconds for each tick of the processor's counter, times 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ impl TickRate {
 pub struct TickStart {
     at: Instant,
     ticks: u64,
+    /// Ticks by which both readings may be apart.
+    apart: u64,
 }
 
 impl TickStart {
@@ -41,10 +47,16 @@ impl TickStart {
 
     /// The rate since then; `None` if too little time has passed.
     pub fn rate(&self) -> Option<TickRate> {
-        let Self { at, ticks } = Self::read();
+        let Self { at, ticks, .. } = Self::read();
         let span = at.duration_since(self.at);
         (span >= LEAST_SPAN).then_some(())?;
         TickRate::of(ticks.checked_sub(self.ticks)?, span)
+    }
+
+    /// The same once enough time has passed, which this waits for: 20 ms at most.
+    pub fn settled(&self) -> Option<TickRate> {
+        std::thread::sleep(LEAST_SPAN.saturating_sub(self.at.elapsed()));
+        self.rate()
     }
 
     fn read() -> Self {
@@ -52,15 +64,24 @@ impl TickStart {
             let before = ticks::now();
             let at = Instant::now();
             let apart = ticks::now().wrapping_sub(before);
-            (apart, Self { at, ticks: before.wrapping_add(apart / 2) })
+            Self { at, ticks: before.wrapping_add(apart / 2), apart }
         };
         let mut closest = once();
         for other in (1..READINGS).map(|_| once()) {
-            if other.0 < closest.0 {
+            if other.apart < closest.apart {
                 closest = other;
             }
         }
-        closest.1
+        closest
+    }
+
+    /// Whether both clocks went alike from here to a later moment. In suspend to idle the counter goes on and the kernel's clock does
+    /// not; after suspend to RAM the counter begins anew.
+    fn went_alike(&self, rate: TickRate, later: &Self) -> bool {
+        let Some(ticks) = later.ticks.checked_sub(self.ticks) else { return false };
+        let (counted, elapsed) = (rate.ns(ticks), whole_ns(later.at.duration_since(self.at)));
+        let unsure = rate.ns(self.apart.saturating_add(later.apart)).saturating_add(whole_ns(APART));
+        counted.abs_diff(elapsed) <= (elapsed / MAX_APART).saturating_add(unsure)
     }
 }
 
@@ -74,20 +95,20 @@ pub(crate) struct Stamps {
     is_plain: bool,
     /// Of the counter; nanoseconds since `began` are counted where it is not known.
     rate: Option<TickRate>,
-    began: Instant,
+    began: TickStart,
     last: Option<Stamp>,
 }
 
 impl Stamps {
     pub(crate) fn new(is_plain: bool, rate: Option<TickRate>) -> Self {
-        Self { is_plain, rate, began: Instant::now(), last: None }
+        Self { is_plain, rate, began: TickStart::read(), last: None }
     }
 
     #[inline]
     fn now(&self) -> Stamp {
         match self.rate {
             Some(_) => ticks::now(),
-            None => whole_ns(self.began.elapsed()),
+            None => whole_ns(self.began.at.elapsed()),
         }
     }
 
@@ -103,6 +124,14 @@ impl Stamps {
         let now = self.now();
         self.last = Some(now).filter(|_| self.is_plain);
         now
+    }
+
+    /// Whether the spans are known: the kernel's clock always is, the counter only if it went with that clock and the kernel still
+    /// relies on it.
+    pub(crate) fn are_sure(&self) -> bool {
+        self.rate.is_none_or(|rate| {
+            self.began.went_alike(rate, &TickStart::read()) && ticks::keep_the_kernels_time()
+        })
     }
 
     /// Something else was done since, such as printing.
@@ -151,6 +180,48 @@ mod tests {
         assert_eq!(TickRate::of(0, Duration::from_secs(1)), None);
         assert_eq!(TickRate::of(1, Duration::ZERO), None);
         assert_eq!((span_ns(Some(rate), 26), span_ns(None, 26)), (9, 26));
+    }
+
+    #[test]
+    fn a_counter_that_left_the_kernels_clock_is_noticed() {
+        let rate = TickRate::of(1_000_000_000, Duration::from_secs(1)).unwrap();
+        let start = TickStart { at: Instant::now(), ticks: 1 << 40, apart: 10_000 };
+        let later = |elapsed_ns: u64, ticks| TickStart {
+            at: start.at + Duration::from_nanos(elapsed_ns),
+            ticks,
+            apart: 10_000,
+        };
+        let alike = |elapsed_ns, counted_ns: u64| {
+            start.went_alike(rate, &later(elapsed_ns, start.ticks + counted_ns))
+        };
+        let second = 1_000_000_000;
+        assert!(
+            alike(0, 0) && alike(0, 39_000) && alike(second, second) && alike(second, second + 1_039_000)
+        );
+        assert!(alike(second, second - 1_039_000));
+        assert!(
+            !alike(0, 41_000) && !alike(second, second + 1_041_000),
+            "it went on while the kernel's clock stood"
+        );
+        assert!(!alike(second, second - 1_041_000), "it stood");
+        assert!(!start.went_alike(rate, &later(second, 5)), "it began anew");
+    }
+
+    #[test]
+    fn spans_of_a_wrong_rate_are_not_sure() {
+        let Some(start) = TickStart::now() else { return };
+        let rate = start.settled().unwrap();
+        let double = TickRate(rate.0 * 2);
+        let [sure, wrong, kernel] = [Some(rate), Some(double), None].map(|rate| Stamps::new(true, rate));
+        std::thread::sleep(LEAST_SPAN);
+        assert!(sure.are_sure() && kernel.are_sure());
+        assert!(!wrong.are_sure());
+    }
+
+    #[test]
+    fn a_rate_that_is_waited_for_is_there() {
+        let Some(start) = TickStart::now() else { return };
+        assert!(start.settled().is_some());
     }
 
     /// By both clocks a span is as long, whatever came between their readings: the counter's lies within that of the kernel's.

@@ -25,9 +25,11 @@ fn dashes(dashes: &str) -> String {
     if dashes.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dashes}""#) }
 }
 
-/// A bar with its upper left corner at `(x, y)`: filled for the first series of a colour, empty for others.
+/// A bar with its upper left corner at `(x, y)`: filled for the first series of a colour, empty for others. One that is no larger
+/// than its own frame is filled, too.
 pub(crate) fn bar(paint: Paint, (x, y): (f64, f64), (width, height): (f64, f64)) -> String {
-    let (class, extra, inset) = match paint.frame() {
+    let frame = paint.frame().filter(|_| width.min(height) > 2.0 * RIM);
+    let (class, extra, inset) = match frame {
         None => ("area", String::new(), 0.0),
         Some(around) => {
             ("line empty", format!(r#"{} stroke-width="{}""#, dashes(around), px(RIM)), RIM / 2.0)
@@ -141,5 +143,8 @@ mod tests {
             bar(place(10), (2.0, 3.0), (10.0, 6.0)),
             r#"<rect class="line empty c1" stroke-width="1.6" x="2.8" y="3.8" width="8.4" height="4.4"/>"#
         );
+        for small in [(1.0, 6.0), (3.2, 6.0), (10.0, 0.5)] {
+            assert_eq!(bar(place(10), (2.0, 3.0), small), bar(place(1), (2.0, 3.0), small), "{small:?}");
+        }
     }
 }

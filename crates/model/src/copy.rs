@@ -64,10 +64,10 @@ pub struct CopyRun {
     pub start_ns: u64,
     /// Time to open both ends and truncate the output, before the start.
     pub open_ns: u64,
-    /// Time in read(2).
-    pub read_ns: u64,
-    /// Time in write(2).
-    pub write_ns: u64,
+    /// Time in read(2); `None` if that is not known, because the processor's counter did not go with the kernel's clock.
+    pub read_ns: Option<u64>,
+    /// Time in write(2), likewise.
+    pub write_ns: Option<u64>,
     /// Time in the flush that the operands ask for.
     pub flush_ns: u64,
     /// Until the last write or that flush returned.

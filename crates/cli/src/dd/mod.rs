@@ -17,7 +17,8 @@ use crate::json_file::Sink;
 use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
-    Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _, TickStart,
+    Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _, TickRate,
+    TickStart,
 };
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
 use rdsk_model::{Problem, Record};
@@ -36,6 +37,33 @@ const FAILED: u8 = 1;
 
 /// A flush that takes longer is told of.
 const TELL_AFTER: Duration = Duration::from_secs(1);
+
+/// What the calls are timed by: the processor's counter once its rate is known.
+#[derive(Clone, Copy)]
+enum Timing {
+    /// A single copy waits for nothing.
+    Single(Option<TickStart>),
+    /// Copies that are compared are timed alike, so that this is decided before the first.
+    Alike(Option<TickRate>),
+}
+
+impl Timing {
+    fn of(options: &Options) -> Self {
+        let start = TickStart::now();
+        if options.is_repeated() {
+            Self::Alike(start.and_then(|start| start.settled()))
+        } else {
+            Self::Single(start)
+        }
+    }
+
+    fn rate(self) -> Option<TickRate> {
+        match self {
+            Self::Single(start) => start.and_then(|start| start.rate()),
+            Self::Alike(rate) => rate,
+        }
+    }
+}
 
 /// One command line of dd.
 struct Line {
@@ -128,7 +156,7 @@ fn run_all(
     command: Vec<String>,
     stderr: &mut Stderr,
 ) -> u8 {
-    let ticks = TickStart::now();
+    let timing = Timing::of(options);
     let handled = signals::handled();
     let signals = &handled.signals;
     let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
@@ -139,7 +167,7 @@ fn run_all(
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
-        result = run_once(options, (line, &lines[line]), copies.as_mut(), (&handled, ticks), stderr);
+        result = run_once(options, (line, &lines[line]), copies.as_mut(), (&handled, timing), stderr);
         if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
@@ -179,7 +207,7 @@ fn run_once(
     options: &Options,
     (index, line): (usize, &Line),
     copies: Option<&mut Copies>,
-    (handled, ticks): (&Handled, Option<TickStart>),
+    (handled, timing): (&Handled, Timing),
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
     let signals = &handled.signals;
@@ -196,8 +224,7 @@ fn run_once(
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
     });
-    let rate = ticks.and_then(|start| start.rate());
-    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, rate);
+    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, timing.rate());
     let result = copier.run();
     let finished = copier.finish(result);
     if let Some((copies, watching)) = watched.take() {

@@ -1,6 +1,8 @@
 //! Opens both ends of a copy. Files are opened as dd does it; a block device is written only if it may be destroyed, and only
 //! through its claim.
 
+use crate::history;
+use crate::same_place::is_database;
 use rdsk_dd::{NotOpened, OpenFile, Opening, Operands, Side};
 use rdsk_model::{IoPath, Sync};
 use rdsk_sys::start::Standard;
@@ -8,6 +10,7 @@ use rdsk_targets::{Access, OpenMode, Permission, Roots};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Both ends, open.
@@ -23,6 +26,13 @@ pub(super) struct Opened {
 pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, NotOpened> {
     let operands = opening.operands;
     let stdout = rustix::stdio::stdout();
+    if let Some(name) = operands.output.as_deref().filter(|name| is_history(name)) {
+        let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
+        let why = format!(
+            "refusing to write to {quoted}: it is the history of rdsk\nhint: name another file, or another history after --history"
+        );
+        return Err(why.into());
+    }
     let began = Instant::now();
     let input = opening.input(rustix::stdio::stdin())?;
     let mut took = began.elapsed();
@@ -50,6 +60,11 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         output: Side::new(output, name(&operands.output, "standard output"), operands.charset),
         took,
     })
+}
+
+/// Writing it would destroy the runs that were kept, and with them this one.
+fn is_history(name: &OsStr) -> bool {
+    history::file().is_some_and(|history| is_database(Path::new(name), &history))
 }
 
 fn is_block(name: &OsStr) -> bool {

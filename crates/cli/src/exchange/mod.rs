@@ -6,7 +6,7 @@ mod import;
 mod options;
 mod outputs;
 
-pub(crate) use options::{export_command, import_command};
+pub(crate) use options::{FORMATS, export_command, import_command};
 pub(crate) use outputs::Outputs;
 
 use crate::{exit, own_command};

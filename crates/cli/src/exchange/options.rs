@@ -32,7 +32,7 @@ const IMPORT_EXAMPLES: &str = "Examples:
   fio --output-format=json+ job.fio | rdsk import -
       without a file in between";
 
-const FORMATS: &[&str] = &["json", "csv", "openmetrics", "markdown"];
+pub(crate) const FORMATS: &[&str] = &["json", "csv", "openmetrics", "markdown"];
 
 /// What a command line of `rdsk export` requests.
 #[derive(Clone, Debug, PartialEq, Eq)]

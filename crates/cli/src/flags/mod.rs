@@ -15,6 +15,7 @@ use crate::subcommand::{ALL, Subcommand};
 use Value::{List, One, Switch};
 use clap::{Arg, ArgAction};
 
+pub(crate) use issue::ENGINES;
 pub(crate) use output::{HISTORY, json_place, label, page_place};
 pub(crate) use value::BadValue;
 

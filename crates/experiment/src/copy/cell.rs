@@ -33,9 +33,9 @@ pub(super) struct CellSum {
     page_cache: Option<PageCache>,
     extents: Option<ExtentEvidence>,
     content: Option<ReadContent>,
-    latency: Histogram,
-    rounds: BTreeMap<u32, SparseHistogram>,
-    in_calls_ns: u64,
+    /// Of all runs and of each; `None` if it is not known of one.
+    latency: Option<(Histogram, BTreeMap<u32, SparseHistogram>)>,
+    in_calls_ns: Option<u64>,
     cpu: Option<CpuTime>,
     errors: Vec<IoError>,
     ended: Result<(), Failure>,
@@ -50,9 +50,8 @@ impl CellSum {
             page_cache: None,
             extents: None,
             content: None,
-            latency: Histogram::new(),
-            rounds: BTreeMap::new(),
-            in_calls_ns: 0,
+            latency: Some(Default::default()),
+            in_calls_ns: Some(0),
             cpu: Some(CpuTime::default()),
             errors: Vec::new(),
             ended: Ok(()),
@@ -90,9 +89,13 @@ impl CellSum {
         (sum.before, sum.after) = (added(sum.before, cache.0), added(sum.after, cache.1));
         self.extents = extents.or(self.extents);
         self.content = self.content.into_iter().chain(content).reduce(ReadContent::plus);
-        self.latency.merge(&calls.latency_ns);
-        self.rounds.entry(run.round).or_default().merge(&calls.latency_ns);
-        self.in_calls_ns += if is_write { run.write_ns } else { run.read_ns };
+        self.latency = self.latency.take().zip(calls.times.as_ref()).map(|((mut all, mut rounds), times)| {
+            all.merge(&times.latency_ns);
+            rounds.entry(run.round).or_default().merge(&times.latency_ns);
+            (all, rounds)
+        });
+        let in_calls_ns = if is_write { run.write_ns } else { run.read_ns };
+        self.in_calls_ns = self.in_calls_ns.zip(in_calls_ns).map(|(sum, more)| sum + more);
         self.cpu = self
             .cpu
             .zip(cpu)
@@ -136,7 +139,7 @@ impl CellSum {
             bytes_per_s: self.rate(|visit| visit.bytes),
             ops_per_s: self.rate(|visit| visit.ops),
             samples: None,
-            latency_ns: Some(Latency::from(&self.latency).with_rounds(&self.rounds)),
+            latency_ns: self.latency.as_ref().map(|(all, rounds)| Latency::from(all).with_rounds(rounds)),
             to_return_ns: sum(|visit| visit.to_return_ns),
             to_close_ns: sum(|visit| visit.to_close_ns),
             to_stable_ns: sum(|visit| visit.to_stable_ns),
@@ -144,7 +147,10 @@ impl CellSum {
             streams: vec![StreamResult { index: 0, target, start_ns: 0, end_ns: elapsed_ns, bytes, ops }],
             cpu_ns: self.cpu,
             errors: self.errors.clone(),
-            in_flight_mean: (elapsed_ns > 0).then(|| metrics::ratio(self.in_calls_ns, elapsed_ns)),
+            in_flight_mean: self
+                .in_calls_ns
+                .filter(|_| elapsed_ns > 0)
+                .map(|in_calls_ns| metrics::ratio(in_calls_ns.min(elapsed_ns), elapsed_ns)),
             warmup_ns: Some(0),
             warmup_bytes: Some(0),
             warmup_ops: Some(0),

@@ -192,6 +192,9 @@ impl Copies {
         let evidence = ends.each_mut().map(|end| end.as_mut().map(|end| end.observer.end()));
         let copy = &mut self.record.copies[line];
         let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, (stable_ns, stable_by));
+        if run.read_ns.is_none() && !self.record.notes.iter().any(|note| note == UNSURE_CLOCK) {
+            self.record.notes.push(UNSURE_CLOCK.into());
+        }
         for (index, (end, evidence)) in ends.into_iter().zip(evidence).enumerate() {
             let sum = self.sums[line][index].as_mut();
             let (Some(end), Some(evidence), Some(sum)) = (end, evidence, sum) else { continue };
@@ -285,6 +288,10 @@ fn are_sure(lies: ExtentEvidence, before: PageCacheState) -> bool {
     lies.unwritten_bytes == 0 || before.dirty_bytes == Some(0)
 }
 
+/// Why a run has no times of its calls.
+const UNSURE_CLOCK: &str = "how long the calls of a copy took is not known: the processor's counter, which they were timed by, and the \
+                            kernel's clock went apart, as when the machine was suspended";
+
 /// How a flush ended.
 enum Flushed {
     Whole,
@@ -327,8 +334,8 @@ fn run_of(
         round: u32::try_from(runs).unwrap_or(u32::MAX),
         start_ns,
         open_ns,
-        read_ns: nanos(finished.input.spent),
-        write_ns: nanos(finished.output.spent),
+        read_ns: finished.input.times.as_ref().map(|times| nanos(times.spent)),
+        write_ns: finished.output.times.as_ref().map(|times| nanos(times.spent)),
         flush_ns: nanos(times.flush),
         to_return_ns: nanos(times.to_return),
         to_close_ns: nanos(times.to_close),

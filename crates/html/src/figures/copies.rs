@@ -14,10 +14,10 @@ type Part = (&'static str, fn(&CopyRun) -> Option<(u64, u64)>);
 
 /// The parts one after the other. Reads and writes alternate; their sums are drawn.
 const PARTS: [Part; 5] = [
-    ("in read(2)", |run| Some((0, run.read_ns))),
-    ("in write(2)", |run| Some((run.read_ns, run.read_ns + run.write_ns))),
+    ("in read(2)", |run| Some((0, run.read_ns?))),
+    ("in write(2)", |run| Some((run.read_ns?, run.read_ns? + run.write_ns?))),
     ("elsewhere until the last call returned", |run| {
-        let calls = run.read_ns + run.write_ns;
+        let calls = run.read_ns? + run.write_ns?;
         (run.to_return_ns > calls).then_some((calls, run.to_return_ns))
     }),
     ("close", |run| (run.to_close_ns > run.to_return_ns).then_some((run.to_return_ns, run.to_close_ns))),
@@ -70,8 +70,8 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         vec![
             name.clone(),
             Bytes(run.written_bytes).approx(),
-            time(run.read_ns),
-            time(run.write_ns),
+            or_missing(run.read_ns.map(time)),
+            or_missing(run.write_ns.map(time)),
             time(run.to_return_ns),
             time(run.to_close_ns),
             or_missing(run.to_stable_ns.map(time)),

@@ -22,7 +22,8 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
     let of_read = read.and_then(|cell| of_reads(record, copy, cell));
     let of_write = write.and_then(|cell| of_writes(record, copy, cell, &parts));
     // What is no figure of a device comes first; then what took longer.
-    let is_read_longer = parts.read_ns > parts.write_ns + parts.flush_ns + parts.close_ns;
+    let is_read_longer =
+        parts.inside.is_some_and(|inside| inside.read_ns > inside.write_ns + parts.flush_ns + parts.close_ns);
     let said = match (of_read, of_write) {
         (None, None) => return no_storage(copy, &parts),
         (Some(only), None) | (None, Some(only)) => vec![only],
@@ -64,8 +65,11 @@ fn no_storage(copy: &Copy, parts: &Parts) -> String {
     if is_memory(copy.input.kind) && is_memory(copy.output.kind) {
         return format!("No disk took part: from {input} to {output} only the processor works.");
     }
-    let slower = if parts.read_ns > parts.write_ns { "reads" } else { "writes" };
-    format!("No disk took part: this measured {input} and {output}; the {slower} took longer.")
+    let slower = parts.inside.map_or_else(String::new, |inside| {
+        let slower = if inside.read_ns > inside.write_ns { "reads" } else { "writes" };
+        format!("; the {slower} took longer")
+    });
+    format!("No disk took part: this measured {input} and {output}{slower}.")
 }
 
 /// An end that is no storage, in words.
@@ -86,7 +90,7 @@ pub(super) fn name(kind: EndKind) -> &'static str {
 
 /// An input that is no storage and took most of the time hides what the output can do.
 fn pace(copy: &Copy, parts: &Parts) -> Option<String> {
-    let share = parts.read_ns / parts.total_ns;
+    let share = parts.inside?.read_ns / parts.total_ns;
     let is_storage = copy.input.target.is_some();
     (!is_storage && share >= PACE).then(|| {
         let (share, input) = (rdsk_units::percent(share), name(copy.input.kind));

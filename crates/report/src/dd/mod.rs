@@ -7,7 +7,7 @@ mod runs;
 
 use crate::page::{Page, Tone};
 use crate::style::Style;
-use rdsk_analysis::copy::{Parts, cell, parts};
+use rdsk_analysis::copy::{Inside, Parts, cell, parts};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Copy, Finding, Op, Record, Severity, StableBy};
 use rdsk_units::Nanos;
@@ -18,6 +18,10 @@ const MIN_SHARE: f64 = 0.005;
 const MAX_FINDINGS: usize = 2;
 /// Columns of the words before each line.
 const LEAD: usize = 8;
+
+/// Why the times of the calls are missing.
+const UNKNOWN: &str =
+    "read and write are not known, because the processor's counter and the kernel's clock went apart";
 
 /// The answer about the copies of a Record, to be printed below dd's lines.
 pub fn copies(record: &Record, style: Style) -> String {
@@ -72,18 +76,20 @@ fn line(page: &mut Page, tone: Tone, lead: &str, text: String) {
 /// Where the time went; what took none is left out.
 fn time(parts: &Parts) -> String {
     let share = |ns: f64| if parts.total_ns > 0.0 { ns / parts.total_ns } else { 0.0 };
+    let inside = |of: fn(Inside) -> f64| parts.inside.map_or(0.0, of);
     let named = [
-        ("read", parts.read_ns),
-        ("write", parts.write_ns),
+        ("read", inside(|inside| inside.read_ns)),
+        ("write", inside(|inside| inside.write_ns)),
         ("flush", parts.flush_ns),
         ("close", parts.close_ns),
-        ("dd itself", parts.other_ns),
+        ("dd itself", inside(|inside| inside.other_ns)),
     ];
-    let of_total: Vec<String> = named
+    let unknown = parts.inside.is_none().then(|| UNKNOWN.to_owned());
+    let named = named
         .into_iter()
         .filter(|&(_, ns)| share(ns) >= MIN_SHARE)
-        .map(|(name, ns)| format!("{name} {} ({})", nanos(ns), rdsk_units::percent(share(ns))))
-        .collect();
+        .map(|(name, ns)| format!("{name} {} ({})", nanos(ns), rdsk_units::percent(share(ns))));
+    let of_total: Vec<String> = named.chain(unknown).collect();
     let stable = match (parts.later_ns, parts.stable_by) {
         (Some(_), StableBy::Operands) => "; the data was stable then, as the operands ask".into(),
         (Some(later), _) => format!("; stable {} later, by an fdatasync of rdsk", nanos(later)),

@@ -179,7 +179,7 @@ fn a_copy_that_failed_says_so() {
 fn an_input_that_sets_the_pace_is_named() {
     let mut copy = made::to_file(&[S]);
     (copy.input.kind, copy.input.name) = (EndKind::Pipe, "standard input".into());
-    (copy.runs[0].read_ns, copy.runs[0].write_ns) = (S / 10 * 9, S / 20);
+    (copy.runs[0].read_ns, copy.runs[0].write_ns) = (Some(S / 10 * 9), Some(S / 20));
     let cell = with(writes(IoPath::Direct, S), |cell| cell.result.to_stable_ns = Some(S));
     let text = told(&record(fixtures::file(), vec![cell], copy));
     assert!(
@@ -187,6 +187,15 @@ fn an_input_that_sets_the_pace_is_named() {
         "{text}"
     );
     assert!(text.contains("input standard input, a pipe: no storage"), "{text}");
+}
+
+#[test]
+fn times_of_calls_that_are_not_known_are_said_to_be_so() {
+    let mut copy = made::to_file(&[S]);
+    (copy.runs[0].read_ns, copy.runs[0].write_ns) = (None, None);
+    let text = told(&record(fixtures::file(), vec![writes(IoPath::Direct, S)], copy));
+    assert!(text.contains("read and write are not known, because the processor's counter"), "{text}");
+    assert!(!text.contains("write 0") && !text.contains("dd itself"), "{text}");
 }
 
 #[test]
