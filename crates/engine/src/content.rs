@@ -7,19 +7,29 @@ use rdsk_model::{ReadContent, Target, TargetKind};
 use rdsk_sys::io::{Flags, pread2};
 use std::os::fd::OwnedFd;
 
-/// Pages that are looked at, one from each part of the span.
-const PAGES: u64 = 8;
+/// Pages that are looked at, one from each part of the span: of a device that holds data in a fifth of it, some data is found all but
+/// once in a million times.
+pub const PAGES_LOOKED_AT: u64 = 64;
 /// Their size, unless direct I/O needs larger ones here.
 const PAGE_BYTES: u64 = 4096;
 const MAX_PAGE_BYTES: u64 = 1 << 20;
+/// A look may always take this long, or this part of the time that was measured.
+const SHORT_NS: u64 = 200_000_000;
+const PART_OF_MEASURED: u64 = 100;
+
+/// Time in nanoseconds after which a look at what was read in `measured_ns` begins no further read.
+pub fn look_ns(measured_ns: u64) -> u64 {
+    (measured_ns / PART_OF_MEASURED).max(SHORT_NS)
+}
 
 /// What the device holds in `bytes` from `offset_bytes`; each `seed` looks at other pages. `None` if the target need not be asked:
 /// only a block device may return zeros that it does not store, and of a loop device the extents of its file tell more; and if it
-/// cannot be read by direct I/O. `open` opens it for that.
+/// cannot be read by direct I/O. `open` opens it for that; `goes_on` is asked before each page, and what was seen by then counts.
 pub fn look_at_device<E>(
     target: &Target,
     (offset_bytes, bytes): (u64, u64),
     seed: u64,
+    goes_on: &mut dyn FnMut() -> bool,
     open: impl FnOnce() -> Result<OwnedFd, E>,
 ) -> Option<ReadContent> {
     let device = target.device.as_ref().filter(|device| device.may_invent_zeros())?;
@@ -28,25 +38,47 @@ pub fn look_at_device<E>(
         return None;
     }
     let page_bytes = target.direct_align_bytes.unwrap_or(PAGE_BYTES).max(PAGE_BYTES);
-    if bytes < page_bytes || page_bytes > MAX_PAGE_BYTES {
+    // The whole pages of the span, by number.
+    let first_page = offset_bytes.div_ceil(page_bytes);
+    let pages = (offset_bytes.saturating_add(bytes) / page_bytes).saturating_sub(first_page);
+    if pages == 0 || page_bytes > MAX_PAGE_BYTES || !goes_on() {
         return None;
     }
     let length = usize::try_from(page_bytes).ok()?;
     let fd = open().ok()?;
     let mut arena = Arena::new(1, length, Fill::Touched).ok()?;
-    let end_bytes = offset_bytes.saturating_add(bytes);
     let mut seen = ReadContent::default();
-    for part in 0..PAGES {
-        let begin = u128::from(bytes) * u128::from(part) / u128::from(PAGES);
-        let part_bytes = (bytes / PAGES).max(1);
-        let at = u64::try_from(begin).unwrap_or(0) + mix(seed, part) % part_bytes;
-        let first = (offset_bytes + at).min(end_bytes - page_bytes) / page_bytes * page_bytes;
+    for part in scattered(pages.min(PAGES_LOOKED_AT)) {
+        if !goes_on() {
+            break;
+        }
+        let (begin, end) = part_of(pages, part);
+        let page = first_page + begin + mix(seed, begin) % (end - begin);
         // A failed read tells nothing of the content; those that were measured have their errors.
-        if pread2(&fd, arena.slot(0, length), first, Flags::empty()).is_ok_and(|moved| moved == length) {
-            seen = seen.plus(arena.content(1, length));
+        let read = pread2(&fd, arena.slot(0, length), page * page_bytes, Flags::empty());
+        if read.is_ok_and(|moved| moved == length) {
+            let held = arena.content(1, length);
+            let is_zero = held.zero_pages == held.pages;
+            seen = seen.plus(ReadContent { pages: 1, zero_pages: is_zero.into() });
         }
     }
     (seen.pages > 0).then_some(seen)
+}
+
+/// The numbers below `parts`, at most [`PAGES_LOOKED_AT`], each once and any first few of them from all over: their bits are
+/// those of a count, reversed.
+fn scattered(parts: u64) -> impl Iterator<Item = (u64, u64)> {
+    let bits = PAGES_LOOKED_AT.ilog2();
+    (0..PAGES_LOOKED_AT)
+        .map(move |count| count.reverse_bits() >> (u64::BITS - bits))
+        .filter(move |part| *part < parts)
+        .map(move |part| (part, parts))
+}
+
+/// The first number of one of the parts of `all`, and the first behind it. A part holds at least one.
+fn part_of(all: u64, (part, parts): (u64, u64)) -> (u64, u64) {
+    let begin = |part| u64::try_from(u128::from(all) * u128::from(part) / u128::from(parts)).unwrap_or(all);
+    (begin(part), begin(part + 1))
 }
 
 #[cfg(test)]
@@ -58,25 +90,77 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    fn disk() -> Target {
+        let device = Device { name: "vdb".into(), rotational: Some(false), ..Device::default() };
+        Target { kind: TargetKind::Block, device: Some(device), ..Target::default() }
+    }
+
     /// A file stands for the device: it is read in the same way.
     fn look(file: &File, change: impl FnOnce(&mut Target)) -> Option<ReadContent> {
-        let device = Device { name: "vdb".into(), rotational: Some(false), ..Device::default() };
-        let mut target = Target { kind: TargetKind::Block, device: Some(device), ..Target::default() };
+        let mut target = disk();
         change(&mut target);
-        look_at_device(&target, (MIB, 16 * MIB), 7, || file.try_clone().map(OwnedFd::from))
+        look_at_device(&target, (MIB, 16 * MIB), 7, &mut || true, || file.try_clone().map(OwnedFd::from))
+    }
+
+    /// A look at a disk that a file stands for, for as long as `goes_on`.
+    fn look_while(file: &File, span: (u64, u64), goes_on: &mut dyn FnMut() -> bool) -> Option<ReadContent> {
+        look_at_device(&disk(), span, 7, goes_on, || file.try_clone().map(OwnedFd::from))
+    }
+
+    #[test]
+    fn no_page_is_counted_twice() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(MIB).unwrap();
+        let pages = |span| look_while(&file, span, &mut || true).map(|seen| seen.pages);
+        assert_eq!(pages((0, 4096)), Some(1));
+        assert_eq!(pages((4096, 3 * 4096)), Some(3));
+        assert_eq!(pages((512, 4 * 4096)), Some(3), "only whole pages");
+        assert_eq!(pages((512, 4096)), None);
+        assert_eq!(pages((0, MIB)), Some(64));
+        // Of a span of few pages each is read: exactly one holds data, whichever it is.
+        for data in 0..5 {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(MIB).unwrap();
+            file.write_all_at(&[7], data * 4096 + 9).unwrap();
+            let seen = look_while(&file, (0, 5 * 4096), &mut || true);
+            assert_eq!(seen, Some(ReadContent { pages: 5, zero_pages: 4 }), "page {data}");
+        }
+    }
+
+    #[test]
+    fn a_look_ends_when_it_is_told_to_and_what_it_saw_is_from_all_over() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(16 * MIB).unwrap();
+        let data = vec![7; usize::try_from(8 * MIB).unwrap()];
+        file.write_all_at(&data, 8 * MIB).unwrap();
+        let after = |pages: u32| {
+            let mut left = pages + 1;
+            look_while(&file, (0, 16 * MIB), &mut || {
+                left = left.saturating_sub(1);
+                left > 0
+            })
+        };
+        assert_eq!(after(0), None, "it is not even opened");
+        assert_eq!(after(5), Some(ReadContent { pages: 4, zero_pages: 2 }), "asked once before it is opened");
+    }
+
+    #[test]
+    fn a_look_is_short_beside_what_was_measured() {
+        assert_eq!(look_ns(0), 200_000_000);
+        assert_eq!(look_ns(100_000_000_000), 1_000_000_000);
     }
 
     #[test]
     fn pages_from_all_over_the_span_are_looked_at() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(17 * MIB).unwrap();
-        assert_eq!(look(&file, |_| {}), Some(ReadContent { pages: 8, zero_pages: 8 }));
+        assert_eq!(look(&file, |_| {}), Some(ReadContent { pages: 64, zero_pages: 64 }));
         // The second half holds data, before the span too.
         let data = vec![7; usize::try_from(MIB).unwrap()];
         for at in [0].into_iter().chain(9..17) {
             file.write_all_at(&data, at * MIB).unwrap();
         }
-        assert_eq!(look(&file, |_| {}), Some(ReadContent { pages: 8, zero_pages: 4 }));
+        assert_eq!(look(&file, |_| {}), Some(ReadContent { pages: 64, zero_pages: 32 }));
     }
 
     #[test]

@@ -206,9 +206,14 @@ pub trait Engine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
 
     /// Looks at a few pages of what a visit has read, where [`Run::content`] tells nothing. It reads, so that it comes after
-    /// everything was counted.
-    fn look_at(&mut self, job: &Job<'_>, run: &Run) -> Option<ReadContent> {
-        let _ = (job, run);
+    /// everything was counted; before each page it asks whether to go on.
+    fn look_at(
+        &mut self,
+        job: &Job<'_>,
+        run: &Run,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Option<ReadContent> {
+        let _ = (job, run, goes_on);
         None
     }
 }

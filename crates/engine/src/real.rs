@@ -76,7 +76,12 @@ impl Engine for RealEngine {
         }))
     }
 
-    fn look_at(&mut self, job: &Job<'_>, run: &Run) -> Option<ReadContent> {
+    fn look_at(
+        &mut self,
+        job: &Job<'_>,
+        run: &Run,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Option<ReadContent> {
         let workload = job.workload;
         if workload.op != Op::Read || run.bytes == 0 || run.content.is_some() {
             return None;
@@ -86,8 +91,12 @@ impl Engine for RealEngine {
         let span = (workload.offset_bytes, workload.span_bytes.min(each_bytes));
         let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
         let seed = mix(workload.seed, u64::from(job.visit));
-        let look = |(_, claim): (u32, &Claim)| look_at_device(&claim.target, span, seed, || claim.open(mode));
-        targets.into_iter().filter_map(look).reduce(ReadContent::plus)
+        let mut look = |(_, claim): (u32, &Claim)| {
+            look_at_device(&claim.target, span, seed, goes_on, || claim.open(mode))
+        };
+        // Some of the targets alone do not stand for all.
+        let seen: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
+        seen.into_iter().reduce(ReadContent::plus)
     }
 }
 

@@ -33,7 +33,7 @@ mod unplanned;
 mod warm_up;
 mod zones;
 
-pub use copy::{Copies, CopiesEnd, Leftovers, Watching};
+pub use copy::{Copies, CopiesEnd, Leftovers, WaitFor, Watching};
 pub use execute::{concluded, execute, failed_record, plan_only};
 pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};

@@ -8,9 +8,11 @@ use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
-use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
+use rdsk_engine::{
+    Ended, Engine, EngineError, Job, Limits, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
+};
 use rdsk_model::{
-    CellRecord, CellsSoFar, Clock, Event, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
+    CellRecord, CellsSoFar, Clock, Event, Extent, MemberCounters, Plan, ReadContent, StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_targets::Claim;
@@ -18,8 +20,8 @@ use rdsk_targets::Claim;
 /// Most visits of one cell within one slice; a guard, far above what a slice of seconds needs.
 const VISITS_PER_SLICE: u32 = 200;
 
-/// Pages of a cell's reads that are looked at after its visits; those of the first visits tell enough.
-const MAX_PAGES_SEEN: u64 = 64;
+/// Size of the pages of a span that are looked at after visits.
+const PAGE_BYTES: u64 = 4096;
 
 /// Everything that running a plan needs.
 pub struct Runner<'a> {
@@ -168,8 +170,8 @@ impl Runner<'_> {
         self.watch.event(&Event::Settled);
         let settled_ns = self.clock.now_ns();
         let seen = observer.end();
-        if run.content.is_none() && state.totals[index].pages_seen() < MAX_PAGES_SEEN {
-            run.content = self.engine.look_at(&job, &run);
+        if run.content.is_none() {
+            run.content = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
         }
         let took_ns = settled_ns.saturating_sub(settling_ns);
         state.note_long_flush(cell, index, took_ns, settled_ns);
@@ -178,6 +180,28 @@ impl Runner<'_> {
         self.add_visit(totals, &prepared, &run, settled, seen)?;
         state.note_stable_rate(cell, &run, index);
         Ok(run.ended)
+    }
+
+    /// Looks at what a pass has read, unless the visits before it told enough, a signal came, or the budget has no time for it.
+    fn look_at(
+        &mut self,
+        job: &Job<'_>,
+        run: &Run,
+        pages_seen: u64,
+        deadline_ns: u64,
+    ) -> Option<ReadContent> {
+        // Of a short span, the visits look at the same pages.
+        let enough = PAGES_LOOKED_AT.min(job.workload.span_bytes / PAGE_BYTES);
+        let now_ns = self.clock.now_ns();
+        let mean_ns = run.latency_sum_ns.checked_div(u128::from(run.ops))?;
+        let has_time =
+            mean_ns * u128::from(PAGES_LOOKED_AT) <= u128::from(deadline_ns.saturating_sub(now_ns));
+        if pages_seen >= enough || !has_time {
+            return None;
+        }
+        let until_ns = now_ns.saturating_add(look_ns(run.elapsed_ns)).min(deadline_ns);
+        let (clock, stop) = (self.clock, self.stop);
+        self.engine.look_at(job, run, &mut || !stop.is_raised() && clock.now_ns() < until_ns)
     }
 
     /// Adds a visit to the totals; a failed close or flush is the cell's failure, and its figures are kept.

@@ -180,6 +180,24 @@ fn a_pass_is_complete_or_says_that_it_is_not() {
 }
 
 #[test]
+fn a_look_for_zeros_keeps_nobody_waiting() {
+    let bytes = 64 << 20;
+    let look = |look_page_ns, budget_ns, bytes_per_s, is_stopped: bool| {
+        let plan = Plan { rounds: 1, ..plan(vec![cell(1 << 20, Extent::Pass { bytes })], budget_ns) };
+        let seen = run(&plan, bytes_per_s, |disk, stop| {
+            disk.look_page_ns = Some(look_page_ns);
+            disk.raise_after = is_stopped.then(|| (0, stop.clone()));
+        });
+        seen.outcome.cells[0].result.content.map(|content| content.pages)
+    };
+    assert_eq!(look(1_000_000, 60 * SECOND, 1e8, false), Some(64));
+    assert_eq!(look(50_000_000, 60 * SECOND, 1e9, false), Some(4), "a fifth of a second");
+    assert_eq!(look(50_000_000, 600 * SECOND, 1e6, false), Some(14), "a hundredth of 67 s");
+    assert_eq!(look(1_000_000, 60 * SECOND, 1e8, true), None, "after a signal");
+    assert_eq!(look(1_000_000, 30 * SECOND, 2.5e6, false), None, "64 more I/Os of this length do not fit");
+}
+
+#[test]
 fn passes_are_repeated_until_their_mean_is_known() {
     let bytes = 64 << 20;
     let passes = |bytes_per_s, precision| {

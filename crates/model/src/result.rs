@@ -231,7 +231,7 @@ pub struct Samples {
 
 /// What reads returned, summed over visits: data, or nothing but zeros, which many devices return for what was never written without
 /// looking at their medium. It is looked at in the buffers when the streams of a visit end; of a pass from start to end, whose last
-/// buffers hold the end of the span alone, on the device after the visit, in a few places of the span.
+/// buffers hold the end of the span alone, on the device after the visit, in a few places of the span; of copies, what that run's look saw in which most held data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadContent {
     /// Pages of 4 KiB, or blocks that are shorter, that were looked at.

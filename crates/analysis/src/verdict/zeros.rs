@@ -94,7 +94,7 @@ fn bottom_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<(
     (!names.is_empty()).then_some((names, bytes))
 }
 
-/// Nothing but zeros came back from a device that need not store any.
+/// Nothing but zeros was found in what came back from a device that need not store any.
 fn only_zeros(facts: &Facts<'_>) -> Judgement {
     let content =
         facts.cell.result.content.filter(|&content| content.pages >= MIN_PAGES && is_zeros(content))?;
@@ -107,12 +107,11 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
         return None;
     }
     let text = format!(
-        "{} read {}, but only zeros came back ({} of {} that were looked at): a device that never stored anything there, or was told to \
-         forget it, answers without its medium",
+        "{} read {}, but the {} that were looked at held only zeros: a device that never stored anything there, or was told to forget \
+         it, answers without its medium",
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
-        content.zero_pages,
-        words::plural(content.pages, "page"),
+        words::plural(content.pages, "place"),
     );
     Some((VerdictCode::Unverified, text))
 }
@@ -149,7 +148,11 @@ mod tests {
     fn zeros_prove_no_medium_unless_the_device_has_to_read_them() {
         let seen = on(&read(64), |_| {});
         assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
-        assert!(seen.text.contains("only zeros came back (64 of 64 pages"), "{}", seen.text);
+        assert!(
+            seen.text.contains("but the 64 places that were looked at held only zeros:"),
+            "{}",
+            seen.text
+        );
         assert_eq!(on(&read(63), |_| {}).code, VerdictCode::Device, "some of it is data");
         let plain = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(false));
         assert_eq!(on(&read(64), plain).code, VerdictCode::Device, "a hard disk reads zeros too");
@@ -159,6 +162,8 @@ mod tests {
         assert_eq!(on(&none, |_| {}).code, VerdictCode::Device, "nothing was looked at");
         let untold = with(read(0), |cell| cell.result.content = None);
         assert_eq!(on(&untold, |_| {}).code, VerdictCode::Device);
+        let one = with(read(0), |cell| cell.result.content = Some(ReadContent { pages: 1, zero_pages: 1 }));
+        assert_eq!(on(&one, |_| {}).code, VerdictCode::Device, "one page is a matter of chance");
         let looped = with(read(64), |cell| cell.evidence.loops = vec![LoopFile::default()]);
         assert_eq!(on(&looped, |_| {}).code, VerdictCode::Device, "the file behind it tells");
     }

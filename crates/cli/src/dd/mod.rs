@@ -20,7 +20,7 @@ use rdsk_dd::{
     Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _, TickRate,
     TickStart,
 };
-use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
+use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
 use rdsk_model::{Problem, Record};
 use rdsk_report::Compactness;
 use rdsk_targets::Roots;
@@ -229,7 +229,7 @@ fn run_once(
     let finished = copier.finish(result);
     if let Some((copies, watching)) = watched.take() {
         let mut patience = Patience::new(signals, stderr);
-        copies.end(watching, &line.operands, &finished, &mut || patience.goes_on());
+        copies.end(watching, &line.operands, &finished, &mut |wait| patience.goes_on(wait));
     }
     finished.result
 }
@@ -248,8 +248,10 @@ impl<'a> Patience<'a> {
     }
 
     /// Until a signal comes. Whoever waits at a terminal learns what for.
-    fn goes_on(&mut self) -> bool {
-        if !self.has_told && self.since.elapsed() > TELL_AFTER && std::io::stderr().is_terminal() {
+    fn goes_on(&mut self, wait: WaitFor) -> bool {
+        let is_flush = wait == WaitFor::Flush;
+        if is_flush && !self.has_told && self.since.elapsed() > TELL_AFTER && std::io::stderr().is_terminal()
+        {
             self.stderr
                 .say("waiting until the data is on the device; an interrupt leaves that to the kernel");
             self.has_told = true;

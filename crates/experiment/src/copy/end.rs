@@ -8,15 +8,20 @@ use rustix::fs::{FileType, OFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What a device holds where these calls read it, from a few of its pages; others for each `seed`. It reads, so that everything must
-/// have been counted.
-pub(super) fn content(witness: &Witness, calls: &Calls, seed: u64) -> Option<ReadContent> {
+/// What a device holds where these calls read it, from a few of its pages; others for each `seed`, for as long as `goes_on`. It reads,
+/// so that everything must have been counted.
+pub(super) fn content(
+    witness: &Witness,
+    calls: &Calls,
+    seed: u64,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Option<ReadContent> {
     let open = || -> io::Result<OwnedFd> {
         let fd = witness.open()?;
         rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
         Ok(fd)
     };
-    look_at_device(&witness.target, (calls.start.unwrap_or(0), calls.bytes), seed, open)
+    look_at_device(&witness.target, (calls.start.unwrap_or(0), calls.bytes), seed, goes_on, open)
 }
 
 /// An end as the Record shows it.

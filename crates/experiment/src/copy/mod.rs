@@ -8,10 +8,10 @@ use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
-use rdsk_engine::{MonotonicClock, measure_clock};
+use rdsk_engine::{MonotonicClock, look_ns, measure_clock};
 use rdsk_model::{
-    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
-    Status,
+    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, ReadContent, Record,
+    StableBy, Status,
 };
 use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
@@ -34,6 +34,15 @@ pub enum Leftovers {
     Flush,
     /// They stay.
     Leave,
+}
+
+/// What a run is waited for after dd's last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    /// The flush of what dd left in memory.
+    Flush,
+    /// A short look at what a device holds where it was read.
+    Look,
 }
 
 /// How the last run ended.
@@ -166,13 +175,14 @@ impl Copies {
     }
 
     /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
-    /// long as `goes_on`, which is asked now and then.
+    /// long as `goes_on`, which is asked now and then and told what is waited for. A device that was read is looked at only after a copy
+    /// that came to its end.
     pub fn end(
         &mut self,
         watching: Watching,
         operands: &Operands,
         finished: &Finished,
-        goes_on: &mut dyn FnMut() -> bool,
+        goes_on: &mut dyn FnMut(WaitFor) -> bool,
     ) {
         let Watching { line, open_ns, start_ns, mut ends, usage } = watching;
         let cpu = usage.zip(process_usage().ok()).map(|(before, after)| CpuTime {
@@ -214,7 +224,7 @@ impl Copies {
                 cache: (before, after[index]),
                 evidence,
                 extents: (index == 0).then(allocation).flatten().filter(|lies| are_sure(*lies, before)),
-                content: (index == 0).then(|| end::content(&end.witness, calls, start_ns)).flatten(),
+                content: (index == 0).then(|| content(&end, calls, &run, goes_on)).flatten(),
             });
             self.record.observer = end.observer.describe();
         }
@@ -227,7 +237,7 @@ impl Copies {
         output: Option<&WatchedEnd>,
         operands: &Operands,
         finished: &Finished,
-        goes_on: &mut dyn FnMut() -> bool,
+        goes_on: &mut dyn FnMut(WaitFor) -> bool,
     ) -> (Option<u64>, StableBy) {
         let Some(output) = output.filter(|_| finished.output.bytes > 0) else {
             return (None, StableBy::Nobody);
@@ -282,6 +292,20 @@ impl Copies {
     }
 }
 
+/// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.
+fn content(
+    end: &WatchedEnd,
+    calls: &Calls,
+    run: &CopyRun,
+    goes_on: &mut dyn FnMut(WaitFor) -> bool,
+) -> Option<ReadContent> {
+    if !run.is_complete {
+        return None;
+    }
+    let (began, most) = (Instant::now(), Duration::from_nanos(look_ns(run.to_close_ns)));
+    end::content(&end.witness, calls, run.start_ns, &mut || began.elapsed() < most && goes_on(WaitFor::Look))
+}
+
 /// Whether an allocation says what was read. Data that was not written out when it was read may lie in memory above extents that
 /// were only reserved.
 fn are_sure(lies: ExtentEvidence, before: PageCacheState) -> bool {
@@ -304,12 +328,12 @@ fn flush(
     fd: &OwnedFd,
     offset: u64,
     bytes: u64,
-    goes_on: &mut dyn FnMut() -> bool,
+    goes_on: &mut dyn FnMut(WaitFor) -> bool,
 ) -> std::io::Result<Flushed> {
     let pieces = bytes.div_ceil(PIECE_BYTES);
     let piece = |index: u64, part| write_out(fd, offset + index * PIECE_BYTES, PIECE_BYTES, part);
     for index in 0..=pieces {
-        if !goes_on() {
+        if !goes_on(WaitFor::Flush) {
             return Ok(Flushed::CutShort);
         }
         if index < pieces {

@@ -2,12 +2,13 @@
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use rdsk_engine::{
-    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled, WarmUp,
+    Control, Ended, Engine, EngineError, Flow, Job, PAGES_LOOKED_AT, Prepared, Progress, Run, Session,
+    Settled, WarmUp,
 };
 use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
     Cell, CellRecord, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath,
-    Issuing, Op, PageCacheState, Plan, StopFlag, StreamResult, Watch, Workload,
+    Issuing, Op, PageCacheState, Plan, ReadContent, StopFlag, StreamResult, Watch, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -52,6 +53,8 @@ pub(crate) struct Scripted {
     pub(crate) hang_ns: u64,
     /// Raised after this many visits.
     pub(crate) raise_after: Option<(usize, StopFlag)>,
+    /// The time that a look at each page takes; without it nothing is looked at.
+    pub(crate) look_page_ns: Option<u64>,
     /// The block sizes of the visits, in order: each test gives every cell its own size.
     pub(crate) log: Rc<RefCell<Vec<u64>>>,
 }
@@ -79,6 +82,21 @@ impl Engine for Scripted {
             window_ns: job.window_ns,
             bytes: 0,
         }))
+    }
+
+    fn look_at(
+        &mut self,
+        _job: &Job<'_>,
+        _run: &Run,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Option<ReadContent> {
+        let page_ns = self.look_page_ns?;
+        let mut seen = ReadContent::default();
+        while seen.pages < PAGES_LOOKED_AT && goes_on() {
+            self.clock.pass(page_ns);
+            seen.pages += 1;
+        }
+        (seen.pages > 0).then_some(seen)
     }
 }
 
@@ -311,6 +329,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         pauses: Vec::new(),
         fail: None,
         hang_ns: 0,
+        look_page_ns: None,
         raise_after: None,
         log: Rc::clone(&log),
     };

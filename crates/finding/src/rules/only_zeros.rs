@@ -13,8 +13,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 knows that nothing is stored there, and returns zeros without reading its medium. The figure may be that of its \
                 controller alone.";
     let advice = "measure where data is stored (--offset), write the device first if nothing on it is needed, or measure in a directory on it";
-    let found = RULE.about_any(&cells, "only zeros were read", text, cite_content, advice);
-    let what = format!("only zeros were read, perhaps without the medium: {}", how_many(&cells));
+    let found = RULE.about_any(&cells, "only zeros were seen", text, cite_content, advice);
+    let what = format!("only zeros were seen, perhaps without the medium: {}", how_many(&cells));
     let inferred = |finding: Finding| Finding { confidence: Confidence::Inferred, ..finding };
     found.into_iter().map(|one| inferred(one).effect(Stake::Figure, None, what.clone())).collect()
 }

@@ -235,9 +235,9 @@ mod tests {
         let its = &ended.counted.devices[0];
         let (bpf, sysfs) = by_both(ended, 0, driver).unwrap();
         let (issued, own) = (ended.counted.issued(0, BlockOp::Read), own_bios(&ended.counted));
-        assert!(ended.timed < ended.whole && its.latency.count() == its.completed, "{its:?}");
+        assert!(ended.timed < ended.whole, "{its:?}");
         assert!(its.completed >= FOLLOWED, "{its:?} of {reads}");
-        match attachment {
+        let is_counted = match attachment {
             Attachment::Throughout => {
                 assert_eq!(ended.observed, ended.whole);
                 lost_of(ended, 0) == 0
@@ -249,7 +249,9 @@ mod tests {
                 assert_eq!(ended.observed, ended.timed);
                 lost_of(ended, 0) == 0 && issued == own && issued < *reads && bpf.abs_diff(sysfs) <= 1
             }
-        }
+        };
+        // An event that was passed over may be one whose time is then missing.
+        is_counted && its.latency.count() == its.completed
     }
 
     /// The thread of a visit ends timing, or all counting, once it has seen enough; what is counted throughout is what sysfs counts,
