@@ -1,16 +1,20 @@
 //! One end of a copy: what it is, what the operands ask of it, and what a device holds that was read.
 
+use super::WaitFor;
 use rdsk_dd::{Amount, Calls, Operands, Side};
-use rdsk_engine::look_at_device;
-use rdsk_model::{CacheState, CopyEnd, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload};
+use rdsk_engine::{look_at_device, look_ns};
+use rdsk_model::{
+    CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
+};
 use rdsk_targets::Witness;
 use rustix::fs::{FileType, OFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// What a device holds where these calls read it, from a few of its pages; others for each `seed`, for as long as `goes_on`. It reads,
 /// so that everything must have been counted.
-pub(super) fn content(
+fn content(
     witness: &Witness,
     calls: &Calls,
     seed: u64,
@@ -22,6 +26,20 @@ pub(super) fn content(
         Ok(fd)
     };
     look_at_device(&witness.target, (calls.start.unwrap_or(0), calls.bytes), seed, goes_on, open)
+}
+
+/// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.
+pub(super) fn content_after(
+    witness: &Witness,
+    calls: &Calls,
+    run: &CopyRun,
+    goes_on: &mut dyn FnMut(WaitFor) -> bool,
+) -> Option<ReadContent> {
+    if !run.is_complete {
+        return None;
+    }
+    let (began, most) = (Instant::now(), Duration::from_nanos(look_ns(run.to_close_ns)));
+    content(witness, calls, run.start_ns, &mut || began.elapsed() < most && goes_on(WaitFor::Look))
 }
 
 /// An end as the Record shows it.

@@ -8,10 +8,10 @@ use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
-use rdsk_engine::{MonotonicClock, look_ns, measure_clock};
+use rdsk_engine::{MonotonicClock, measure_clock};
 use rdsk_model::{
-    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, ReadContent, Record,
-    StableBy, Status,
+    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
+    Status,
 };
 use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
@@ -224,7 +224,9 @@ impl Copies {
                 cache: (before, after[index]),
                 evidence,
                 extents: (index == 0).then(allocation).flatten().filter(|lies| are_sure(*lies, before)),
-                content: (index == 0).then(|| content(&end, calls, &run, goes_on)).flatten(),
+                content: (index == 0)
+                    .then(|| end::content_after(&end.witness, calls, &run, goes_on))
+                    .flatten(),
             });
             self.record.observer = end.observer.describe();
         }
@@ -290,20 +292,6 @@ impl Copies {
         self.record.findings = rdsk_finding::findings(&Analysis::of(&self.record));
         self.record
     }
-}
-
-/// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.
-fn content(
-    end: &WatchedEnd,
-    calls: &Calls,
-    run: &CopyRun,
-    goes_on: &mut dyn FnMut(WaitFor) -> bool,
-) -> Option<ReadContent> {
-    if !run.is_complete {
-        return None;
-    }
-    let (began, most) = (Instant::now(), Duration::from_nanos(look_ns(run.to_close_ns)));
-    end::content(&end.witness, calls, run.start_ns, &mut || began.elapsed() < most && goes_on(WaitFor::Look))
 }
 
 /// Whether an allocation says what was read. Data that was not written out when it was read may lie in memory above extents that
