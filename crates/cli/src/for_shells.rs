@@ -100,8 +100,15 @@ fn command() -> Command {
 
 /// The same with the words that some values are, which the parsers answer to in words of their own.
 fn completed() -> Command {
-    let choice = |words: Vec<String>| move |arg: Arg| arg.value_parser(PossibleValuesParser::new(words));
-    let all = |words: &[&'static str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    // clap keeps words for as long as the program runs, which ends after the script.
+    fn choice(words: Vec<String>) -> impl FnOnce(Arg) -> Arg {
+        let words = words.into_iter().map(|word| -> &'static str { word.leak() });
+        let words: Vec<&'static str> = words.collect();
+        move |arg| arg.value_parser(PossibleValuesParser::new(words))
+    }
+    fn all(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
     let whole = command();
     let commands: Vec<String> = whole.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     let shells = SHELLS.iter().map(|(name, _)| (*name).to_owned()).collect();
