@@ -194,7 +194,7 @@ mod tests {
         }
         for name in names() {
             let page = page(Some(name)).unwrap();
-            let title = format!(".TH rdsk-{name} 1 \"\" \"rdsk {}\"", env!("CARGO_PKG_VERSION"));
+            let title = format!(".TH rdsk-{name} 1  \"rdsk {}\"", env!("CARGO_PKG_VERSION"));
             assert!(page.contains(&title), "{page}");
             assert!(page.contains("Examples"), "{name}");
         }

@@ -40,7 +40,9 @@ fn with_privilege_both_sources_count_the_same() {
             let asked = count(cell, "/result/bytes") + cell["result"]["warmup_bytes"].as_u64().unwrap_or(0);
             assert!(at_once <= asked && nowait <= asked, "{asked}: {}", evidence["bios"]);
             let is_all = at_once == asked || at_once == 0 && nowait == asked;
-            is_all.then_some(()).ok_or_else(|| format!("{asked} bytes: {}", evidence["bios"]))
+            // Above 100 000 per second bios are followed while times are taken, and requests throughout.
+            let is_part = !evidence["bpf"]["timed_ns"].is_null();
+            (is_all || is_part).then_some(()).ok_or_else(|| format!("{asked} bytes: {}", evidence["bios"]))
         });
         all.collect()
     };

@@ -57,7 +57,7 @@ fn bash_completes_commands_flags_and_operands() {
     let bash = |line: &str, words: &str, index: usize| {
         let script = format!(
             "compopt() {{ echo compopt \"$@\"; }}; source ./bash; COMP_WORDS=({words}); COMP_CWORD={index}; COMP_LINE='{line}'; \
-             set -- $(complete -p rdsk); while [ \"$1\" != -F ]; do shift; done; \"$2\" rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" x; \
+             set -- $(complete -p rdsk); while [ \"$1\" != -F ]; do shift; done; \"$2\" rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" \"${{COMP_WORDS[$COMP_CWORD-1]}}\"; \
              printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let output =

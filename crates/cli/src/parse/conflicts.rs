@@ -3,7 +3,6 @@
 
 use super::usage;
 use crate::cli_args::{CliArgs, JsonPlace, RunMode};
-use crate::history::Place;
 use crate::same_place::is_same_place;
 use crate::subcommand::{SCALE, STREAM};
 use rdsk_experiment::max_streams;
@@ -43,12 +42,8 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         "--markdown, --csv, --openmetrics and --report conflict with --dry-run",
         "leave them out: nothing is measured that they could show",
     )?;
-    let history = match &args.history {
-        Some(Place::File(path)) => Some(JsonPlace::File(path.clone())),
-        _ => None,
-    };
     let forms = args.forms.iter().map(|(_, place)| place);
-    let places: Vec<&JsonPlace> = history.iter().chain(&args.json).chain(forms).collect();
+    let places: Vec<&JsonPlace> = args.json.iter().chain(forms).collect();
     for (index, place) in places.iter().enumerate() {
         let (message, hint) = match place {
             JsonPlace::Stdout => {
