@@ -51,7 +51,7 @@ fn with_privilege_both_sources_count_the_same() {
     // Some machines read this device more than 100 000 times a second; then what is not timed throughout is told, and nothing else.
     let why = record["observer"]["why_not_higher"].as_str();
     assert!(
-        why.is_none_or(|why| why.contains("takes times for a part of each visit only")),
+        why.is_none_or(|why| why.contains("counts requests throughout, and takes times")),
         "{}",
         record["observer"]
     );
