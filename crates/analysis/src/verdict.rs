@@ -29,6 +29,7 @@ use crate::contention::{Contention, contention};
 use crate::words;
 use facts::Facts;
 use rdsk_model::{CellRecord, Op, StopReason, Target, Verdict, VerdictCode};
+pub use zeros::MIN_PAGES;
 
 /// One step of the list above: a code and its sentence, or nothing.
 type Judgement = Option<(VerdictCode, String)>;
@@ -114,6 +115,11 @@ fn device_text(facts: &Facts<'_>) -> String {
     let more = match facts.memory_disk() {
         Some(disk) => format!("{more}; {disk} is memory"),
         None => more,
+    };
+    let more = if zeros::is_content_unknown(facts) {
+        format!("{more}; too few places were looked at to tell whether it stores anything there")
+    } else {
+        more
     };
     let (device, moved, bytes) = (&facts.device_names, words::bytes(moved), words::bytes(facts.bytes));
     let who = if facts.is_simulated() { "" } else { "the block layer moved the bytes: " };

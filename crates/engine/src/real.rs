@@ -83,11 +83,14 @@ impl Engine for RealEngine {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Option<ReadContent> {
         let workload = job.workload;
-        if workload.op != Op::Read || run.bytes == 0 || run.content.is_some() {
+        if workload.op != Op::Read || run.bytes == 0 {
             return None;
         }
         let targets = used_targets(job).ok()?;
-        let each_bytes = run.bytes / (targets.len() as u64).max(1);
+        let each_bytes = match workload.pattern {
+            Pattern::Sequential => run.bytes / (targets.len() as u64).max(1),
+            _ => workload.span_bytes,
+        };
         let span = (workload.offset_bytes, workload.span_bytes.min(each_bytes));
         let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
         let seed = mix(workload.seed, u64::from(job.visit));

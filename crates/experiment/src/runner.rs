@@ -8,6 +8,7 @@ use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
+use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
     Ended, Engine, EngineError, Job, Limits, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
 };
@@ -170,9 +171,8 @@ impl Runner<'_> {
         self.watch.event(&Event::Settled);
         let settled_ns = self.clock.now_ns();
         let seen = observer.end();
-        if run.content.is_none() {
-            run.content = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
-        }
+        let more = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
+        run.content = run.content.into_iter().chain(more).reduce(ReadContent::plus);
         let took_ns = settled_ns.saturating_sub(settling_ns);
         state.note_long_flush(cell, index, took_ns, settled_ns);
         let totals = &mut state.totals[index];
@@ -182,7 +182,8 @@ impl Runner<'_> {
         Ok(run.ended)
     }
 
-    /// Looks at what a pass has read, unless the visits before it told enough, a signal came, or the budget has no time for it.
+    /// Looks at what a device holds where it was read, unless a signal came, or the budget has no time for it. After whole passes,
+    /// whose buffers tell nothing, the visits before it may have told enough; other visits look only if they were too few.
     fn look_at(
         &mut self,
         job: &Job<'_>,
@@ -191,15 +192,16 @@ impl Runner<'_> {
         deadline_ns: u64,
     ) -> Option<ReadContent> {
         // Of a short span, the visits look at the same pages.
-        let enough = PAGES_LOOKED_AT.min(job.workload.span_bytes / PAGE_BYTES);
+        let all = job.workload.span_bytes / PAGE_BYTES;
+        let enough = if run.content.is_none() { PAGES_LOOKED_AT } else { MIN_PAGES };
+        let seen = pages_seen + run.content.map_or(0, |content| content.pages);
         let now_ns = self.clock.now_ns();
         let mean_ns = run.latency_sum_ns.checked_div(u128::from(run.ops))?;
-        let has_time =
-            mean_ns * u128::from(PAGES_LOOKED_AT) <= u128::from(deadline_ns.saturating_sub(now_ns));
-        if pages_seen >= enough || !has_time {
+        let least_ns = u64::try_from(mean_ns * u128::from(MIN_PAGES)).unwrap_or(u64::MAX);
+        if seen >= enough.min(all) || least_ns > deadline_ns.saturating_sub(now_ns) {
             return None;
         }
-        let until_ns = now_ns.saturating_add(look_ns(run.elapsed_ns)).min(deadline_ns);
+        let until_ns = now_ns.saturating_add(look_ns(run.elapsed_ns).max(least_ns)).min(deadline_ns);
         let (clock, stop) = (self.clock, self.stop);
         self.engine.look_at(job, run, &mut || !stop.is_raised() && clock.now_ns() < until_ns)
     }

@@ -183,7 +183,7 @@ fn a_pass_is_complete_or_says_that_it_is_not() {
 fn a_look_for_zeros_keeps_nobody_waiting() {
     let bytes = 64 << 20;
     let look = |look_page_ns, budget_ns, bytes_per_s, is_stopped: bool| {
-        let plan = Plan { rounds: 1, ..plan(vec![cell(1 << 20, Extent::Pass { bytes })], budget_ns) };
+        let plan = Plan { rounds: 1, ..plan(vec![cell(1 << 14, Extent::Pass { bytes })], budget_ns) };
         let seen = run(&plan, bytes_per_s, |disk, stop| {
             disk.look_page_ns = Some(look_page_ns);
             disk.raise_after = is_stopped.then(|| (0, stop.clone()));
@@ -194,7 +194,28 @@ fn a_look_for_zeros_keeps_nobody_waiting() {
     assert_eq!(look(50_000_000, 60 * SECOND, 1e9, false), Some(4), "a fifth of a second");
     assert_eq!(look(50_000_000, 600 * SECOND, 1e6, false), Some(14), "a hundredth of 67 s");
     assert_eq!(look(1_000_000, 60 * SECOND, 1e8, true), None, "after a signal");
-    assert_eq!(look(1_000_000, 30 * SECOND, 2.5e6, false), None, "64 more I/Os of this length do not fit");
+    assert_eq!(look(1_000_000, 26_870_000_000, 2.5e6, false), None, "4 more I/Os of this length do not fit");
+    let few = |look_page_ns| {
+        let plan = Plan { rounds: 1, ..plan(vec![cell(1 << 24, Extent::Pass { bytes })], 600 * SECOND) };
+        let seen = run(&plan, 1e7, |disk, _| disk.look_page_ns = Some(look_page_ns));
+        seen.outcome.cells[0].result.content.map(|content| content.pages)
+    };
+    assert_eq!(few(SECOND), Some(7), "the time of 4 I/Os of 1.7 s");
+}
+
+/// A visit of random reads at depth 1 leaves one page in its buffer, which is too little to tell a device that stores nothing.
+#[test]
+fn too_few_pages_of_the_buffers_are_made_up_for() {
+    let pages = |in_buffers, budget_ns| {
+        let plan = Plan { rounds: 1, ..plan(vec![cell(1 << 20, Extent::Timed)], budget_ns) };
+        let seen = run(&plan, 1e7, |disk, _| {
+            disk.look_page_ns = Some(1_000_000);
+            disk.in_buffers = in_buffers;
+        });
+        seen.outcome.cells[0].result.content.map(|content| content.pages)
+    };
+    assert_eq!(pages(4, SECOND).map(|pages| pages % 4), Some(0), "nothing was looked at");
+    assert!(pages(1, SECOND).is_some_and(|pages| pages >= 65));
 }
 
 #[test]

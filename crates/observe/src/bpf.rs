@@ -22,7 +22,7 @@ use crate::diskstat::StatFile;
 use crate::stack::Stack;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
-use check::{Takes, by_both, counts_of, is_empty, lost_of, missed_of};
+use check::{Takes, by_both, counts_of, is_empty, lost_of, unended};
 use rdsk_model::{Bio, BpfEvidence, CountedDevice, CrossCheck, EvidenceSource, Op, Request, is_write_call};
 use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
@@ -198,7 +198,7 @@ impl BlockLayer {
             let Some(device) = device else { continue };
             let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
-            if is_timed && missed_of(ended, carrier.index) == 0 {
+            if is_timed && unended(ended, carrier.index) == 0 {
                 device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
             }
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 /// Below this share of bytes from the disks at the bottom, something above them answered some of the reads.
 const BELOW_SHARE: f64 = 0.9;
-/// Pages that have to be looked at, of which one comes from each visit at depth 1: fewer would leave too much to chance.
-const MIN_PAGES: u64 = 4;
+/// Pages that have to be looked at before zeros say anything of a device: fewer would leave too much to chance.
+pub const MIN_PAGES: u64 = 4;
 
 /// Step 7 of the verdict: `hole` and `unverified`, of devices.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
@@ -94,16 +94,26 @@ fn bottom_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<(
     (!names.is_empty()).then_some((names, bytes))
 }
 
+/// Whether all targets are devices that may return zeros without storing any. A file's own extents, and those of a file behind a loop
+/// device, tell what was written.
+fn need_not_store(facts: &Facts<'_>) -> bool {
+    let may = |target: &&Target| {
+        target.kind == TargetKind::Block && target.device.as_ref().is_some_and(Device::may_invent_zeros)
+    };
+    facts.cell.evidence.loops.is_empty() && facts.targets.iter().all(may)
+}
+
+/// Whether nobody looked if such devices hold anything where they were read: there was no time, or direct I/O is not had.
+pub(super) fn is_content_unknown(facts: &Facts<'_>) -> bool {
+    let pages = facts.cell.result.content.map_or(0, |content| content.pages);
+    facts.cell.workload.op == Op::Read && !facts.is_simulated() && pages < MIN_PAGES && need_not_store(facts)
+}
+
 /// Nothing but zeros was found in what came back from a device that need not store any.
 fn only_zeros(facts: &Facts<'_>) -> Judgement {
     let content =
         facts.cell.result.content.filter(|&content| content.pages >= MIN_PAGES && is_zeros(content))?;
-    // A file's own extents, and those of a file behind a loop device, tell what was written.
-    let is_told = !facts.cell.evidence.loops.is_empty();
-    let stores_nothing = |target: &&Target| {
-        target.kind == TargetKind::Block && target.device.as_ref().is_some_and(Device::may_invent_zeros)
-    };
-    if is_told || !facts.targets.iter().all(stores_nothing) {
+    if !need_not_store(facts) {
         return None;
     }
     let text = format!(

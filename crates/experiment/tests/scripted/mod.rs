@@ -55,6 +55,8 @@ pub(crate) struct Scripted {
     pub(crate) raise_after: Option<(usize, StopFlag)>,
     /// The time that a look at each page takes; without it nothing is looked at.
     pub(crate) look_page_ns: Option<u64>,
+    /// Pages that a visit leaves in its buffers; none if 0.
+    pub(crate) in_buffers: u64,
     /// The block sizes of the visits, in order: each test gives every cell its own size.
     pub(crate) log: Rc<RefCell<Vec<u64>>>,
 }
@@ -173,6 +175,8 @@ impl Session for Visit<'_> {
             window_ns: self.window_ns,
             streams,
             errors: errno.map(failed).into_iter().collect(),
+            content: (self.disk.in_buffers > 0)
+                .then_some(ReadContent { pages: self.disk.in_buffers, zero_pages: 0 }),
             ..nothing(workload.engine)
         })
     }
@@ -330,6 +334,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         fail: None,
         hang_ns: 0,
         look_page_ns: None,
+        in_buffers: 0,
         raise_after: None,
         log: Rc::clone(&log),
     };

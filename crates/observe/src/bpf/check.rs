@@ -38,16 +38,30 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
 }
 
 /// Requests of a device whose end was not seen, but for those that the kernel had in flight when counting ended.
-fn unended(ended: &Ended, device: usize) -> u64 {
+pub(super) fn unended(ended: &Ended, device: usize) -> u64 {
     let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
     let its = &ended.counted.devices[device];
     its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
 }
 
-/// Of these, those that the programs passed over. While I/O goes on, requests end between the last look of the programs and that of
-/// the kernel, so that only the end of a visit tells.
-pub(super) fn missed_of(ended: &Ended, device: usize) -> u64 {
-    if ended.timed == ended.whole { unended(ended, device) } else { ended.counted.devices[device].lost }
+/// Of these, those that the programs certainly passed over. Others' I/O goes on below a target, and requests end between the last
+/// look of the programs and that of the kernel: at most as many as the kernel counted around both.
+fn missed_of(ended: &Ended, device: usize) -> u64 {
+    if ended.timed == ended.whole {
+        let healed = ended.counted.devices[device].lost;
+        unended(ended, device).saturating_sub(ended_meanwhile(ended, device)).max(healed)
+    } else {
+        ended.counted.devices[device].lost
+    }
+}
+
+/// What the kernel completed around the moment at which counting ended.
+fn ended_meanwhile(ended: &Ended, device: usize) -> u64 {
+    let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten().map(|stat| completions(&stat));
+    match (of(&ended.just_before), of(&ended.stats[1])) {
+        (Some(before), Some(after)) => after.saturating_sub(before),
+        _ => 0,
+    }
 }
 
 /// What the programs did not count in whole.
@@ -83,6 +97,25 @@ pub(super) fn is_empty(kind: &RequestKind) -> bool {
 mod tests {
     use super::*;
     use crate::bpf::snapshot::DeviceCounted;
+    use std::time::Duration;
+
+    /// Where others' requests end while counting ends, those in flight by the programs and not by the kernel are no loss; what the
+    /// kernel did not complete meanwhile is one.
+    #[test]
+    fn what_ended_around_the_end_of_counting_is_not_lost() {
+        let whole = Duration::from_secs(1);
+        let lost = |in_flight_at_end: u64, healed: u64, ended_between: u64, in_flight: u64| {
+            let device = DeviceCounted { in_flight_at_end, lost: healed, ..DeviceCounted::default() };
+            let stat = |read_ios, in_flight| Some(DiskStat { read_ios, in_flight, ..DiskStat::default() });
+            let (before, after) = (vec![stat(100, 9)], vec![stat(100 + ended_between, in_flight)]);
+            let counted = Counted { devices: vec![device], ..Counted::default() };
+            let stats = [vec![stat(0, 0)], after];
+            let ended = Ended { counted, stats, just_before: before, observed: whole, timed: whole, whole };
+            lost_of(&ended, 0)
+        };
+        assert_eq!((lost(5, 0, 0, 5), lost(5, 0, 3, 2), lost(5, 0, 4, 2)), (0, 0, 0));
+        assert_eq!((lost(5, 0, 0, 2), lost(5, 0, 1, 2), lost(0, 2, 0, 0), lost(3, 2, 3, 0)), (3, 2, 2, 2));
+    }
 
     /// Where the ends were not seen, what began is compared: requests of all kinds, and bios that only ask for a flush, which sysfs
     /// counts as writes and no driver is given. Where bios stand for requests, these are among the kinds.

@@ -119,7 +119,7 @@ impl DeviceTotals {
 }
 
 /// What was counted between two moments.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Time between them.
     pub interval_ns: u64,

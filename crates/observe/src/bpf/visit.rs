@@ -44,7 +44,13 @@ pub(super) type Stats = Arc<Vec<Option<StatFile>>>;
 pub(super) struct Moment {
     at: Instant,
     /// What the kernel had counted for each device; `None` where it could not be read.
-    pub(super) stats: Vec<Option<DiskStat>>,
+    stats: Vec<Option<DiskStat>>,
+}
+
+/// The end of counting, between two looks of the kernel.
+struct Stop {
+    before: Vec<Option<DiskStat>>,
+    after: Moment,
 }
 
 /// A visit that has begun.
@@ -58,7 +64,7 @@ pub(super) struct Visit {
 /// What ended before the visit did.
 enum Early {
     /// Counting.
-    Counting(Moment),
+    Counting(Stop),
     /// Timing, at this moment.
     Timing(Instant, Times),
 }
@@ -68,6 +74,8 @@ pub(super) struct Ended {
     pub(super) counted: Counted,
     /// The kernel's counters when counting began and ended.
     pub(super) stats: [Vec<Option<DiskStat>>; 2],
+    /// The same, just before counting ended.
+    pub(super) just_before: Vec<Option<DiskStat>>,
     /// How long the programs counted, how long they took times, and the whole visit.
     pub(super) observed: Duration,
     pub(super) timed: Duration,
@@ -120,21 +128,22 @@ impl Visit {
         let programs = locked(programs);
         let since_begin = |at: Instant| at.saturating_duration_since(self.began.at);
         let before = &self.before;
-        let (counted, [observed, timed], last) = match early {
-            Some(Early::Counting(moment)) => {
-                (before.until(&programs.snapshot()?), [since_begin(moment.at); 2], moment.stats)
+        let (counted, [observed, timed], stop) = match early {
+            Some(Early::Counting(stop)) => {
+                (before.until(&programs.snapshot()?), [since_begin(stop.after.at); 2], stop)
             }
             Some(Early::Timing(at, times)) => {
                 let ended = stopped_at(&programs, stats);
                 let counted = before.until_with(&times, &programs.snapshot()?);
-                (counted, [whole, since_begin(at)], ended.stats)
+                (counted, [whole, since_begin(at)], ended)
             }
             None => {
                 let ended = stopped_at(&programs, stats);
-                (before.until(&programs.snapshot()?), [whole; 2], ended.stats)
+                (before.until(&programs.snapshot()?), [whole; 2], ended)
             }
         };
-        Ok(Ended { counted, stats: [self.began.stats, last], observed, timed, whole })
+        let (just_before, stats) = (stop.before, [self.began.stats, stop.after.stats]);
+        Ok(Ended { counted, stats, just_before, observed, timed, whole })
     }
 }
 
@@ -144,10 +153,11 @@ fn started(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
     Moment { at: Instant::now(), stats: seen }
 }
 
-fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
+fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Stop {
+    let before = (0..stats.len()).map(|index| read(stats, index)).collect();
     let mut seen = Vec::with_capacity(stats.len());
     programs.stop(|index| seen.push(read(stats, index)));
-    Moment { at: Instant::now(), stats: seen }
+    Stop { before, after: Moment { at: Instant::now(), stats: seen } }
 }
 
 fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
@@ -172,9 +182,9 @@ fn end_if_fast(
         let rate = now.1.wrapping_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
         if rate > fast_per_s && now.1.wrapping_sub(first) >= FOLLOWED {
             if attachment == Attachment::Windowed {
-                let moment = stopped_at(&programs, stats);
+                let stop = stopped_at(&programs, stats);
                 programs.detach();
-                return Some(Early::Counting(moment));
+                return Some(Early::Counting(stop));
             }
             programs.stop_timing();
             let (at, times) = (Instant::now(), programs.times());
