@@ -77,7 +77,12 @@ fn sections_of(text: &str) -> String {
 
 /// Each line that stands in two columns begins an item; what is said of it stands behind several spaces or on lines further in.
 fn items(block: &str) -> String {
-    let joined = block.replace("\\\n", " ");
+    let parts: Vec<&str> = block.split("\\\n").map(str::trim_end).collect();
+    let mut joined = parts.first().copied().unwrap_or_default().to_owned();
+    for part in parts.iter().skip(1) {
+        joined.push(' ');
+        joined.push_str(part.trim_start());
+    }
     let mut page = String::new();
     for line in joined.lines() {
         let text = line.trim_start();

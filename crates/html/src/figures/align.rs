@@ -182,8 +182,7 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
         (workload.shift_bytes > 0, workload.block_bytes, workload.shift_bytes)
     });
     let places = distinct(asked.iter().map(|(row, _)| place_of(row.cell)));
-    let reads_nothing =
-        |name: &str| asked.iter().all(|(row, bytes)| row.name() != name || *bytes == 0.0);
+    let reads_nothing = |name: &str| asked.iter().all(|(row, bytes)| row.name() != name || *bytes == 0.0);
     let (without, with): (Vec<String>, Vec<String>) =
         distinct(asked.iter().map(|(row, _)| row.name())).into_iter().partition(|name| reads_nothing(name));
     let slots = with.len();
@@ -200,7 +199,8 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
             point,
         ),
     };
-    let without = if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
+    let without =
+        if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
     let row = |(row, bytes): &(&Row<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
     Some(Figure {
         id: about.id("reads"),

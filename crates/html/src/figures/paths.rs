@@ -75,7 +75,8 @@ fn rates(cells: &[Row<'_>]) -> Figure {
         let rate = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write)?;
         Some(Point { x: unit.of(rate), y: 0.0, from: 0.0, interval: None })
     };
-    let all = [series_of("until the last call returned", 0, &returned), series_of("until stable", 1, &stable)];
+    let all =
+        [series_of("until the last call returned", 0, &returned), series_of("until stable", 1, &stable)];
     let plot = Plot {
         x: Axis::from_zero("rate", unit.name),
         y: Axis::rows(ran.iter().map(|row| row.name())),

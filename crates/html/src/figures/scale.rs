@@ -85,7 +85,8 @@ fn value(line: &Line<'_>, streams: u32, unit: Unit) -> Option<Point> {
 /// Where more streams stop helping: one clause for all runs and targets that show the same.
 fn knees(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>]) -> String {
     let shown = grids.iter().flat_map(|owned| {
-        let knees = owned.1.lines.iter().filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
+        let knees =
+            owned.1.lines.iter().filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
         by_key(knees).into_iter().map(|knee| (knee, owner(subjects, owned)))
     });
     let alike = by_key(shown);
@@ -100,9 +101,16 @@ fn knees(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>]) -> String {
     });
     let mut clauses: Vec<String> = clauses.collect();
     if alike.len() > MAX_CLAUSES {
-        clauses.push(format!("and {} that rdsk show tells", plural((alike.len() - MAX_CLAUSES) as u64, "other case")));
+        clauses.push(format!(
+            "and {} that rdsk show tells",
+            plural((alike.len() - MAX_CLAUSES) as u64, "other case")
+        ));
     }
-    if clauses.is_empty() { String::new() } else { format!("More streams gain little {}.", clauses.join("; ")) }
+    if clauses.is_empty() {
+        String::new()
+    } else {
+        format!("More streams gain little {}.", clauses.join("; "))
+    }
 }
 
 /// The first few, and how many others there are.

@@ -149,7 +149,10 @@ fn paths_without_a_whole_pass_are_named_and_have_their_rates() {
     // More bytes to a pass than the cell moved.
     cell.result.pass_bytes = cell.result.bytes.map(|bytes| 2 * bytes);
     let shows = figure(&cut, "paths-time").unwrap().shows;
-    assert!(shows.ends_with("No whole pass, and so no bar: write buffered; their rates are in the next figure."), "{shows}");
+    assert!(
+        shows.ends_with("No whole pass, and so no bar: write buffered; their rates are in the next figure."),
+        "{shows}"
+    );
     let plot = plot_of(&cut, "paths-rate");
     let row = plot.y.ticks.iter().position(|tick| tick.label == "write buffered").unwrap();
     let cell = cut.cell("paths/write/buffered").unwrap();
