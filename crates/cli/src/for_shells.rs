@@ -5,7 +5,7 @@ use crate::flags::ENGINES;
 use crate::own_command::{self, Parsed, base};
 use crate::parse::{usage, whole_command};
 use crate::subcommand::{OWN, OwnCommand};
-use crate::{compare, dd, exchange, exit, history, html_page, out, watch};
+use crate::{compare, dd, exchange, exit, history, html_page, man_page, out, watch};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use clap_complete::Shell;
@@ -21,8 +21,8 @@ const SHELLS: [(&str, Shell); 5] = [
     ("zsh", Shell::Zsh),
 ];
 
-const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags and files, and of other values \
-     engines, formats, shells and dd's operands.";
+const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags, names of files, and the words that \
+     --engine, --format and operands of dd take.";
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   rdsk completions bash
@@ -156,11 +156,7 @@ fn page(name: Option<&str>) -> Result<String, Problem> {
             usage(format!("unknown command \"{}\"", printable(name)), "rdsk --help lists the commands")
         })?,
     };
-    let mut text = Vec::new();
-    let title = of.get_display_name().unwrap_or("rdsk").to_owned();
-    let source = format!("rdsk {}", env!("CARGO_PKG_VERSION"));
-    clap_mangen::Man::new(of).title(title).source(source).render(&mut text).expect("a Vec takes everything");
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok(man_page::render(of))
 }
 
 #[cfg(test)]
@@ -196,7 +192,9 @@ mod tests {
             let page = page(Some(name)).unwrap();
             let title = format!(".TH rdsk-{name} 1  \"rdsk {}\"", env!("CARGO_PKG_VERSION"));
             assert!(page.contains(&title), "{page}");
-            assert!(page.contains("Examples"), "{name}");
+            assert!(page.contains("\n.SH EXAMPLES\n.TP\n"), "{name}");
+            assert!(!page.contains("EXTRA") && !page.contains("Possible values:"), "{name}");
+            assert!(page.contains("\n.SH SYNOPSIS\n\\fBrdsk "), "{page}");
         }
         assert!(page(None).unwrap().contains("rdsk\\-watch"));
         assert!(page(Some("nothing")).is_err());

@@ -15,6 +15,7 @@ mod info;
 mod input_file;
 mod interrupt;
 mod json_file;
+mod man_page;
 mod measure;
 mod out;
 mod own_command;

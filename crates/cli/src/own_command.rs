@@ -139,6 +139,8 @@ pub(crate) mod testing {
         let start = format!("rdsk {}", own.name());
         // What an example does stands below it, further in.
         let is_line = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+        assert!(examples.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{examples}");
+        let examples = examples.replace("\\\n", " ");
         let lines = examples.lines().filter(is_line).filter_map(|line| Some(&line[line.find(&start)?..]));
         let lines: Vec<&str> = lines.map(|line| line.split(" | ").next().unwrap_or(line)).collect();
         assert_eq!(lines.len(), count, "{examples}");

@@ -2,6 +2,9 @@
 
 use crate::request::Fault;
 
+/// Names that begin with the same so many letters may be meant.
+const LIKE: usize = 4;
+
 /// Why a system cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "a name as given, a key with its tables, a reason in words, a line from 1")]
@@ -23,9 +26,15 @@ impl ParamError {
     /// What to do about it: one line, without a full stop.
     pub fn hint(&self) -> String {
         match self {
-            ParamError::UnknownName { .. } => {
-                let names = crate::builtin::NAMES.join(", ");
-                format!("the systems are {names}; a file of your own starts with ./")
+            ParamError::UnknownName { name } => {
+                let start: String = name.chars().take(LIKE).collect();
+                let alike: Vec<&str> =
+                    crate::builtin::NAMES.iter().copied().filter(|known| known.starts_with(&start)).collect();
+                let alike = match alike.as_slice() {
+                    [] => String::new(),
+                    names => format!("did you mean {}? ", names.join(", ")),
+                };
+                format!("{alike}rdsk sim list shows the systems; a file of your own starts with ./")
             }
             ParamError::Malformed { .. } => {
                 "start from one of the built-in systems, whose files name every key".to_owned()
@@ -65,4 +74,19 @@ pub enum HostError {
     /// A read or write of no bytes.
     #[error("a call of no bytes")]
     Empty,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_alike_are_proposed_and_no_long_list() {
+        let hint = |name: &str| ParamError::UnknownName { name: name.into() }.hint();
+        assert_eq!(
+            hint("hpux"),
+            "did you mean hpux-k460, hpux-k460-8k, hpux-k460-1m? rdsk sim list shows the systems; a file of your own starts with ./"
+        );
+        assert_eq!(hint("nope"), "rdsk sim list shows the systems; a file of your own starts with ./");
+    }
 }

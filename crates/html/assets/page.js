@@ -12,6 +12,14 @@
   button.hidden = false;
   show();
 
+  // Paper has no summary to open: what each run was, and what each finding means and advises, is printed too.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll(".about details:not([open])")];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+
   const digits = (value) => {
     const size = Math.abs(value);
     if (value === 0) return "0";
@@ -88,7 +96,7 @@
         lines.push(`${axis.label}: ${named(axis, data.rows ? x : y)}`);
       }
       const range = series.interval && series.interval[item];
-      if (range) lines.push(`95 % interval ${digits(range[0])} to ${digits(range[1])}`);
+      if (range) lines.push(`95 % interval: ${digits(range[0])} to ${named(axis, range[1])}`);
       return lines.join("\n");
     }
 

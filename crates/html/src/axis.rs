@@ -10,6 +10,9 @@ use std::ops::Range;
 
 /// Free space above the highest value, as a share.
 const HEADROOM: f64 = 1.06;
+/// Free space at both ends of a logarithmic axis: a share of its decades, and the least factor.
+const LOG_ROOM: f64 = 0.04;
+const LEAST_LOG_ROOM: f64 = 1.15;
 /// Decades up to which a logarithmic axis has labels at 2 and 5, too.
 const FEW_DECADES: f64 = 2.5;
 
@@ -73,7 +76,9 @@ pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
         Scale::Log | Scale::Share => {
             let positive = || all.iter().copied().filter(|&value| value > 0.0);
             let (low, high) = (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
-            if high > 0.0 { low / 1.15..high * 1.15 } else { 0.1..1.0 }
+            // A line along the edge of the plot would look like its axis.
+            let room = (high / low).powf(LOG_ROOM).max(LEAST_LOG_ROOM);
+            if high > 0.0 { low / room..high * room } else { 0.1..1.0 }
         }
     }
 }

@@ -377,6 +377,15 @@ fn paper_cuts_no_figure() {
             assert!(on.iter().any(|page| page.contains(&axis)), "{title}: no \"{axis}\" on its page");
         }
         assert!(!text.contains("Dark theme"), "a button is nothing on paper");
+        let advice = written.records.iter().flat_map(|record| &record.findings);
+        let advice: Vec<&str> = advice.filter_map(|finding| finding.advice.as_deref()).collect();
+        assert!(!advice.is_empty());
+        for advice in advice {
+            let start = advice.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+            assert!(tips::spaced(&text).contains(&start), "{start}");
+        }
+        let open = browser.evaluate("document.querySelectorAll('.about details[open]').length");
+        assert_eq!(open, json!(0), "the screen is as before");
     }
 }
 

@@ -48,8 +48,7 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     };
     let (others, origins): (Vec<_>, Vec<_>) =
         seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
-    let calls = seen.calls();
-    let asked = format!("{} of {}", words::plural(calls, op.as_str()), Bytes(cell.workload.block_bytes));
+    let asked = asked(cell, seen.calls());
     let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
         count: all.count + sum.count,
         bytes: all.bytes + sum.bytes,
@@ -80,6 +79,33 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         parts.push(format!("up to 1 % of those of {} were missed", words::list(&missed)));
     }
     Some(parts.join("; "))
+}
+
+/// `4,096 writes of 16 KiB`; where some moved less than a block, `3 writes of up to 4 MiB (8.42 MiB in all)`.
+pub(crate) fn asked(cell: &CellRecord, calls: u64) -> String {
+    let named = format!("{} of {}", words::plural(calls, cell.workload.op.as_str()), call_size(cell));
+    match (cell.result.ops, cell.result.bytes) {
+        (Some(ops), Some(bytes)) if ops == calls && ops > 1 && is_partial(cell) => {
+            format!("{named} ({} in all)", words::bytes(bytes))
+        }
+        _ => named,
+    }
+}
+
+/// What each call moved: `16 KiB`; `up to 4 MiB` where some moved less.
+pub(crate) fn call_size(cell: &CellRecord) -> String {
+    let block = Bytes(cell.workload.block_bytes);
+    match (cell.result.ops, cell.result.bytes) {
+        (Some(1), Some(bytes)) if is_partial(cell) => words::bytes(bytes),
+        _ if is_partial(cell) => format!("up to {block}"),
+        _ => block.to_string(),
+    }
+}
+
+/// Whether some calls moved less than a block.
+fn is_partial(cell: &CellRecord) -> bool {
+    let whole = cell.result.ops.map(|ops| ops.saturating_mul(cell.workload.block_bytes));
+    whole.zip(cell.result.bytes).is_some_and(|(whole, bytes)| bytes < whole)
 }
 
 /// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
@@ -226,6 +252,21 @@ mod tests {
         let bpf = reads.evidence.bpf.as_mut().unwrap();
         bpf.observed_ns = bpf.visits_ns / 100;
         assert_eq!(sentence(&reads), None, "the requests are of the part, too");
+    }
+
+    #[test]
+    fn a_call_that_moved_less_than_a_block_is_not_called_a_block() {
+        let of = |ops: u64, bytes: u64| {
+            let mut cell = cell("w", Op::Write, IoPath::Buffered, 4 << 20, ops, 1_000_000);
+            cell.result.bytes = Some(bytes);
+            asked(&cell, ops)
+        };
+        assert_eq!(of(3, 12 << 20), "3 writes of 4 MiB");
+        assert_eq!(of(3, 9 << 20), "3 writes of up to 4 MiB (9 MiB in all)");
+        assert_eq!(of(1, 100), "1 write of 100 B");
+        let mut unknown = cell("w", Op::Write, IoPath::Buffered, 4 << 20, 3, 1_000_000);
+        unknown.result.bytes = None;
+        assert_eq!(asked(&unknown, 3), "3 writes of 4 MiB");
     }
 
     #[test]

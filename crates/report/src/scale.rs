@@ -9,6 +9,7 @@ use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Measure, Ratio, TooFew, ratio_of};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
+use rdsk_analysis::words::list;
 use rdsk_model::{CellRecord, Op, Record};
 use rdsk_units::{Bytes, Nanos, percent, printable};
 
@@ -20,6 +21,8 @@ const COLUMNS_WITH_SUMMARY: usize = 4;
 const NAME_COLUMNS: usize = 16;
 /// Targets beside each other.
 const TARGETS: usize = 3;
+/// I/Os in a ramp that make a rate of it.
+const MIN_RAMP_IOS: u64 = 10;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("SCALE: block size × streams, MiB/s while all streams run");
@@ -30,7 +33,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
         }
         draw_chart(page, &grids);
     }
-    draw_directions(page, grids);
+    draw_directions(page, analysis, grids);
 }
 
 /// One direction over the same targets.
@@ -125,7 +128,9 @@ fn label(cell: &CellRecord) -> String {
 fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
     let intervals = grid.lines.iter().filter_map(|line| {
         let (low, high) = line.points.last()?.speed_up_interval?;
-        Some(format!("{} to {} for {}", significant(low), significant(high), Bytes(line.block_bytes)))
+        let (low, high) = (significant(low), significant(high));
+        // An interval without width is the factor of the table.
+        (low != high).then(|| format!("{low} to {high} for {}", Bytes(line.block_bytes)))
     });
     let intervals: Vec<String> = intervals.collect();
     if !intervals.is_empty() {
@@ -262,12 +267,15 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
     let text = match (stagger_ns, skew_ns) {
         (0, 0) => "together.".into(),
         (0, skew) => format!("together, within {}.", Nanos(skew)),
+        (asked, 0) => format!("{} apart.", Nanos(asked)),
         (asked, skew) => format!("{} apart, each within {} of its planned time.", Nanos(asked), Nanos(skew)),
     };
     page.sentence(Tone::Plain, "  Streams start ", text);
     let ramps = points().filter_map(|point| Some((point, point.ramp?)));
     if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
-        let rate = ramp.bytes_per_s.map_or(String::new(), |rate| {
+        // A rate of a few I/Os would be that of the moments at which they happened to end.
+        let has_many = ramp.bytes >= MIN_RAMP_IOS * point.cell.workload.block_bytes;
+        let rate = ramp.bytes_per_s.filter(|_| has_many).map_or(String::new(), |rate| {
             let all = point.bytes_per_s().map_or_else(String::new, |rate| {
                 format!(", {} with all streams", Unit::MIB_PER_S.figure(rate))
             });
@@ -299,27 +307,49 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
     page.blank();
 }
 
-/// Writes against reads, where both were measured in the same cells.
-fn draw_directions(page: &mut Page, grids: &[Grid<'_>]) {
+/// Writes against reads, where both were measured in the same cells: one sentence for all numbers of streams and targets that show
+/// the same.
+fn draw_directions(page: &mut Page, record: &Record, grids: &[Grid<'_>]) {
+    let mut said = Vec::new();
+    let mut too_few = Vec::new();
     for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
         let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
         let Some(writes) = grids.iter().find(is_twin) else { continue };
-        let mut too_few = None;
+        let first = reads.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).next();
+        let targets = first.and_then(|cell| cells::target_name(record, cell)).unwrap_or_default();
         for count in reads.counts() {
             let found: Vec<Result<Ratio, TooFew>> = reads
                 .lines
                 .iter()
                 .filter_map(|line| against(line.point(count)?, writes.line(line.block_bytes)?))
                 .collect();
-            too_few = too_few.or(found.iter().find_map(|ratio| ratio.err()));
+            too_few.extend(found.iter().filter_map(|ratio| ratio.err()).map(TooFew::words));
             let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
-            draw_direction(page, count, &ratios);
-        }
-        if let Some(why) = too_few {
-            let text = format!("too few to compare: {}.", why.words());
-            page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
+            said.extend(direction(&ratios).map(|text| (text, (count, targets.clone()))));
         }
     }
+    let sets = distinct(said.iter().map(|(_, (_, targets))| targets.clone())).len();
+    for (text, of) in by_key(said) {
+        let counts = distinct(of.iter().map(|(count, _)| *count));
+        let names: Vec<String> = counts.iter().map(u32::to_string).collect();
+        let plural = if counts.iter().all(|&count| count == 1) { "stream" } else { "streams" };
+        let targets = distinct(of.into_iter().map(|(_, targets)| targets));
+        let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(targets)) };
+        page.sentence(Tone::Plain, "  ", format!("With {} {plural}{on}, {text}", list(&names)));
+    }
+    for why in distinct(too_few) {
+        let text = format!("too few to compare: {why}.");
+        page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
+    }
+}
+
+/// The first few names, and how many others there are.
+fn named(mut names: Vec<String>) -> String {
+    if names.len() > TARGETS + 1 {
+        let others = names.split_off(TARGETS).len();
+        names.push(format!("{others} others"));
+    }
+    list(&names)
 }
 
 /// The writes of the same number of streams against the reads.
@@ -329,23 +359,20 @@ fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, TooFew>>
         .then(|| ratio_of(write.cell, read.cell, Measure::Together))
 }
 
-/// `With 4 streams, writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
-fn draw_direction(page: &mut Page, count: u32, ratios: &[Ratio]) {
+/// `writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
+fn direction(ratios: &[Ratio]) -> Option<String> {
     let percent = |of: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (of(ratio) - 1.0) * 100.0);
     let range = |low: fn(&Ratio) -> f64, high: fn(&Ratio) -> f64| {
         let (low, high) = (percent(low).reduce(f64::min)?, percent(high).reduce(f64::max)?);
         Some(compared(low, high))
     };
-    let means = range(|ratio| ratio.mean, |ratio| ratio.mean);
-    let intervals = range(|ratio| ratio.low, |ratio| ratio.high);
-    let Some((means, intervals)) = means.zip(intervals) else { return };
-    let text = format!(
-        "With {}, writes are {means} reads of the same size (95 % interval{}: {}).",
-        streams(count),
+    let means = range(|ratio| ratio.mean, |ratio| ratio.mean)?;
+    let intervals = range(|ratio| ratio.low, |ratio| ratio.high)?;
+    Some(format!(
+        "writes are {means} reads of the same size (95 % interval{}: {}).",
         if ratios.len() == 1 { "" } else { "s" },
         intervals.trim_end_matches(" than").trim_end_matches(" as")
-    );
-    page.sentence(Tone::Plain, "  ", text);
+    ))
 }
 
 #[cfg(test)]
@@ -385,6 +412,30 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         let expected = "stream 2 failed (Input/output error at byte 4096); the other 3 went on.";
         assert!(words.join(" ").contains(expected), "{text}");
+    }
+
+    #[test]
+    fn targets_and_streams_that_show_the_same_share_a_sentence() {
+        let of_targets = |count: u32| {
+            let cells = (0..count).flat_map(|target| {
+                let on = move |cell: CellRecord| {
+                    with(cell, |cell| {
+                        cell.id = format!("{}/t{target}", cell.id);
+                        cell.workload.targets = vec![target];
+                        for stream in cell.result.visits.iter_mut().flat_map(|visit| &mut visit.streams) {
+                            stream.target = target;
+                        }
+                    })
+                };
+                scale_cells().into_iter().map(on)
+            });
+            let named = |index| rdsk_model::Target { index, name: format!("sd{index}"), ..fixtures::disk() };
+            text(&fixtures::record((0..count).map(named).collect(), cells.collect()))
+        };
+        let sentences = |text: &str| text.matches("reads of the same size").count();
+        let one = sentences(&of_targets(1));
+        assert!(one > 0);
+        assert_eq!(sentences(&of_targets(16)), one, "{}", of_targets(16));
     }
 
     #[test]

@@ -17,17 +17,22 @@ const DETAILS: &str = "A RUN is what rdsk show takes: a run of rdsk list, or a f
                        system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the runs is listed \
                        first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are compared.";
 
-const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = r"Examples:
   rdsk compare before.json after.json
       what changed, and how sure that is
-  rdsk compare before.json after.json --fail-if 'slower>5%' --fail-if 'p99:slower>10%'
+  rdsk compare before.json after.json \
+      --fail-if 'slower>5%' --fail-if 'p99:slower>10%'
       for CI: exit code 1 if a figure is surely so much slower
-  rdsk compare --repeat 5 -- 'stream /dev/sdb --rw read' 'stream /dev/sdb --rw read --iodepth 8'
+  rdsk compare --repeat 5 -- \
+      'stream /dev/sdb --rw read' 'stream /dev/sdb --rw read --iodepth 8'
       two command lines, five times each in turn
-  rdsk compare --repeat 5 --prepare-a 'echo none >/sys/block/sdb/queue/scheduler' --prepare-b 'echo bfq \
->/sys/block/sdb/queue/scheduler' -- 'run /dev/sdb' 'run /dev/sdb'
+  rdsk compare --repeat 5 \
+      --prepare-a 'echo none >/sys/block/sdb/queue/scheduler' \
+      --prepare-b 'echo bfq >/sys/block/sdb/queue/scheduler' \
+      -- 'run /dev/sdb' 'run /dev/sdb'
       one command line before and after a change
-  rdsk compare --trend headline/read/sequential monday.json tuesday.json wednesday.json
+  rdsk compare --trend headline/read/sequential \
+      monday.json tuesday.json wednesday.json
       one cell over many runs, and since when it has changed
   rdsk compare sim:tms-ramsan sim:tms-ramsan-2 --question scale
       two simulated systems";

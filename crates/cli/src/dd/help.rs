@@ -36,7 +36,7 @@ pub(crate) fn command() -> Command {
         .arg(
             explain
                 .value_parser(PossibleValuesParser::new(["on", "off"]))
-                .help("Whether the answer is printed [default: on]"),
+                .help("Print the answer below dd's lines [default: on]"),
         )
         .arg(path("json", "FILE", "Write the Record as JSON; - is standard output"))
         .arg(path("report", "FILE", "Write a page with figures for a browser"))
@@ -46,7 +46,24 @@ pub(crate) fn command() -> Command {
         .arg(switch("no-history", "Do not keep the Record in the history"))
         .arg(one("destroy", "IDENTITY", "Allow writing to the block device with this identity"))
         .arg(many("OPERAND", "dd's operands").value_parser(PossibleValuesParser::new(OPERANDS)))
+        // A shell shows the short help, a manual page the whole.
+        .mut_args(|arg| match arg.get_long().and_then(said) {
+            Some(said) => arg.long_help(said),
+            None => arg,
+        })
 }
+
+/// What the text says of an option, on one line.
+fn said(option: &str) -> Option<String> {
+    let start = format!("  --{option} ");
+    let mut lines = TEXT.lines().skip_while(|line| !line.starts_with(&start));
+    let first = lines.next()?.get(TEXT_COLUMN..)?;
+    let more = lines.take_while(|line| line.starts_with("     ")).map(str::trim);
+    Some(std::iter::once(first).chain(more).collect::<Vec<_>>().join(" "))
+}
+
+/// Where the text of an option begins on its line.
+const TEXT_COLUMN: usize = 23;
 
 /// The whole help.
 pub(super) const TEXT: &str = "\
@@ -57,9 +74,9 @@ saw, and which operand gives the figure that was wanted.
 Usage: rdsk dd [OPTIONS] [OPERAND]...
 
 Options, which stand before the operands:
-  --explain on|off     Whether the answer is printed [default: on]; without it
-                       rdsk leaves what dd leaves in memory there, and with it
-                       flushes the output after dd's last line
+  --explain on|off     Print the answer below dd's lines [default: on]. For it
+                       the output is flushed after dd's last line; with off it
+                       stays in memory as dd leaves it
   --json FILE          Write the Record as JSON; - is standard output
   --report FILE        Write a page with figures for a browser
   --repeat N           Run N times: mean, interval and spread of the times
@@ -111,6 +128,7 @@ Exit codes are dd's: 0 done, 1 for everything else.
 mod tests {
     use super::{OPERANDS, TEXT, command};
     use crate::dd::options::{Parsed, parse};
+    use clap::Arg;
     use std::ffi::OsString;
 
     #[test]
@@ -139,6 +157,11 @@ mod tests {
         for name in names.into_iter().filter(|name| *name != "help") {
             assert!(command.get_arguments().any(|arg| arg.get_long() == Some(name)), "--{name}");
         }
+        let compare = command.get_arguments().find(|arg| arg.get_id() == "compare");
+        let whole = compare.and_then(Arg::get_long_help).map(ToString::to_string);
+        let told = "Run a second copy in turn with the first (A B B A) and compare their times; OPERANDS replace those of \
+                    the same name, or are added";
+        assert_eq!(whole.as_deref(), Some(told));
         for operand in OPERANDS {
             let (name, _) = operand.split_once('=').unwrap();
             assert!(TEXT.contains(&format!("{name}=")), "{operand}");

@@ -13,12 +13,13 @@ use std::ffi::OsString;
 const EXPORT_DETAILS: &str = "CSV has a row for each cell, OpenMetrics is for node_exporter's textfile collector, and Markdown is a summary of \
                               one Record or a table of several. Figures are those of the Record, to the last digit; what was \
                               not measured is left empty or left out.";
-const EXPORT_EXAMPLES: &str = "Examples:
+const EXPORT_EXAMPLES: &str = r"Examples:
   rdsk export last --format csv
       a row for each cell of the newest run, to standard output
   rdsk export monday.json friday.json --format markdown -o runs.md
       a table of two runs
-  rdsk export result.json --format openmetrics -o /var/lib/node_exporter/disk.prom
+  rdsk export result.json --format openmetrics \
+      -o /var/lib/node_exporter/disk.prom
       replaced in one step, so that a collector never reads half of it";
 
 const IMPORT_DETAILS: &str = "Of fio it reads the JSON of version 3 (--output-format=json or json+), also between other lines. Each job and \

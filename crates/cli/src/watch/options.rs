@@ -125,7 +125,7 @@ pub(crate) fn command() -> Command {
     let words = |name, help| many(name, help).value_parser(value_parser!(OsString));
     base(OwnCommand::Watch, DETAILS, EXAMPLES)
         .arg(one("interval", "TIME", "Time between two reports, such as 500ms or 5 [default: 1s]"))
-        .arg(one("count", "N", "End after so many reports [default: none]"))
+        .arg(one("count", "N", "End after so many reports [default: go on until interrupted]"))
         .arg(one(
             "columns",
             "SET",

@@ -38,7 +38,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     );
     vec![
         RULE.about(&cells, "writes stopped in memory", text, cited)
-            .advice("quote the rate until stable, or write with direct, dsync or fsync_at_end")
+            .advice("quote the rate until stable, or write with direct, dsync or a final fsync")
             .effect(
                 Stake::Figure,
                 Some(worst),

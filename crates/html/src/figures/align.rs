@@ -7,9 +7,14 @@ use super::rows::{Row, by_label, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
+use rdsk_analysis::words::list;
 use rdsk_model::{CacheState, CellRecord, Experiment, Op};
 use rdsk_report::words::{place, verdict_word};
 use rdsk_report::{MISSING, Unit, significant};
+use rdsk_units::Bytes;
+
+/// What the text page adds to a place.
+const CROSSING: &str = ", crossing";
 
 /// What the figures of a group are about: the direction, the end of their ids, and of their titles.
 struct About {
@@ -44,7 +49,9 @@ pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         let of_column = move |(column, rows): (String, Vec<Row<'_>>)| {
             of_group(&About { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
         };
-        by_label(rows).into_iter().flat_map(of_column).collect::<Vec<_>>()
+        // A path that none of the systems has would be an empty figure; the tables of each run name it.
+        let has_run = |(_, rows): &(String, Vec<Row<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
+        by_label(rows).into_iter().filter(has_run).flat_map(of_column).collect::<Vec<_>>()
     };
     by_op.into_iter().flat_map(of_op).collect()
 }
@@ -72,9 +79,14 @@ fn column(cell: &CellRecord) -> String {
     format!("{cached} {}", cell.workload.path)
 }
 
-/// `4 KiB`, `4 KiB + 512 B`.
+/// `4 KiB aligned`, `4 KiB at +512 B`, as the figure by size writes sizes.
 fn place_of(cell: &CellRecord) -> String {
-    place(cell.workload.block_bytes, cell.workload.shift_bytes)
+    let (block, shift) = (cell.workload.block_bytes, cell.workload.shift_bytes);
+    if shift == 0 {
+        return format!("{} aligned", Bytes(block));
+    }
+    let crosses = if place(block, shift).ends_with(CROSSING) { CROSSING } else { "" };
+    format!("{} at +{}{crosses}", Bytes(block), Bytes(shift))
 }
 
 fn mean_ns(cell: &CellRecord) -> Option<f64> {
@@ -159,13 +171,21 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
         let is_asked = about.op == Op::Write && cell.workload.cache != CacheState::Warm;
         metrics::read_bytes_per_io(cell).filter(|_| is_asked && metrics::ran(cell))
     };
-    let asked: Vec<(&Row<'_>, f64)> =
+    let mut asked: Vec<(&Row<'_>, f64)> =
         rows.iter().filter_map(|row| Some((row, bytes_of(row.cell)?))).collect();
     if asked.iter().all(|(_, bytes)| *bytes == 0.0) {
         return None;
     }
+    // As in the figure of alignments: the shifts of a size from the smallest on.
+    asked.sort_by_key(|(row, _)| {
+        let workload = &row.cell.workload;
+        (workload.shift_bytes > 0, workload.block_bytes, workload.shift_bytes)
+    });
     let places = distinct(asked.iter().map(|(row, _)| place_of(row.cell)));
-    let slots = distinct(asked.iter().map(|(row, _)| row.name())).len();
+    let reads_nothing = |name: &str| asked.iter().all(|(row, bytes)| row.name() != name || *bytes == 0.0);
+    let (without, with): (Vec<String>, Vec<String>) =
+        distinct(asked.iter().map(|(row, _)| row.name())).into_iter().partition(|name| reads_nothing(name));
+    let slots = with.len();
     let point = |cell: &CellRecord| {
         let row = places.iter().position(|place| *place == place_of(cell))?;
         Some(Point::at(bytes_of(cell)?, row as f64))
@@ -173,15 +193,22 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
     let plot = Plot {
         x: Axis::from_zero("bytes read for each write", "B"),
         y: Axis::rows(places.iter().cloned()),
-        series: series(asked.iter().map(|(row, _)| *row), |slot| Shape::Bar { slot, slots }, point),
+        series: series(
+            asked.iter().map(|(row, _)| *row).filter(|row| with.contains(&row.name())),
+            |slot| Shape::Bar { slot, slots },
+            point,
+        ),
     };
+    let without =
+        if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
     let row = |(row, bytes): &(&Row<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
     Some(Figure {
         id: about.id("reads"),
         title: format!("Reads that writes caused{}", about.of),
-        shows: "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the rest first. \
-                A path without a bar at a place read nothing there."
-            .into(),
+        shows: format!(
+            "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the page first. \
+             No bar means no read.{without}"
+        ),
         drawing: Drawing::Plot(plot),
         table: Table {
             heads: ["", "write of", "bytes read"].map(String::from).to_vec(),

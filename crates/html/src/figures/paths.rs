@@ -2,13 +2,14 @@
 //! is stable, of one or several Records.
 
 use super::Subject;
-use super::parts::with_unit;
+use super::parts::{along_row, evidence, with_unit};
 use super::rows::{Row, by_label, evidence_of_rows, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
+use rdsk_analysis::words::list;
 use rdsk_analysis::{metrics, passes};
 use rdsk_model::{CellRecord, Experiment, Op};
-use rdsk_report::words::{path_column, verdict_word};
+use rdsk_report::words::{path_column, plus_minus, verdict_word};
 use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::Bytes;
 
@@ -35,16 +36,61 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         y: Axis::rows(timed.iter().map(|(row, _)| row.name())),
         series: series(&timed, unit),
     };
-    vec![Figure {
+    let untimed: Vec<String> = cells
+        .iter()
+        .filter(|row| metrics::ran(row.cell) && times(row.cell).is_none())
+        .map(Row::name)
+        .collect();
+    let cut_short = if untimed.is_empty() {
+        String::new()
+    } else {
+        format!(" No whole pass, and so no bar: {}; their rates are in the next figure.", list(&untimed))
+    };
+    let mut figures = vec![Figure {
         id: "paths-time".into(),
         title: "Time of one pass, direct and buffered".into(),
-        shows: "The same bytes on each path. The first part of a bar is the time until the last call returned; writes go on with \
-                the close and with the flush until the data is on stable storage, which is the time that counts."
-            .into(),
+        shows: format!(
+            "The same bytes on each path. The first part of a bar is the time until the last call returned; writes go on with \
+             the close and with the flush until the data is on stable storage, which is the time that counts.{cut_short}"
+        ),
         drawing: Drawing::of(plot, "No pass was completed."),
         table: table(&cells, unit),
         evidence: evidence_of_rows(&cells),
-    }]
+    }];
+    figures.extend((!untimed.is_empty()).then(|| rates(&cells)));
+    figures
+}
+
+/// The rates of all paths, where not all of them did a whole pass: those of a part of the bytes compare, too.
+fn rates(cells: &[Row<'_>]) -> Figure {
+    let unit = Unit::MIB_PER_S;
+    let ran: Vec<&Row<'_>> = cells.iter().filter(|row| metrics::ran(row.cell)).collect();
+    let series_of = |name: &str, slot: usize, of: &dyn Fn(&CellRecord) -> Option<Point>| {
+        let point = |(place, row): (usize, &&Row<'_>)| Some(Point { y: place as f64, ..of(row.cell)? });
+        let points = ran.iter().enumerate().filter_map(point).collect();
+        Series::new(name, Shape::Bar { slot, slots: 2 }, points)
+    };
+    let returned = |cell: &CellRecord| Some(along_row(0, cell.result.bytes_per_s?, unit));
+    let stable = |cell: &CellRecord| {
+        let rate = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write)?;
+        Some(Point { x: unit.of(rate), y: 0.0, from: 0.0, interval: None })
+    };
+    let all =
+        [series_of("until the last call returned", 0, &returned), series_of("until stable", 1, &stable)];
+    let plot = Plot {
+        x: Axis::from_zero("rate", unit.name),
+        y: Axis::rows(ran.iter().map(|row| row.name())),
+        series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
+    };
+    Figure {
+        id: "paths-rate".into(),
+        title: "Rate of each path".into(),
+        shows: "The rate over the bytes that each path moved, with its 95 % interval; writes also until the data is stable."
+            .into(),
+        drawing: Drawing::of(plot, "No path moved any bytes."),
+        table: rate_table(&ran),
+        evidence: evidence(ran.iter().map(|row| (row.name(), row.cell))),
+    }
 }
 
 /// The cells by targets, direction and size; of several Records those of each path together.
@@ -94,6 +140,26 @@ fn series(timed: &[(&Row<'_>, Times)], unit: Unit) -> Vec<Series> {
         part("flush until stable", &|times| Some((closed(times), times.stable_ns?))),
     ];
     all.into_iter().filter(|series| !series.points.is_empty()).collect()
+}
+
+fn rate_table(rows: &[&Row<'_>]) -> Table {
+    let row = |row: &&Row<'_>| {
+        let cell = row.cell;
+        let stable = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write);
+        vec![
+            row.name(),
+            Unit::MIB_PER_S.figure_or_missing(cell.result.bytes_per_s.map(|rate| rate.mean)),
+            plus_minus(cell.result.bytes_per_s),
+            Unit::MIB_PER_S.figure_or_missing(stable),
+            verdict_word(cell),
+        ]
+    };
+    let heads = ["", "rate, MiB/s", "±95 %", "until stable, MiB/s", "verdict"];
+    Table {
+        heads: heads.map(String::from).to_vec(),
+        rows: rows.iter().map(row).collect(),
+        ..Table::default()
+    }
 }
 
 fn table(rows: &[Row<'_>], unit: Unit) -> Table {

@@ -6,11 +6,15 @@ use super::parts::{evidence, interval, joined, names_of, record_name, size_ticks
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, TargetShare};
-use rdsk_analysis::words::plural;
+use rdsk_analysis::words::{list, plural};
 use rdsk_model::{CellRecord, Op};
 use rdsk_report::words::{plus_minus, verdict_word};
 use rdsk_report::{MISSING, Unit, or_missing, significant};
 use rdsk_units::{Bytes, percent};
+
+/// Clauses about knees, and runs and targets that are named in each.
+const MAX_CLAUSES: usize = 4;
+const MAX_NAMED: usize = 3;
 
 /// A grid and whose it is.
 type Owned<'s, 'r> = (&'s Subject<'s, 'r>, &'s Grid<'r>);
@@ -51,7 +55,6 @@ fn figure(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Figu
         y: Axis::from_zero("total rate", unit.name),
         series: series.filter(|series| !series.points.is_empty()).collect(),
     };
-    let knees: Vec<String> = grids.iter().filter_map(|owned| knee(subjects, owned)).collect();
     let cells = grids.iter().flat_map(|owned| {
         let whose = owner(subjects, owned);
         let points = owned.1.lines.iter().flat_map(|line| &line.points);
@@ -63,7 +66,7 @@ fn figure(subjects: &[Subject<'_, '_>], op: Op, grids: &[Owned<'_, '_>]) -> Figu
         shows: format!(
             "The rate of all streams together while all of them ran, with its 95 % interval, one line for each number of \
              streams. {}",
-            knees.join(" ")
+            knees(subjects, grids)
         )
         .trim()
         .to_owned(),
@@ -79,23 +82,44 @@ fn value(line: &Line<'_>, streams: u32, unit: Unit) -> Option<Point> {
     Some(Point { interval: interval(rate, unit), ..point })
 }
 
-/// Where more streams stop helping, for the block sizes that show it.
-fn knee(subjects: &[Subject<'_, '_>], owned: &Owned<'_, '_>) -> Option<String> {
-    let stops = owned.1.lines.iter().filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
-    let by_streams = by_key(stops.map(|(streams, block)| (streams, Bytes(block).to_string())));
-    let said: Vec<String> = by_streams
-        .into_iter()
-        .map(|(streams, blocks)| {
-            format!(
-                "beyond {} with blocks of {}",
-                plural(u64::from(streams), "stream"),
-                rdsk_analysis::words::list(&blocks)
-            )
-        })
-        .collect();
-    let whose = owner(subjects, owned);
-    let lead = if whose.is_empty() { "More".to_owned() } else { format!("{whose}: more") };
-    (!said.is_empty()).then(|| format!("{lead} streams gain little {}.", rdsk_analysis::words::list(&said)))
+/// Where more streams stop helping: one clause for all runs and targets that show the same.
+fn knees(subjects: &[Subject<'_, '_>], grids: &[Owned<'_, '_>]) -> String {
+    let shown = grids.iter().flat_map(|owned| {
+        let knees =
+            owned.1.lines.iter().filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
+        by_key(knees).into_iter().map(|knee| (knee, owner(subjects, owned)))
+    });
+    let alike = by_key(shown);
+    let clauses = alike.iter().take(MAX_CLAUSES).map(|((streams, blocks), owners)| {
+        let size = |&block: &u64| Bytes(block).to_string();
+        let blocks = match blocks.as_slice() {
+            [first, _, .., last] => format!("{} sizes from {} to {}", blocks.len(), size(first), size(last)),
+            few => list(&few.iter().map(size).collect::<Vec<_>>()),
+        };
+        let whose = if owners.len() == grids.len() { String::new() } else { format!(" ({})", named(owners)) };
+        format!("beyond {} with blocks of {blocks}{whose}", plural(u64::from(*streams), "stream"))
+    });
+    let mut clauses: Vec<String> = clauses.collect();
+    if alike.len() > MAX_CLAUSES {
+        clauses.push(format!(
+            "and {} that rdsk show tells",
+            plural((alike.len() - MAX_CLAUSES) as u64, "other case")
+        ));
+    }
+    if clauses.is_empty() {
+        String::new()
+    } else {
+        format!("More streams gain little {}.", clauses.join("; "))
+    }
+}
+
+/// The first few, and how many others there are.
+fn named(owners: &[String]) -> String {
+    let mut shown: Vec<String> = owners.iter().take(MAX_NAMED).cloned().collect();
+    if owners.len() > MAX_NAMED {
+        shown.push(plural((owners.len() - MAX_NAMED) as u64, "other"));
+    }
+    list(&shown)
 }
 
 /// A target's share of a cell: its name with that of its Record, the block size, and the number of streams of all targets.

@@ -136,6 +136,82 @@ fn scaling_has_a_line_for_each_number_of_streams() {
 }
 
 #[test]
+fn paths_without_a_whole_pass_are_named_and_have_their_rates() {
+    let figure = |record: &Record, id: &str| {
+        let sections = of_record(&Analysis::of(record)).into_iter();
+        sections.flat_map(|section| section.figures).find(|figure| figure.id == id)
+    };
+    let whole = fixtures::run();
+    assert_eq!(figure(&whole, "paths-rate"), None);
+    assert!(!figure(&whole, "paths-time").unwrap().shows.contains("No whole pass"));
+    let mut cut = fixtures::run();
+    let cell = cut.cells.iter_mut().find(|cell| cell.id == "paths/write/buffered").unwrap();
+    // More bytes to a pass than the cell moved.
+    cell.result.pass_bytes = cell.result.bytes.map(|bytes| 2 * bytes);
+    let shows = figure(&cut, "paths-time").unwrap().shows;
+    assert!(
+        shows.ends_with("No whole pass, and so no bar: write buffered; their rates are in the next figure."),
+        "{shows}"
+    );
+    let plot = plot_of(&cut, "paths-rate");
+    let row = plot.y.ticks.iter().position(|tick| tick.label == "write buffered").unwrap();
+    let cell = cut.cell("paths/write/buffered").unwrap();
+    for (name, rate) in [
+        ("until the last call returned", cell.result.bytes_per_s.unwrap().mean),
+        ("until stable", rdsk_analysis::metrics::stable_rate(cell).unwrap()),
+    ] {
+        let points = &named(&plot, name).points;
+        let point = points.iter().find(|point| same(point.y, row as f64)).unwrap();
+        assert!(same(point.x, rate / MIB), "{name}: {point:?}");
+    }
+}
+
+#[test]
+fn reads_that_writes_caused_are_in_order_and_only_of_paths_that_read() {
+    let record = fixtures::run();
+    let analysis = Analysis::of(&record);
+    let figures = of_record(&analysis).into_iter().flat_map(|section| section.figures);
+    let (mut drawn, mut places) = (0, Vec::new());
+    for figure in figures.filter(|figure| figure.id.starts_with("align-reads")) {
+        let Drawing::Plot(plot) = &figure.drawing else { panic!("{figure:?}") };
+        for series in &plot.series {
+            assert!(series.points.iter().any(|point| point.x > 0.0), "{} read nothing", series.name);
+        }
+        places = plot.y.ticks.iter().map(|tick| tick.label.clone()).collect();
+        drawn += 1;
+    }
+    assert_eq!(drawn, 1);
+    let aligned = places.iter().take_while(|place| place.ends_with(" aligned")).count();
+    assert!(aligned > 0 && places[aligned..].iter().all(|place| place.contains(" at +")), "{places:?}");
+    assert!(places.iter().all(|place| place.contains(" B") || place.contains("iB")), "{places:?}");
+}
+
+#[test]
+fn runs_that_stop_gaining_at_the_same_place_share_a_clause() {
+    let record = fixtures::run();
+    let analysis = Analysis::of(&record);
+    let said = |subjects: &[Subject<'_, '_>]| {
+        let figures = of_several(subjects).into_iter().flat_map(|section| section.figures);
+        figures.into_iter().find(|figure| figure.id == "scale-read").unwrap().shows
+    };
+    let one = said(&[Subject { name: "", analysis: &analysis }]);
+    assert!(one.contains("More streams gain little beyond "), "{one}");
+    let names: Vec<String> = (1..=16).map(|number| format!("run {number}")).collect();
+    let of_names = |count: usize| -> Vec<Subject<'_, '_>> {
+        names.iter().take(count).map(|name| Subject { name, analysis: &analysis }).collect()
+    };
+    assert_eq!(said(&of_names(16)), one, "all show the same");
+    let mut single = fixtures::run();
+    single.cells.retain(|cell| cell.experiment != Experiment::Scale || cell.workload.streams == 1);
+    let without = Analysis::of(&single);
+    let mut subjects = of_names(15);
+    subjects.push(Subject { name: "other", analysis: &without });
+    let text = said(&subjects);
+    assert_eq!(text.matches("gain little").count(), 1, "{text}");
+    assert!(text.contains(" (run 1, run 2, run 3 and 12 others)"), "{text}");
+}
+
+#[test]
 fn the_parts_of_a_pass_lie_end_to_end() {
     let record = fixtures::run();
     let plot = plot_of(&record, "paths-time");

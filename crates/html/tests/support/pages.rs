@@ -3,7 +3,7 @@
 
 use rdsk_analysis::{Analysis, fixtures};
 use rdsk_html::{Figure, Section, Subject, of_record, of_several, page};
-use rdsk_model::Record;
+use rdsk_model::{Confidence, Finding, Record, Severity};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -38,6 +38,19 @@ fn written(records: Vec<Record>, names: &[&str]) -> Written {
 fn run() -> Record {
     let mut record = fixtures::run();
     record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
+    record.findings = vec![Finding {
+        code: "few-samples".into(),
+        severity: Severity::Uncertain,
+        title: "too few samples: 2 cells".into(),
+        text: "These cells ended with a wide interval.".into(),
+        evidence: vec!["headline/read/sequential: I/Os = 64".into()],
+        confidence: Confidence::Measured,
+        advice: Some("give more --budget, or measure fewer cells".into()),
+        cells: Vec::new(),
+        experiment: None,
+        covers_verdicts: false,
+        effect: None,
+    }];
     record.label = Some(HOSTILE.into());
     record.targets[0].device.as_mut().unwrap().model = Some(HOSTILE.into());
     record

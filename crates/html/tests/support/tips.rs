@@ -30,7 +30,7 @@ fn text(plot: &Plot, series: &Series, point: &Point) -> String {
         _ => lines.push(format!("{}: {}", measured.title, named(measured, if has_rows { x } else { y }))),
     }
     if let Some((low, high)) = point.interval {
-        lines.push(format!("95 % interval {} to {}", digits(five(low)), digits(five(high))));
+        lines.push(format!("95 % interval: {} to {}", digits(five(low)), named(measured, five(high))));
     }
     lines.join("\n")
 }
