@@ -2,10 +2,11 @@
 //! says nothing that the verdicts do not show.
 
 use super::{bytes, nanos, storage_name};
+use rdsk_analysis::block_io::size_of_calls;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Record, Sync, Target, VerdictCode};
-use rdsk_units::{Bytes, printable};
+use rdsk_units::printable;
 
 /// From this many times dd's time on, the data reached the device later than dd said.
 const LATER: f64 = 1.1;
@@ -195,14 +196,14 @@ fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
 }
 
 fn one_at_a_time(cell: &CellRecord, what: &str) -> String {
-    let block = Bytes(cell.workload.block_bytes);
+    let block = size_of_calls(cell);
     let each = cell.result.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.max));
     let each = each.map_or_else(String::new, |ns| format!(", each about {}", words::nanos(ns)));
     format!("{what} of {block}, one at a time{each}")
 }
 
 fn readahead(cell: &CellRecord) -> String {
-    let block = Bytes(cell.workload.block_bytes);
+    let block = size_of_calls(cell);
     match metrics::mean_request_bytes(cell, Op::Read) {
         Some(mean) => format!("reads of {block} were requests of {} on average", bytes(metrics::whole(mean))),
         None => format!("reads of {block}"),

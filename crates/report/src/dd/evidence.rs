@@ -4,11 +4,12 @@
 use super::answer::name;
 use super::bytes;
 use crate::became;
+use rdsk_analysis::block_io::size_of_calls;
 use rdsk_analysis::copy::cell;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Copy, CopyEnd, Op, Record, Target};
-use rdsk_units::{Bytes, printable};
+use rdsk_units::printable;
 
 /// Bytes that a device moves for each byte of the copy at most, readahead and metadata included.
 const OURS: f64 = 1.25;
@@ -44,7 +45,7 @@ fn place(target: &Target) -> String {
 
 fn seen(cell: &CellRecord, op: Op) -> String {
     let calls = words::plural(cell.result.ops.unwrap_or(0), op.as_str());
-    let asked = format!("{calls} of {}", Bytes(cell.workload.block_bytes));
+    let asked = format!("{calls} of {}", size_of_calls(cell));
     let Some(requests) = metrics::device_requests(cell, op) else {
         let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
         let why = if is_counted {
