@@ -214,6 +214,10 @@ mod tests {
         assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    #[test]
+    fn what_the_kernel_refused_became_nothing() {
         let refused = told(IoPath::Direct, Op::Read, 2048, 0, Vec::new(), Vec::new());
         assert_eq!(refused, "", "memory answered nothing");
     }
