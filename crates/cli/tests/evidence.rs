@@ -43,7 +43,8 @@ fn with_privilege_both_sources_count_the_same() {
             // Above 100 000 per second bios are followed while times are taken, and requests throughout.
             let is_part = count(evidence, "/bpf/timed_ns") < count(evidence, "/bpf/observed_ns");
             let is_followed = is_all || is_part && at_once + nowait > 0;
-            let (requested, read) = (requested_bytes(evidence, device.name()), read_bytes(evidence, device.name()));
+            let (requested, read) =
+                (requested_bytes(evidence, device.name()), read_bytes(evidence, device.name()));
             let is_exact = is_followed && requested == read && asked <= read;
             is_exact.then_some(()).ok_or_else(|| {
                 format!("{asked} bytes asked, {requested} requested, {read} read: {}", evidence["bios"])
