@@ -215,10 +215,9 @@ impl<'a> BlockIo<'a> {
         (fua, evidence.bios.iter().filter(is_flush).map(|bio| bio.count).sum())
     }
 
-    /// The calls of rdsk, warm-up included: the programs count it, too.
+    /// The calls of rdsk. The programs count the warm-up, and it is among these.
     pub fn calls(&self) -> u64 {
-        let result = &self.cell.result;
-        result.ops.unwrap_or(0) + result.warmup_ops.unwrap_or(0)
+        self.cell.result.ops.unwrap_or(0)
     }
 
     /// `128 of 512 KiB`, `16 of 660 KiB, 16 of 364 KiB and 3 of other sizes`.
@@ -388,6 +387,20 @@ mod tests {
         let cell = counted(cell, vec![marked, again], vec![request(Op::Read, 4096, 1000)]);
         let seen = block_io(&cell).unwrap();
         assert_eq!((seen.own(Op::Read).count, seen.by_workers(Op::Read).count), (1000, 40));
+    }
+
+    /// `ops` has the I/Os of the warm-up already, and the programs count each of them once.
+    #[test]
+    fn calls_have_the_warm_up_once() {
+        let cell = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 1000, 4_000_000_000);
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)];
+        let cell = counted(cell, bios, vec![request(Op::Read, 4096, 1000)]);
+        let cell = with(cell, |cell| {
+            (cell.result.warmup_ns, cell.result.warmup_ops) = (Some(500_000_000), Some(200));
+            cell.evidence.device_latency_ns = Some(fixtures::latency(1000, 1_000_000));
+        });
+        assert_eq!(block_io(&cell).unwrap().calls(), 1000);
+        assert!(in_device(&cell).is_some(), "each I/O is one request");
     }
 
     #[test]

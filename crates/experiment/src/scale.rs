@@ -162,19 +162,24 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
             grid.sizes = kept.filter(|(index, _)| index % 2 == 0).map(|(_, size)| size).collect();
         }
     }
-    if *grid != before {
+    let (now, in_full) = (starts(grid.stagger_ns), starts(before.stagger_ns));
+    let shortened = if grid.sizes != before.sizes {
         let sizes: Vec<String> = grid.sizes.iter().map(|&size| size_word(size)).collect();
-        let starts = match grid.stagger_ns {
-            0 => "all streams started together".to_owned(),
-            stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
-        };
-        grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, {starts} (in full: {} block sizes, streams started {} \
-             apart); --bs, --stagger or a larger --budget give more",
-            sizes.join(", "),
-            SIZES.len(),
-            Nanos(STAGGER_NS)
-        ));
+        let (sizes, all) = (sizes.join(", "), before.sizes.len());
+        Some(format!(
+            "block sizes {sizes}, {now} (in full: {all} block sizes, {in_full}); --bs, --stagger or"
+        ))
+    } else {
+        (*grid != before).then(|| format!("{now} (in full: {in_full}); --stagger or"))
+    };
+    grid.note = shortened
+        .map(|what| format!("scale was shortened to fit the budget: {what} a larger --budget give more"));
+}
+
+fn starts(stagger_ns: u64) -> String {
+    match stagger_ns {
+        0 => "all streams started together".to_owned(),
+        stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
     }
 }
 

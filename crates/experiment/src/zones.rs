@@ -145,14 +145,19 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
         shape.positions = shape.positions.map(|positions| (positions * 3 / 4).max(MIN_POSITIONS));
     }
     if *shape != before {
+        let places = |shape: &Shape| {
+            let of_target =
+                |context| shape.sizes.iter().map(move |&size| positions(shape, context, size)).max();
+            contexts.iter().filter_map(of_target).max().unwrap_or(0)
+        };
         shape.note = Some(format!(
             "zones was shortened to fit the budget: {} passes, {} positions and {} block sizes instead of {}, {} and {}; --runs, \
              --points or a larger --budget give more",
             shape.runs,
-            shape.positions.unwrap_or(0),
+            places(shape),
             shape.sizes.len(),
             before.runs,
-            before.positions.unwrap_or(0),
+            places(&before),
             before.sizes.len()
         ));
     }

@@ -320,3 +320,33 @@ fn a_virtual_device_is_not_taken_for_a_rotational_one() {
     assert!(rotational.rounds < virtio.rounds || rotational.cells.len() < virtio.cells.len());
     assert!(rotational.notes.iter().any(|note| note.contains("shortened")), "{:?}", rotational.notes);
 }
+
+/// What a shortened plan says of itself is what it plans: a target of 96 MiB holds 96 blocks of 1 MiB and no 200 positions.
+#[test]
+fn a_shortened_plan_of_zones_says_how_many_positions_there_are() {
+    let options = PlanOptions::default();
+    let disk = Target { made_by_rdsk: false, ..target(96 << 20) };
+    let plan = plan(&[Experiment::Zones], &[disk], &[false], Some(1e9), &options, 1_000_000_000).unwrap();
+    let places = plan.cells.iter().filter_map(|cell| Some(cell.workload.points.as_ref()?.len())).max();
+    assert_eq!(places, Some(96));
+    let note = plan.notes.iter().find(|note| note.contains("shortened")).expect("it says so");
+    assert!(note.contains(" 96 positions and ") && note.contains("instead of 10, 96 and 4;"), "{note}");
+}
+
+/// What was requested is not said to be left out.
+#[test]
+fn a_shortened_plan_of_scale_names_what_it_shortened() {
+    let note = |options: &PlanOptions| {
+        let plan = planned(&[Experiment::Scale], &target(1 << 30), false, options);
+        plan.notes.iter().find(|note| note.contains("shortened")).cloned().unwrap_or_default()
+    };
+    let asked = PlanOptions { block_bytes: Some(vec![4096, 65_536]), ..PlanOptions::default() };
+    let starts = note(&asked);
+    assert!(starts.contains("(in full: streams started 5.00 s apart); --stagger or"), "{starts}");
+    assert!(!starts.contains("block sizes"), "{starts}");
+    let both =
+        PlanOptions { budget_source: rdsk_experiment::BudgetSource::Requested, ..PlanOptions::default() };
+    let plan = plan(&[Experiment::Scale], &[target(1 << 30)], &[false], None, &both, 3_000_000_000).unwrap();
+    let all = "(in full: 8 block sizes, streams started 5.00 s apart); --bs, --stagger or a larger --budget";
+    assert!(plan.notes.iter().any(|note| note.contains(all)), "{:?}", plan.notes);
+}

@@ -3,11 +3,11 @@
 //! bios were followed for a part of the time.
 
 use crate::page::{Page, Tone};
-use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part};
+use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part, size_of_calls};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Op};
-use rdsk_units::{Bytes, grouped, percent, printable};
+use rdsk_units::{grouped, percent, printable};
 
 /// Submitters that are named.
 const NAMED: usize = 2;
@@ -36,7 +36,7 @@ pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&
 }
 
 /// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`. `None` of a cell
-/// that BPF did not count throughout.
+/// that BPF did not count throughout, and of one that completed nothing.
 pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     let op = cell.workload.op;
     let Some(seen) = block_io(cell) else {
@@ -48,7 +48,12 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     };
     let (others, origins): (Vec<_>, Vec<_>) =
         seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
-    let asked = asked(cell, seen.calls());
+    let calls = seen.calls();
+    // What the kernel refused became nothing, and memory answered nothing.
+    if calls == 0 {
+        return None;
+    }
+    let asked = asked(cell, calls);
     let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
         count: all.count + sum.count,
         bytes: all.bytes + sum.bytes,
@@ -236,6 +241,12 @@ mod tests {
         assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    #[test]
+    fn what_the_kernel_refused_became_nothing() {
+        let refused = told(IoPath::Direct, Op::Read, 2048, 0, Vec::new(), Vec::new());
+        assert_eq!(refused, "", "memory answered nothing");
     }
 
     #[test]

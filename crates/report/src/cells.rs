@@ -3,9 +3,9 @@
 
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
-use rdsk_analysis::{metrics, passes};
+use rdsk_analysis::{metrics, passes, words};
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
-use rdsk_units::Bytes;
+use rdsk_units::{Bytes, printable};
 
 /// The cells of one experiment, in the order of the Record.
 pub(crate) fn of(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
@@ -163,4 +163,47 @@ fn why(cell: &CellRecord) -> &str {
 /// The counters of the device under the cell's first target; of several that count for it, the first.
 pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
     cell.evidence.counters_of(*cell.workload.targets.first()?).into_iter().next()
+}
+
+/// That the figures of one device stand for a target whose data lie on several, as those of a btrfs may.
+pub(crate) fn draw_which_device(page: &mut Page, cells: &[&CellRecord], what: &str) {
+    let names = |cell: &CellRecord| -> Option<Vec<String>> {
+        let counted = cell.evidence.counters_of(*cell.workload.targets.first()?);
+        Some(counted.iter().map(|device| printable(&device.name)).collect())
+    };
+    let Some(all) = cells.iter().filter_map(|cell| names(cell)).find(|names| names.len() > 1) else { return };
+    let text = format!("that of {} alone; the data lie on {}.", all[0], words::list(&all));
+    page.sentence(Tone::Plain, format!("  {what}: "), text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use rdsk_finding::fixtures::{cell, with};
+    use rdsk_model::{Counted, IoPath};
+
+    #[test]
+    fn one_device_of_several_is_named() {
+        let drawn = |cell: &CellRecord| {
+            let mut page = Page::default();
+            draw_which_device(&mut page, &[cell], "iostat -x");
+            page.render(Style::default())
+        };
+        let one = cell("c", Op::Write, IoPath::Direct, 4096, 10, 1_000_000);
+        assert_eq!(drawn(&one), "");
+        let two = with(one, |cell| {
+            let mut other = cell.evidence.device[0].clone();
+            other.name = "sdb".into();
+            cell.evidence.device.push(other);
+            cell.evidence.counted = vec![Counted {
+                target: 0,
+                devices: vec!["sda".into(), "sdb".into()],
+                written_least: 1.0,
+                written_most: Some(1.0),
+                why: Some("btrfs raid0 over sda and sdb".into()),
+            }];
+        });
+        assert_eq!(drawn(&two), "  iostat -x: that of sda alone; the data lie on sda and sdb.\n");
+    }
 }

@@ -77,6 +77,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     let mut head = vec![title.as_str(), ""];
     head.extend(columns.iter().map(|cell| column(cell)));
     page.table_with(&head, &rows, &[1]);
+    cells::draw_which_device(page, columns, "in flight (aqu-sz)");
     cells::draw_whys(page, record, columns, |cell| column(cell).into());
     findings::draw_beside(page, record, columns);
     became::draw(page, columns, |cell| column(cell).into());

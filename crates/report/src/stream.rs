@@ -53,6 +53,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         page.line("  No device counters, so no iostat row.");
     } else {
         draw_iostat(page, &rows);
+        cells::draw_which_device(page, cells, LEAD);
     }
     draw_curves(page, cells);
     became::draw(page, cells, mode);

@@ -4,7 +4,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use crate::{metrics, words};
-use rdsk_model::{DeviceEvidence, EngineKind, Limit, Op, VerdictCode};
+use rdsk_model::{DeviceEvidence, EngineKind, Experiment, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
@@ -106,10 +106,12 @@ fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
     metrics::ratio(its, all)
 }
 
-/// Step 9: streams of depth 1 spent their time generating the data rather than writing it.
+/// Step 9: streams of depth 1 spent their time generating the data rather than writing it. A copy generates none: its time outside
+/// the writes is that of its reads and of the close, which stand beside it.
 pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
     let workload = &facts.cell.workload;
-    if workload.op != Op::Write || workload.queue_depth != 1 {
+    let is_copy = facts.cell.experiment == Experiment::Dd;
+    if workload.op != Op::Write || workload.queue_depth != 1 || is_copy {
         return None;
     }
     let streams = f64::from(workload.streams);

@@ -389,6 +389,11 @@ fn cpu_and_source() {
 
     check(&busy(Op::Write, 126 * ms, 40 * ms, 0.74), disk(), VerdictCode::SourceBound, "26.0 %");
     check(&busy(Op::Write, 100 * ms, 40 * ms, 0.76), disk(), VerdictCode::Device, "");
+    // A copy reads and closes outside its writes, and generates nothing.
+    let copy = with(busy(Op::Write, 126 * ms, 40 * ms, 0.74), |cell| {
+        cell.experiment = rdsk_model::Experiment::Dd;
+    });
+    check(&copy, disk(), VerdictCode::Device, "");
     // The time outside was not ours: somebody else had the processor, or the cache was checked.
     check(&busy(Op::Write, 20 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");
     check(&busy(Op::Read, 200 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");

@@ -99,9 +99,9 @@ impl Seen<'_> {
         self.lines.join("\n")
     }
 
-    /// Bytes that rdsk asked for, warm-up included.
+    /// Bytes that rdsk asked for; the warm-up is among them.
     fn asked(&self) -> u64 {
-        self.cell.result.bytes.unwrap_or(0) + self.cell.result.warmup_bytes.unwrap_or(0)
+        self.cell.result.bytes.unwrap_or(0)
     }
 
     fn top(&self) -> String {

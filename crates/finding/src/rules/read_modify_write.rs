@@ -48,9 +48,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// Bytes read per write of a cell.
 fn read_per_write(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    // The programs count the warm-up too, as the counters of the process do.
-    let calls = if block_io(cell).is_some() { ops + cell.result.warmup_ops.unwrap_or(0) } else { ops };
-    Some(metrics::ratio(read_by_writes(cell)?, calls))
+    Some(metrics::ratio(read_by_writes(cell)?, ops))
 }
 
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
@@ -152,6 +150,14 @@ mod tests {
         unsure.cells[0].evidence.process.read_bytes = Some(256 * 4096);
         unsure.cells[0].evidence.bpf = None;
         silent(RULE, &unsure);
+    }
+
+    #[test]
+    fn writes_of_the_warm_up_count_once() {
+        let mut record = one_after_the_other("pwrite64", 256);
+        record.cells[0].result.warmup_ops = Some(400);
+        let finding = fires(RULE, &record);
+        assert!(finding.evidence[0].contains("read per write = 512 B, 2,048"), "{:?}", finding.evidence);
     }
 
     #[test]

@@ -194,7 +194,7 @@ fn sentences(block: &BlockGrowth, origins: &[Origin], run: &CommandRun) -> Vec<S
     let [ahead, ahead_bytes] = read_ahead(block);
     if ahead > 0 {
         said.push(format!(
-            "{} read ahead of what was asked for, {}.",
+            "{} came from the kernel's read-ahead, {}.",
             plural(ahead, "bio"),
             size_of(ahead_bytes)
         ));
