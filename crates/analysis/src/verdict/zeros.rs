@@ -94,7 +94,10 @@ pub(super) fn counted_twice(facts: &Facts<'_>) -> Option<String> {
     let is_whole = metrics::ratio(lower, facts.bytes) >= BELOW_SHARE;
     (is_whole && metrics::ratio(lower, own) < BELOW_SHARE).then(|| {
         let below = words::list(&names);
-        format!("{below} below it {}: device mapper counts what it splits more than once", words::bytes(lower))
+        format!(
+            "{below} below it {}: device mapper counts what it splits more than once",
+            words::bytes(lower)
+        )
     })
 }
 
