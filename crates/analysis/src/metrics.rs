@@ -142,6 +142,11 @@ pub fn bytes_of(device: &DeviceEvidence, op: Op) -> Option<u64> {
     }
 }
 
+/// Whether device mapper made the device.
+pub fn is_mapped(device: &rdsk_model::Device) -> bool {
+    device.kind.as_deref().is_some_and(|kind| kind.starts_with("dm"))
+}
+
 /// Bytes that the devices moved in one direction, until everything was stable.
 pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?.into_iter().map(|device| bytes_of(device, op)).sum()

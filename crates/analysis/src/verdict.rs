@@ -7,8 +7,8 @@
 //! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
 //! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
 //! 6. `hole`, `page-cache`, `unverified` again, of the backing files of loop devices: what their own counters do not show.
-//! 7. `hole`, `unverified` again, of devices: the disks below moved less, or only zeros came back from a device that need not read
-//!    them.
+//! 7. `hole`, `unverified` again, of devices: the disks below moved less, there is no disk below, or only zeros came back from a device
+//!    that need not read them.
 //! 8. `disturbed`: the device did work that this run did not request, in bytes or in requests.
 //! 9. `source-bound`: the time went into data generation.
 //! 10. `cpu-bound`: the processor was busy all the time.
@@ -104,7 +104,10 @@ fn device_text(facts: &Facts<'_>) -> String {
             let why = facts.why_these().unwrap_or_else(|| "copies".into());
             format!(" ({}, {why})", words::times(share))
         }
-        Some(share) if share > 1.1 => format!(" ({}{})", words::times(share), whose_more(facts, share)),
+        Some(share) if share > 1.1 => match zeros::counted_twice(facts) {
+            Some(below) => format!(" ({}; {below})", words::times(share)),
+            None => format!(" ({}{})", words::times(share), whose_more(facts, share)),
+        },
         Some(share) => format!(" ({})", rdsk_units::percent(share)),
         None => String::new(),
     };

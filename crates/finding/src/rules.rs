@@ -1,6 +1,7 @@
 //! The rules: what must have been counted for a finding, and the words of it. One file per rule, one stable code, one
 //! page docs/findings/CODE.md. A rule whose counters are missing says nothing; it never guesses.
 
+mod array_unsettled;
 mod buffered_write_in_memory;
 mod cold_not_reached;
 mod common;
@@ -144,6 +145,7 @@ pub const RULES: &[Rule] = &[
     restated_verdicts::DISTURBED,
     restated_verdicts::THROTTLED,
     only_zeros::RULE,
+    array_unsettled::RULE,
     cold_not_reached::RULE,
     processor_contended::RULE,
     processor_quota::RULE,

@@ -212,7 +212,8 @@ impl KernelObserver {
             (Some(before), Some(after)) => charged_between(&before, &after),
             _ => ProcessIo::default(),
         };
-        let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
+        let carriers: Vec<(u32, String)> = self.loops.iter().filter_map(LoopWatch::carrier).collect();
+        let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
         let stacks = self.stacks.clone();
         let processor =
             processor.zip(io.processor.as_ref()).map(|(before, after)| before.until(after, interval_ns));

@@ -3,7 +3,7 @@
 
 use crate::mounts::{CgroupVersion, cgroups_of};
 use crate::stack::Stack;
-use crate::sysfs::block_path;
+use crate::sysfs::{block_path, name_of};
 use rdsk_model::{Limit, Op, Target};
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,26 @@ const THROTTLE_FILES: [(&str, Op); 4] = [
     ("blkio.throttle.write_iops_device", Op::Write),
 ];
 
+/// Devices that are looked at below the file of one loop device.
+const MAX_CARRIERS: usize = 64;
+
 /// Every limit on a process (`/proc/self`, `/proc/PID`) for the devices of the targets and the devices below them; `sys` is
-/// where sysfs is mounted. Several limits can apply at once; then the lowest one decides.
+/// where sysfs is mounted, and `carriers` are the devices that the files of loop devices lie on, each with the index of its target:
+/// the kernel charges what a loop device reads and writes there to the group that asked for it (since 5.14). Several limits can
+/// apply at once; then the lowest one decides.
 ///
 /// Version 2 limits hold for all groups below, so the groups above count too. In version 1 throttling is flat: only the
 /// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). Limits that cannot
 /// be read are left out.
-pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) -> Vec<Limit> {
-    let devices: Vec<Limited> = targets.iter().flat_map(|target| devices_of(sys, target, stacks)).collect();
+pub fn limits(
+    process: &Path,
+    sys: &Path,
+    targets: &[Target],
+    stacks: &[Stack],
+    carriers: &[(u32, String)],
+) -> Vec<Limit> {
+    let devices: Vec<Limited> =
+        targets.iter().flat_map(|target| devices_of(sys, target, stacks, carriers)).collect();
     let mut found = Vec::new();
     for group in cgroups_of(process, "blkio") {
         match group.version {
@@ -41,7 +53,7 @@ struct Limited {
 }
 
 /// The devices that a target's I/O goes through: its own device, those that its filesystem spreads over, and those below.
-fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
+fn devices_of(sys: &Path, target: &Target, stacks: &[Stack], carriers: &[(u32, String)]) -> Vec<Limited> {
     let Some(own) = &target.device else { return Vec::new() };
     let limited = |name: &str, major_minor: String| Limited {
         target: target.index,
@@ -52,11 +64,32 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
     let stack = stacks.iter().find(|stack| stack.target == target.index);
     let spread = stack.map(|stack| stack.tops.clone()).unwrap_or_default();
     let lower = stack.map(Stack::lower).unwrap_or_default();
-    for name in spread.iter().chain(&target.stack).chain(&lower) {
+    let own_carriers = carriers.iter().filter(|(index, _)| *index == target.index);
+    let carrying: Vec<String> = own_carriers.flat_map(|(_, name)| down_from(sys, name)).collect();
+    for name in spread.iter().chain(&target.stack).chain(&lower).chain(&carrying) {
         let number = crate::read_trimmed(&block_path(sys, name).join("dev"));
         if let Some(number) = number.filter(|number| found.iter().all(|known| known.major_minor != *number)) {
             found.push(limited(name, number));
         }
+    }
+    found
+}
+
+/// A device, the disk that it is a part of, and everything below these.
+fn down_from(sys: &Path, name: &str) -> Vec<String> {
+    let mut found = vec![name.to_owned()];
+    let mut index = 0;
+    while index < found.len() && found.len() < MAX_CARRIERS {
+        let Ok(directory) = block_path(sys, &found[index]).canonicalize() else { break };
+        let whole = directory.parent().filter(|_| directory.join("partition").exists()).and_then(name_of);
+        let slaves = std::fs::read_dir(directory.join("slaves")).into_iter().flatten().flatten();
+        let more: Vec<String> = slaves.filter_map(|entry| name_of(&entry.path())).chain(whole).collect();
+        for name in more {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        index += 1;
     }
     found
 }
@@ -133,7 +166,7 @@ mod tests {
         write(&blkio.join("app/db/blkio.throttle.read_bps_device"), "7:3 1048576\n8:0 5\n");
         write(&blkio.join("app/db/blkio.throttle.write_iops_device"), "7:3 256\nnonsense\n7:3 many\n");
         write(&blkio.join("app/blkio.throttle.read_bps_device"), "7:3 1\n");
-        let limits = limits(&process, &sys, &[target_on(4, "loop3", "7:3")], &[]);
+        let limits = limits(&process, &sys, &[target_on(4, "loop3", "7:3")], &[], &[]);
         assert_eq!(limits.len(), 2, "{limits:?}");
         assert_eq!((limits[0].target, limits[0].op), (4, Op::Read));
         assert_eq!((limits[0].bytes_per_s, limits[0].ops_per_s), (Some(1 << 20), None));
@@ -154,7 +187,7 @@ mod tests {
         write(&unified.join("app/db/io.max"), "8:0 rbps=max wbps=max riops=100 wiops=max\n9:9 rbps=1\n");
         let mut target = target_on(0, "sda1", "8:1");
         target.stack = vec!["sda1".to_owned(), "sda".to_owned()];
-        let limits = limits(&process, &sys, &[target], &[]);
+        let limits = limits(&process, &sys, &[target], &[], &[]);
         assert!(limits.iter().all(|limit| limit.device == "sda"), "{limits:?}");
         let short: Vec<_> = limits.iter().map(|l| (l.op, l.bytes_per_s, l.ops_per_s)).collect();
         assert_eq!(
@@ -163,9 +196,38 @@ mod tests {
         );
     }
 
+    /// Of a loop device over a file on a volume on a partition.
+    #[test]
+    fn the_disk_below_the_file_of_a_loop_device_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let (process, sys) = (root.path().join("proc/self"), root.path().join("sys"));
+        let unified = root.path().join("cgroup");
+        write(&process.join("cgroup"), "0::/app\n");
+        let mountinfo = format!("30 24 0:26 / {} rw - cgroup2 cgroup2 rw\n", unified.display());
+        write(&process.join("mountinfo"), &mountinfo);
+        let devices = sys.join("devices");
+        for (place, number) in [("dm-0", "253:0"), ("sda", "8:0"), ("sda/sda1", "8:1")] {
+            write(&devices.join(place).join("dev"), &format!("{number}\n"));
+        }
+        write(&devices.join("sda/sda1/partition"), "1\n");
+        write(&devices.join("dm-0/slaves/sda1/dev"), "8:1\n");
+        std::fs::create_dir_all(sys.join("class/block")).unwrap();
+        for place in ["dm-0", "sda", "sda/sda1"] {
+            let name = place.rsplit('/').next().unwrap();
+            std::os::unix::fs::symlink(devices.join(place), sys.join("class/block").join(name)).unwrap();
+        }
+        write(&unified.join("app/io.max"), "8:0 rbps=2097152 wbps=max riops=max wiops=max\n");
+        let targets = [target_on(0, "loop3", "7:3"), target_on(1, "loop4", "7:4")];
+        let seen = limits(&process, &sys, &targets, &[], &[(1, "dm-0".into())]);
+        let short: Vec<_> =
+            seen.iter().map(|one| (one.target, one.device.as_str(), one.bytes_per_s)).collect();
+        assert_eq!(short, [(1, "sda", Some(2 << 20))]);
+        assert!(limits(&process, &sys, &targets, &[], &[]).is_empty());
+    }
+
     #[test]
     fn nothing_readable_is_no_limit() {
         let nowhere = Path::new("/nonexistent");
-        assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")], &[]).is_empty());
+        assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")], &[], &[]).is_empty());
     }
 }

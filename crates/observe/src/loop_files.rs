@@ -165,6 +165,11 @@ impl LoopWatch {
         self.facts.target
     }
 
+    /// The device that carries its file, with the index of the target.
+    pub(crate) fn carrier(&self) -> Option<(u32, String)> {
+        Some((self.facts.target, self.facts.below.clone()?))
+    }
+
     /// The loop device and the one that carries its file.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &str> {
         [Some(&self.facts.device), self.facts.below.as_ref()].into_iter().flatten().map(String::as_str)

@@ -2,7 +2,7 @@
 //! it, or those of a simulated array. It does not interpret the figures.
 
 use crate::diskstat::StatFile;
-use crate::stack::{Share, below};
+use crate::stack::{Share, below_in};
 use crate::sysfs::{MAX_LEVELS, name_of};
 use rdsk_disk::{LunId, SharedLab};
 use rdsk_model::{MemberCounters, MemberIo, Target};
@@ -23,7 +23,7 @@ impl KernelMembers {
         let mut directory = sys.join("dev/block").join(&device.major_minor);
         for _ in 0..MAX_LEVELS {
             let (holder, name) = holder_of(&directory)?;
-            let below = below(&name, &holder, sys)?;
+            let below = below_in(target, &name, &holder, sys)?;
             match (below.share, below.directories.as_slice()) {
                 // All paths lead to one device, so they are not members. If that device is an array, its members are
                 // not visible.
@@ -103,7 +103,7 @@ impl MemberCounters for SimMembers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Device, TargetKind};
+    use rdsk_model::{ArrayFacts, Device, TargetKind};
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -162,6 +162,23 @@ mod tests {
         }
         assert!(KernelMembers::of(&target("8:0"), root.path()).is_none(), "a disk is no array");
         assert!(KernelMembers::of(&target("1:99"), root.path()).is_none());
+    }
+
+    /// As dmsetup makes it, whose devices have no UUID.
+    #[test]
+    fn paths_of_one_device_are_no_members() {
+        let root = tree();
+        let mut target = target("253:0");
+        let slaves = root.path().join("devices/dm-0/slaves");
+        fs::remove_file(slaves.join("md0p1")).unwrap();
+        for disk in ["sda", "sdb"] {
+            symlink(root.path().join("devices").join(disk), slaves.join(disk)).unwrap();
+        }
+        assert_eq!(KernelMembers::of(&target, root.path()).map(|members| members.count()), Some(2));
+        let facts =
+            ArrayFacts { device: "dm-0".into(), level: Some("multipath".into()), ..ArrayFacts::default() };
+        target.device.as_mut().unwrap().array = Some(facts);
+        assert!(KernelMembers::of(&target, root.path()).is_none());
     }
 
     #[test]

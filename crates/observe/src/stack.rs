@@ -102,7 +102,7 @@ impl Stack {
                 if stack.below.contains_key(&name) || stack.below.len() >= MAX_DEVICES {
                     continue;
                 }
-                let Some(below) = below(&name, &directory, sys) else { continue };
+                let Some(below) = below_in(target, &name, &directory, sys) else { continue };
                 next.extend(below.names.iter().map(|name| (name.clone(), block_path(sys, name))));
                 stack.below.insert(name, below);
             }
@@ -126,6 +126,17 @@ impl Stack {
         }
         found.split_off(self.tops.len())
     }
+}
+
+/// [`below`], with what is known of the target's array: sysfs tells paths from members only where multipath-tools made the device.
+pub(crate) fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
+    let found = below(name, directory, sys)?;
+    let array = target.device.as_ref().and_then(|device| device.array.as_ref());
+    let has_paths =
+        array.is_some_and(|array| array.device == name && array.level.as_deref() == Some("multipath"));
+    let paths =
+        |found| Below { share: Share::Paths, spread: Spread::ONCE, kind: Some("paths".to_owned()), ..found };
+    Some(if has_paths { paths(found) } else { found })
 }
 
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device

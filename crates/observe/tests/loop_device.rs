@@ -258,14 +258,14 @@ fn a_real_throttle_is_listed() {
     let mut found = Vec::new();
     while found.is_empty() && start.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
-        found = limits(&process, Path::new("/sys"), &targets, &[]);
+        found = limits(&process, Path::new("/sys"), &targets, &[], &[]);
     }
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     let short: Vec<_> = found.iter().map(|limit| (limit.op, limit.bytes_per_s, limit.ops_per_s)).collect();
     assert_eq!(short, [(Op::Read, Some(1 << 20), None), (Op::Write, None, Some(256))]);
     assert!(found[0].source.starts_with(&throttle.path().display().to_string()), "{found:?}");
-    let outside = limits(Path::new("/proc/self"), Path::new("/sys"), &targets, &[]);
+    let outside = limits(Path::new("/proc/self"), Path::new("/sys"), &targets, &[], &[]);
     assert!(outside.is_empty(), "{outside:?}");
     // This thread's own group, as the observer sees it.
     let entered = throttle.enter_current_thread().unwrap();

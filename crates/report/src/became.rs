@@ -3,7 +3,7 @@
 //! bios were followed for a part of the time.
 
 use crate::page::{Page, Tone};
-use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part, size_of_calls};
+use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Op};

@@ -4,18 +4,19 @@
 use crate::display::shown;
 use crate::exports::{self, ExportQuery};
 use crate::machine::Machine;
-use crate::mounts::mount_of;
+use crate::mounts::{mount_of, unescape};
 use crate::processes::{Inode, Openers, users_of_file};
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
     swapped(machine, path, inode, &mut found);
+    bitmap(machine, path, inode, &mut found);
     exports::find(machine, &ExportQuery::File(inode), &mut found);
     users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
     if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
@@ -42,6 +43,7 @@ fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path, found: &
             let inode = (meta.dev(), meta.ino());
             backing(machine, inode, Some(loop_name), found);
             swapped(machine, path, inode, found);
+            bitmap(machine, path, inode, found);
             exports::find(machine, &ExportQuery::File(inode), found);
             users_of_file(&machine.roots.proc, path, inode, Openers::Any, found);
         }
@@ -59,6 +61,34 @@ fn backing(machine: &Machine<'_>, inode: Inode, except: Option<&str>, found: &mu
     for node in machine.lost_backings().filter(|node| Some(node.name.as_str()) != except) {
         found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
     }
+}
+
+/// An array of md may keep its write-intent bitmap in a file, which the kernel itself has open: no process shows it. Without a list
+/// of arrays there are none.
+fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
+    let is_ours =
+        |file: &Path| file == path || fs::metadata(file).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode);
+    let text = fs::read(machine.roots.proc.join("mdstat")).unwrap_or_default();
+    for (array, _) in bitmap_files(&text).iter().filter(|(_, file)| is_ours(file)) {
+        found.add(UseKind::OpenElsewhere, &format!("the array {array} keeps its write-intent bitmap in it"));
+    }
+}
+
+/// Arrays and the files of their bitmaps, from `/proc/mdstat`: `bitmap: 0/1 pages [0KB], 64KB chunk, file: /path`
+/// (drivers/md/md-bitmap.c).
+fn bitmap_files(mdstat: &[u8]) -> Vec<(String, PathBuf)> {
+    const FILE: &[u8] = b", file: ";
+    let mut array = String::new();
+    let mut found = Vec::new();
+    for line in mdstat.split(|&byte| byte == b'\n') {
+        if !line.starts_with(b" ") {
+            let name = line.split(|&byte| byte == b' ').next().unwrap_or_default();
+            array = String::from_utf8_lossy(name).into_owned();
+        } else if let Some(at) = line.windows(FILE.len()).position(|part| part == FILE) {
+            found.push((array.clone(), PathBuf::from(unescape(&line[at + FILE.len()..]))));
+        }
+    }
+    found
 }
 
 fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
@@ -98,5 +128,31 @@ mod tests {
                 assert!(found.uses[0].text.starts_with("loop1 keeps its data in"), "{found:?}");
             });
         }
+    }
+
+    #[test]
+    fn the_bitmap_of_an_array_is_in_use() {
+        let fake = Fake::new();
+        fs::write(fake.path("bit map"), "x").unwrap();
+        let file = fake.path("bit map");
+        let escaped = file.display().to_string().replace(' ', "\\040");
+        let list = format!(
+            "Personalities : [raid1]\nmd0 : active raid1 vdb[1] vda[0]\n      64448 blocks super 1.2 [2/2] [UU]\n      \
+             bitmap: 1/1 pages [4KB], 65536KB chunk\n\nmd1 : active raid1 vdd[1] vdc[0]\n      64448 blocks [2/2] [UU]\n      \
+             bitmap: 1/1 pages [4KB], 65536KB chunk, file: {escaped}\n\nunused devices: <none>\n"
+        );
+        fake.file("proc/mdstat", &list);
+        let inode = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).unwrap();
+        fs::write(fake.path("other"), "x").unwrap();
+        fake.with(|machine, _| {
+            let found = find(machine, &file, inode(&file));
+            let texts: Vec<_> = found.uses.iter().map(|one| (one.kind, one.text.as_str())).collect();
+            assert_eq!(
+                texts,
+                [(UseKind::OpenElsewhere, "the array md1 keeps its write-intent bitmap in it")]
+            );
+            let other = machine.roots.proc.join("../other");
+            assert!(find(machine, &other, inode(&other)).uses.is_empty());
+        });
     }
 }

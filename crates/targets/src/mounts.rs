@@ -141,7 +141,7 @@ fn text(word: &[u8]) -> String {
 }
 
 /// Undoes the kernel's `\040` for the bytes that would end a word.
-fn unescape(word: &[u8]) -> OsString {
+pub(crate) fn unescape(word: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((&first, tail)) = rest.split_first() {

@@ -143,9 +143,9 @@ fn count_caused(layout: &mut MemberLayout, writes: Option<AdaptiveRun<'_>>) {
     layout.caused_read_bytes = caused.iter().sum();
 }
 
-/// Why an array is not to be judged now: a resync reads and writes all members, and a missing member's data come from all
+/// Why an array is not to be judged now, a sentence for each reason: a resync reads and writes all members, and a missing member's data come from all
 /// others.
-pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
+pub fn unrest(words: &ArrayFacts) -> Vec<String> {
     let name = printable(&words.device);
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
     let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
@@ -322,10 +322,10 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         layout.evidence.push("the members are concatenated: no stripe".into());
         return;
     }
-    layout.evidence.push("no known layout explains which members are reached".into());
-    if layout.doubts.is_empty() {
-        layout.doubts.push("no known layout explains which members are reached".into());
-    }
+    let why = "no known layout explains which members are reached";
+    // Said once: as what makes it unsure, unless something else does.
+    let said = if layout.doubts.is_empty() { &mut layout.doubts } else { &mut layout.evidence };
+    said.push(why.into());
 }
 
 #[cfg(test)]

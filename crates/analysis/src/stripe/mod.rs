@@ -25,7 +25,7 @@ pub use answer::{Advice, Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, 
 pub use inference::infer;
 pub use layouts::{Level, Rotation};
 pub use member_layout::{Declared, MemberLayout};
-pub use members::{AdaptiveRun, MemberEvidence, infer_from_members};
+pub use members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
 pub use result::StripeResult;
 pub(crate) use result::stripe;
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};

@@ -39,6 +39,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);
     let result = &facts.cell.result;
     let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
+    let may_burst = holds_for_all(facts, limit);
     let row = device.and_then(crate::iostat::iostat_row);
     let name = device.map_or_else(|| "the device".to_owned(), |device| printable(&device.name));
     let source = printable(&limit.source);
@@ -51,7 +52,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
             return Some(format!("{} is {words_of_limit}", words::rate(rate)));
         }
-        if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
+        if let Some(rate) = ours.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
             return Some(format!("{} is above {words_of_limit}: {BURST}", words::rate(rate)));
         }
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
@@ -65,7 +66,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let allowed = limit.ops_per_s?;
     let ours = part.and_then(|part| Some(result.ops_per_s?.mean * part));
     let devices = row.map(|row| row.of(op).ios_s);
-    if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
+    if let Some(rate) = ours.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
         let rate = words::figure(rate);
         return Some(format!(
             "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
@@ -83,6 +84,15 @@ const BURST: &str = "a burst that is allowed before the limit applies, not a sus
 fn is_burst(facts: &Facts<'_>, rate: f64, allowed: u64) -> bool {
     let reached_device = facts.share.is_some_and(|share| share >= MOSTLY);
     reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+}
+
+/// Whether a limit is sure to hold for the I/O. What a loop device does to its file's disk is charged to the group that asked for it
+/// since Linux 5.14 only, and memory may answer it; then a rate above the limit is no burst.
+fn holds_for_all(facts: &Facts<'_>, limit: &Limit) -> bool {
+    let evidence = &facts.cell.evidence;
+    let is_looped = |one: &rdsk_model::LoopFile| one.target == limit.target;
+    let is_stacked = |target: &&rdsk_model::Target| target.stack.contains(&limit.device);
+    limit.device.is_empty() || !evidence.loops.iter().any(is_looped) || facts.targets.iter().any(is_stacked)
 }
 
 /// The counters of the device that a limit is set on; Records of older programs do not name it.

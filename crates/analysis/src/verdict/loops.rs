@@ -545,6 +545,30 @@ mod tests {
         check(&two(SIZE / 50), VerdictCode::Device, "");
     }
 
+    /// A limit on the disk of the file, which may hold for what the loop device does there or not.
+    #[test]
+    fn a_rate_above_the_limit_of_the_disk_below_is_no_burst() {
+        let limited = |cell: CellRecord, device: &str, bytes_per_s: u64| {
+            with(cell, |cell| {
+                cell.evidence.limits = vec![rdsk_model::Limit {
+                    target: 0,
+                    device: device.into(),
+                    source: "io.max".into(),
+                    op: Op::Read,
+                    bytes_per_s: Some(bytes_per_s),
+                    ops_per_s: None,
+                }];
+            })
+        };
+        let cached_file = |file: &mut LoopFile| file.page_cache = cached(SIZE, SIZE);
+        for device in ["vda", "vda1"] {
+            let cached = limited(on_loop(Op::Read, false, 0, cached_file), device, MIB);
+            check(&cached, VerdictCode::PageCache, "which held all of it");
+            let from_disk = limited(on_loop(Op::Read, true, SIZE, |_| {}), device, 128 * MIB);
+            check(&from_disk, VerdictCode::Throttled, "io.max");
+        }
+    }
+
     #[test]
     fn a_limit_in_force_is_still_the_limit() {
         let limited = with(on_loop(Op::Read, true, 0, on_tmpfs), |cell| {

@@ -546,3 +546,26 @@ fn memory_disks_whose_reads_nobody_is_charged_for() {
     // The device was not read.
     check(&device_reads(zram(Some(0)), 0), fixtures::disk(), VerdictCode::PageCache, "zram0 read 0 B");
 }
+
+#[test]
+fn direct_writes_to_a_filesystem_that_journals_data_pass_the_page_cache() {
+    let wrote = cell("w", Op::Write, IoPath::Direct, MIB, 64, 500_000_000);
+    let on = |kind: &str, options: &str| {
+        let mut target = fixtures::file();
+        target.filesystem = Some(rdsk_model::Filesystem { kind: kind.into(), options: options.into() });
+        target
+    };
+    let text = "ext4 with data=journal passes direct writes through the page cache and its journal: sda wrote 64 MiB";
+    check(&wrote, on("ext4", "rw,relatime,data=journal"), VerdictCode::PageCache, text);
+    check(&wrote, on("ext4", "rw,relatime,data=ordered"), VerdictCode::Device, "");
+    check(&wrote, on("xfs", "rw,data=journal"), VerdictCode::Device, "");
+}
+
+#[test]
+fn what_was_fetched_from_a_device_that_is_not_counted_is_not_memorys() {
+    let fetched = charged(device_reads(read(IoPath::Buffered), 0), Some(64 * MIB), Some(0));
+    let text = "the kernel fetched 64 MiB for rdsk, but sda counted 0 B";
+    check(&fetched, fixtures::file(), VerdictCode::Unverified, text);
+    let cached = charged(device_reads(read(IoPath::Buffered), 0), Some(0), Some(0));
+    check(&cached, fixtures::file(), VerdictCode::PageCache, "memory answered 100 %");
+}

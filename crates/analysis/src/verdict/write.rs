@@ -24,7 +24,7 @@ const JOURNAL_BYTES: u64 = 16 << 20;
 /// Steps 3 and 4 of the verdict: `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     let Some(share) = facts.share else { return Some(without_counters(facts)) };
-    if let Some(text) = through_pages(facts) {
+    if let Some(text) = through_pages(facts).or_else(|| journalled(facts)) {
         return Some((VerdictCode::PageCache, text));
     }
     if facts.cell.workload.sync == Sync::None
@@ -75,6 +75,22 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
             words::bytes(facts.moved.unwrap_or(0)),
         )
     })
+}
+
+/// Whether the filesystem takes direct writes through the page cache and its journal: ext4 that journals data as well
+/// (Documentation/admin-guide/ext4.rst, `data=journal`: no O_DIRECT).
+fn journalled(facts: &Facts<'_>) -> Option<String> {
+    let mut kinds = facts.targets.iter().filter_map(|target| target.filesystem.as_ref());
+    let journals = |options: &str| options.split(',').any(|option| option == "data=journal");
+    let is_such = |kind: &&rdsk_model::Filesystem| kind.kind == "ext4" && journals(&kind.options);
+    let kind = kinds.find(is_such).filter(|_| facts.is_direct() && !facts.is_simulated())?;
+    Some(format!(
+        "{} with data=journal passes direct writes through the page cache and its journal: {} wrote {} for {} completed",
+        rdsk_units::printable(&kind.kind),
+        facts.device_names,
+        words::bytes(facts.moved.unwrap_or(0)),
+        words::bytes(facts.bytes),
+    ))
 }
 
 /// The share that the device had written when the last write returned, without what was still dirty, so that the writes

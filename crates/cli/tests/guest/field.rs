@@ -19,8 +19,8 @@ fn what_the_field_taught() {
         return;
     }
     let mut guest = guest()
-        .modules(&["ext4", "dm_mod", "dm_thin_pool", "zram", "loop"])
-        .programs(&["mkfs.ext4", "dmsetup", "blkid", "chattr"])
+        .modules(&["ext4", "dm_mod", "dm_thin_pool", "dm_flakey", "zram", "loop", "raid1"])
+        .programs(&["mkfs.ext4", "dmsetup", "blkid", "chattr", "mdadm"])
         .disk(Disk::virtio("A", 192 * MIB))
         .disk(Disk::virtio("B", 32 * MIB))
         .disk(Disk::nvme("N", 32 * MIB))
@@ -32,6 +32,7 @@ fn what_the_field_taught() {
         .collect();
     complaints.extend(fills_up(&mut guest));
     complaints.extend(takes_nothing(&mut guest));
+    complaints.extend(goes_elsewhere(&mut guest));
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -154,6 +155,55 @@ chattr -i $at/fixed; chattr -a $at/log
     );
     if outcome.call("resumed").code != 0 || outcome.fact("left") != "0" {
         wrong.push(format!("left {}; {}", outcome.fact("left"), outcome.call("resumed").said()));
+    }
+    wrong
+}
+
+/// Writes that are dropped on their way, direct writes that the filesystem journals, a limit below a loop device's file, and an array
+/// that lacks a member.
+fn goes_elsewhere(guest: &mut Booted) -> Vec<String> {
+    let script = "fresh $A $B; echo '0 65536 flakey '$B' 0 0 600 1 drop_writes' | dmsetup create drop
+call dropped rdsk paths /dev/mapper/drop --rw write --bytes 4M --budget 3s --quiet --destroy drop --json - --json-compact
+dmsetup remove drop
+ext4 $A; at=$(mounted $A ext4 data=journal)
+call journalled rdsk paths $at --rw write --bytes 4M --budget 3s --quiet --json - --json-compact
+umount $at; ext4 $A; at=$(mounted $A); dd if=/dev/urandom of=$at/image bs=1M count=16 status=none; sync
+losetup --direct-io=on /dev/loop0 $at/image
+group=/sys/fs/cgroup/slow; echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $group
+fact disk ${A#/dev/}; echo \"$(cat /sys/block/${A#/dev/}/dev) rbps=8388608\" > $group/io.max
+call limited sh -c \"echo \\$\\$ > $group/cgroup.procs; exec rdsk paths /dev/loop0 --rw read --bytes 4M --budget 9s --quiet --json - --json-compact\"
+losetup -d /dev/loop0; umount $at; rmdir $group
+mdadm --quiet --create /dev/md0 --run --metadata=1.2 --level=1 --raid-devices=2 $B missing
+dd if=/dev/urandom of=/dev/md0 bs=1M count=16 oflag=direct status=none
+call lacking rdsk run /dev/md0 --only headline --rw read --budget 2s --quiet --json - --json-compact
+mdadm --quiet --stop /dev/md0
+";
+    let outcome = guest.run(&Scenario::new("goes elsewhere", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let mut wrong = Vec::new();
+    for (call, id, code) in
+        [("dropped", "paths/write/direct", "unverified"), ("journalled", "paths/write/direct", "page-cache")]
+    {
+        let record = outcome.call(call).json();
+        let cells = record["cells"].as_array().cloned().unwrap_or_default();
+        let verdict = cells.iter().find(|cell| cell["id"] == id).map(|cell| cell["verdict"].clone());
+        if verdict.as_ref().is_none_or(|verdict| verdict["code"] != code) {
+            wrong.push(format!("{call} is not {code}: {verdict:?}"));
+        }
+    }
+    let limits = outcome.call("limited").json()["cells"][0]["evidence"]["limits"].clone();
+    let is_found = |limit: &serde_json::Value| {
+        limit["device"] == outcome.fact("disk").as_str() && limit["bytes_per_s"] == 8 * MIB
+    };
+    if !limits.as_array().is_some_and(|all| all.iter().any(is_found)) {
+        wrong.push(format!("the limit below the loop device is not seen: {limits}"));
+    }
+    let findings = outcome.call("lacking").json()["findings"].clone();
+    let is_told = |finding: &serde_json::Value| finding["code"] == "array-unsettled";
+    if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
+        wrong.push(format!("nothing is said of the member that is missing: {findings}"));
     }
     wrong
 }

@@ -58,7 +58,7 @@ fn what_others_have_open_is_not_written() {
         return;
     }
     let mut guest = guest()
-        .modules(&["ext4", "raid0", "loop", "nbd", "nvmet", "target_core_mod", "target_core_file"])
+        .modules(&["ext4", "raid0", "raid1", "loop", "nbd", "nvmet", "target_core_mod", "target_core_file"])
         .modules(&["target_core_iblock", "fuse"])
         .programs(&[
             "mkfs.ext4",

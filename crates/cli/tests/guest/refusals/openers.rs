@@ -175,6 +175,17 @@ pub(crate) const FILES: &[Refusal] = &[
         ..FILE
     },
     Refusal {
+        name: "bitmap of an md array in a file",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file
+            mdadm --quiet --create /dev/md0 --run --metadata=1.2 --level=1 --raid-devices=2 --bitmap=$file $A missing
+            head -c 8388608 /dev/urandom >> $file; sync; sleep 6",
+        code: "in-use",
+        says: &["md0 keeps its write-intent bitmap in it"],
+        tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
         name: "file exported by nvmet",
         set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1M count=8 status=none; sync
             n=/sys/kernel/config/nvmet/subsystems/nqn.test; mkdir $n; mkdir $n/namespaces/1

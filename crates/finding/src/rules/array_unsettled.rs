@@ -1,0 +1,68 @@
+//! `array-unsettled`: the array below the target rebuilt or checked itself when the run began, or lacked members.
+
+use super::common::{cells, cite, how_many, reached_device};
+use super::{Needs, Rule};
+use rdsk_analysis::stripe::unrest;
+use rdsk_analysis::{Analysis, metrics};
+use rdsk_model::{CellRecord, Finding, Record, Severity, Stake};
+
+pub(super) const RULE: Rule = Rule::new("array-unsettled", Severity::Uncertain, Needs::Facts, check);
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| reached_device(cell) && !state(analysis, cell).is_empty());
+    let Some(why) = cells.first().map(|cell| state(analysis, cell).join(", ")) else { return Vec::new() };
+    let cited = |cell: &CellRecord| cite(cell, "state of the array", state(analysis, cell).join(", "));
+    let text = "So it was when the run began. A resync, recovery or check reads and writes the members beside the run, and each holds \
+                the other up. Without a member, RAID 4, 5 and 6 compute its data from all the others, and RAID 1 and 10 have a copy \
+                less to read and to write. The figures are those of this state, not of the whole array at rest.";
+    let advice = "wait until it has ended, or replace the member, and measure again: /proc/mdstat or lvs -a -o+sync_percent tells";
+    let found = RULE.about_any(&cells, "the array is not at rest, or not whole", text, cited, advice);
+    let what = format!("{why}: {}", how_many(&cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
+}
+
+/// What is wrong with the arrays of a cell's targets, in words.
+fn state(record: &Record, cell: &CellRecord) -> Vec<String> {
+    let targets = cell.workload.targets.iter().filter_map(|&target| metrics::target(record, target));
+    targets.filter_map(|target| target.device.as_ref()?.array.as_ref()).flat_map(unrest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures;
+    use rdsk_model::{ArrayFacts, IoPath, Op};
+
+    fn on_array(activity: Option<&str>, degraded: u64) -> Record {
+        let mut target = fixtures::disk();
+        target.device.as_mut().unwrap().array = Some(ArrayFacts {
+            device: "md0".into(),
+            source: "md".into(),
+            level: Some("raid1".into()),
+            activity: activity.map(Into::into),
+            degraded: Some(degraded),
+            ..ArrayFacts::default()
+        });
+        let cell = fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000);
+        fixtures::record(vec![target], vec![cell])
+    }
+
+    #[test]
+    fn fires_on_an_array_that_is_busy_or_lacks_a_member() {
+        let busy = fires(RULE, &on_array(Some("resync"), 0));
+        assert_eq!(busy.evidence, ["c: state of the array = md0 is busy with a resync"]);
+        assert_eq!(busy.effect.unwrap().text, "md0 is busy with a resync: c");
+        let lacks = fires(RULE, &on_array(Some("idle"), 1));
+        assert_eq!(lacks.evidence, ["c: state of the array = md0 is missing 1 of its members"]);
+        fires(RULE, &on_array(None, 2));
+    }
+
+    #[test]
+    fn is_silent_on_a_whole_array_at_rest_and_on_a_disk() {
+        silent(RULE, &on_array(Some("idle"), 0));
+        silent(RULE, &on_array(None, 0));
+        let cell = fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000);
+        silent(RULE, &fixtures::record(vec![fixtures::disk()], vec![cell]));
+    }
+}
