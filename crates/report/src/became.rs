@@ -7,7 +7,7 @@ use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Op};
-use rdsk_units::{grouped, percent, printable};
+use rdsk_units::{Bytes, grouped, percent, printable};
 
 /// Submitters that are named.
 const NAMED: usize = 2;
