@@ -157,6 +157,13 @@ pub(crate) struct Sequential {
     wrapped: bool,
 }
 
+impl Sequential {
+    /// Whether it goes through the whole span, from its start on, and shares it with no other stream.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.begin == 0 && self.end == self.geometry.sequential_positions()
+    }
+}
+
 impl OffsetSource for Sequential {
     #[inline]
     fn next_offset(&mut self) -> u64 {

@@ -82,9 +82,13 @@ pub(crate) struct StreamOutcome {
 impl StreamOutcome {
     /// Looks at what the last reads left in their buffers, once the stream's time is over.
     pub(crate) fn look_at(&mut self, arena: &mut Arena, spec: &StreamSpec<'_>) {
-        // A whole pass leaves the end of its span, and often nothing is stored at the end of a disk: `content` looks at the device.
-        let is_whole_pass = matches!(spec.offsets, Offsets::Sequential(_)) && self.ops >= spec.full_ops;
-        if spec.op == Op::Read && self.ops > 0 && !is_whole_pass {
+        // The last blocks of a sequence are neighbours and do not stand for the rest, and often nothing is stored at the end of a
+        // disk: `content` looks at the device, from the start of the span on.
+        let is_sequence = match spec.offsets {
+            Offsets::Sequential(sequential) => sequential.is_alone() || self.ops >= spec.full_ops,
+            _ => false,
+        };
+        if spec.op == Op::Read && self.ops > 0 && !is_sequence {
             // Free slots are taken in order, so that the first ones have been read into.
             let read_into = usize::try_from(self.ops).unwrap_or(usize::MAX).min(spec.depth);
             self.content = Some(arena.content(read_into, spec.block_bytes));
