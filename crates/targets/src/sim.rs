@@ -120,7 +120,9 @@ mod tests {
         let roots = Roots::default();
         let unknown = crate::examine("sim:nosuch", &roots).unwrap_err().problem();
         assert_eq!((unknown.kind, unknown.code.as_str()), (ProblemKind::Usage, "unknown-sim"));
-        assert!(unknown.hint.unwrap().contains("wd2500"));
+        assert!(unknown.hint.unwrap().contains("rdsk sim list"));
+        let misspelt = crate::examine("sim:wd250", &roots).unwrap_err().problem();
+        assert!(misspelt.hint.as_ref().is_some_and(|hint| hint.contains("wd2500")), "{misspelt:?}");
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine.toml");
         std::fs::write(&path, "extends = \"wd2500\"\n[host]\nbuffer_bytes = -1\n").unwrap();

@@ -143,8 +143,8 @@ fn count_caused(layout: &mut MemberLayout, writes: Option<AdaptiveRun<'_>>) {
     layout.caused_read_bytes = caused.iter().sum();
 }
 
-/// Why an array is not to be judged now, a sentence for each reason: a resync reads and writes all members, and a missing member's data come from all
-/// others.
+/// Why an array is not to be judged now, a sentence for each reason: a resync reads and writes all members, and a missing member's
+/// data come from all others.
 pub fn unrest(words: &ArrayFacts) -> Vec<String> {
     let name = printable(&words.device);
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));

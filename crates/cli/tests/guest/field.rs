@@ -73,13 +73,14 @@ fn of_nothing(guest: &mut Booted, (_, name, set_up, tear_down): &Empty) -> Vec<S
         return vec![failure];
     }
     let is_doubted = |code: &str| matches!(code, "hole" | "unverified");
+    // On a guest this slow a cell may end before an I/O does, or be bound by the processor; and one of a few I/Os ends at its deadline,
+    // before there was time to look, and says so.
+    let is_believed =
+        |(code, text): &(String, String)| code == "device" && !text.contains("too few places were looked at");
     let wrong = |call: &str, wanted: bool| -> Vec<String> {
-        let mut all = verdicts(&outcome.call(call));
-        if wanted && all.iter().any(|(code, _)| is_doubted(code)) {
-            // A cell of a few I/Os on a guest this slow ends at its deadline, before there was time to look, and says so.
-            all.retain(|(_, text)| !text.contains("too few places were looked at"));
-        }
-        let as_wanted = !all.is_empty() && all.iter().all(|(code, _)| is_doubted(code) == wanted);
+        let all = verdicts(&outcome.call(call));
+        let has_doubt = all.iter().any(|(code, _)| is_doubted(code));
+        let as_wanted = !all.is_empty() && has_doubt == wanted && !(wanted && all.iter().any(is_believed));
         if as_wanted { Vec::new() } else { vec![format!("{name}, {call}: {all:?}")] }
     };
     [wrong("empty", true), wrong("full", false)].concat()

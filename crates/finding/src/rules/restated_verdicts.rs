@@ -75,8 +75,9 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
 
 pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
-    let text = "The control group that rdsk runs in limits the I/O of this device, and the measured rate is that limit. The \
-                device itself is at least as fast.";
+    let text = "The control group that rdsk runs in limits the I/O of this device, which moved what the limit allows. The measured \
+                rate is that limit, or less where a part went to others or was read ahead and not used. The device itself is at \
+                least as fast.";
     let advice =
         "run outside the limited group (container, slice), or raise the limit in the file named above";
     THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_throttled, advice)
