@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 /// once in a million times.
 pub const PAGES_LOOKED_AT: u64 = 64;
 /// Their size, unless direct I/O needs larger ones here.
-const PAGE_BYTES: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 const MAX_PAGE_BYTES: u64 = 1 << 20;
 /// A look may always take this long, or this part of the time that was measured.
 const SHORT_NS: u64 = 200_000_000;

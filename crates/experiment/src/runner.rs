@@ -10,7 +10,7 @@ use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_
 use crate::warm_up::candidate_ns;
 use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
-    Ended, Engine, EngineError, Job, Limits, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
+    Ended, Engine, EngineError, Job, Limits, PAGE_BYTES, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
 };
 use rdsk_model::{
     CellRecord, CellsSoFar, Clock, Event, Extent, MemberCounters, Plan, ReadContent, StopFlag, Target, Watch,
@@ -20,9 +20,6 @@ use rdsk_targets::Claim;
 
 /// Most visits of one cell within one slice; a guard, far above what a slice of seconds needs.
 const VISITS_PER_SLICE: u32 = 200;
-
-/// Size of the pages of a span that are looked at after visits.
-const PAGE_BYTES: u64 = 4096;
 
 /// Everything that running a plan needs.
 pub struct Runner<'a> {
@@ -182,8 +179,9 @@ impl Runner<'_> {
         Ok(run.ended)
     }
 
-    /// Looks at what a device holds where it was read, unless a signal came, or the budget has no time for it. After whole passes,
-    /// whose buffers tell nothing, the visits before it may have told enough; other visits look only if they were too few.
+    /// Looks at what a device holds where it was read, unless a signal came, or the budget has no time for it. After
+    /// sequences, whose buffers tell nothing, the visits before it may have told enough; other visits look only if their buffers had
+    /// too few pages.
     fn look_at(
         &mut self,
         job: &Job<'_>,

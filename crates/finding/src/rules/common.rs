@@ -41,6 +41,11 @@ pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display)
     format!("{}: {name} = {value}", cell.id)
 }
 
+/// The sentence of a cell's verdict.
+pub(super) fn cite_verdict(cell: &CellRecord) -> String {
+    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+}
+
 /// The citations of the first cells.
 pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> String) -> Vec<String> {
     cells.iter().take(MAX_CITED).map(|cell| one(cell)).collect()

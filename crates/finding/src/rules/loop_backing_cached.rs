@@ -1,7 +1,7 @@
 //! `loop-backing-cached`: memory answers behind a loop device, because its backing file lies in memory or its page cache is
 //! used; the loop device's own counters move although those of a disk do not.
 
-use super::common::{cells, cite, has_verdict, is_of_loop_file, reached_device};
+use super::common::{cells, cite, cite_verdict, has_verdict, is_of_loop_file, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, LoopFile, Record, Severity, VerdictCode};
@@ -61,10 +61,6 @@ fn of_less(cells: &[&CellRecord]) -> Finding {
     RULE.about(cells, "the disk below the loop device moved less", text, cite_verdict)
         .advice("write all of the backing file, or measure it itself")
         .covering_verdicts()
-}
-
-fn cite_verdict(cell: &CellRecord) -> String {
-    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
 }
 
 /// Records without backing files tell only how the first loop device works, and what the disk below counted.

@@ -1,7 +1,7 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled`, `cpu-bound` and `source-bound`. They add no judgement of their own, only what BPF counted beside it.
 
-use super::common::{cells, cite, has_verdict, how_many, is_of_loop_file};
+use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Origin, block_io, in_device};
 use rdsk_analysis::{metrics, words};
@@ -102,10 +102,6 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
         SOURCE_BOUND.about_any(&cells, "generating the data is the limit", text, cite_source, advice)
     },
 );
-
-fn cite_verdict(cell: &CellRecord) -> String {
-    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
-}
 
 /// With what BPF counted of our own reads.
 fn cite_cached(cell: &CellRecord) -> String {
