@@ -15,6 +15,8 @@ const LONG_FLUSH_NS: u64 = 1_000_000_000;
 
 /// The part of the budget that is kept for a wait that only other cells saw: one in so many.
 const WAIT_OF_OTHERS: u64 = 3;
+/// How much longer than the longest so far an I/O may wait: by one part in so many. A queue that was full may be fuller.
+const WAIT_GROWS: u64 = 4;
 
 /// The time of one turn.
 #[derive(Clone, Copy)]
@@ -108,13 +110,14 @@ impl RunState {
         }
     }
 
-    /// The longest that an I/O of these cells took so far, 0 before the first one; or of all cells, of which a wait counts up to
-    /// this part of the budget: a disk that once woke up must not end what other cells repeat.
+    /// How long an I/O of these cells may take: a quarter more than the longest so far, 0 before the first one; or of all cells,
+    /// of which a wait counts up to a part of the budget: a disk that once woke up must not end what other cells repeat.
     pub(crate) fn longest_wait_ns(&self, cells: &[usize], budget_ns: u64) -> u64 {
-        let longest = |totals: &CellTotals| totals.histogram.max().unwrap_or(0);
-        let own = cells.iter().map(|&index| longest(&self.totals[index])).max();
-        let all = self.totals.iter().map(longest).max();
-        own.max(all.map(|ns| ns.min(budget_ns / WAIT_OF_OTHERS))).unwrap_or(0)
+        let longest =
+            |totals: &CellTotals| totals.histogram.max().map(|ns| ns.saturating_add(ns / WAIT_GROWS));
+        let own = cells.iter().filter_map(|&index| longest(&self.totals[index])).max();
+        let of_all = self.totals.iter().filter_map(longest).max();
+        own.max(of_all.map(|ns| ns.min(budget_ns / WAIT_OF_OTHERS))).unwrap_or(0)
     }
 
     /// Notes a flush that took most of what was left of the budget, or exceeded it: a flush cannot be cut short.
