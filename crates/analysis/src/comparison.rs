@@ -9,6 +9,7 @@ pub use evenness::{Evenness, UNFAIR};
 
 use crate::groups::distinct;
 use crate::metrics::ratio as per;
+use crate::verdict;
 use pairs::Pair;
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{MIN_PAIRS, PairedRatio, TimedPair, holm, paired_ratio};
@@ -114,15 +115,17 @@ impl Ratio {
 
 /// Why two cells cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooFew {
+pub enum NoRatio {
     /// Rounds that both sides had.
     Rounds(usize),
     /// I/Os of the side that had fewer.
     Ios(u64),
+    /// A side is a burst above a limit: the ratio would be that of what two limits let pass.
+    Burst,
 }
 
-impl TooFew {
-    /// `2 rounds on both sides, where a comparison needs 3`.
+impl NoRatio {
+    /// `2 rounds on both sides, and a comparison needs 3`.
     pub fn words(self) -> String {
         match self {
             Self::Rounds(0) => format!("no round on both sides, and a comparison needs {MIN_PAIRS}"),
@@ -134,6 +137,23 @@ impl TooFew {
                 let ios = crate::words::plural(count, "I/O");
                 format!("{ios} on one side, and a comparison needs {MIN_IOS}")
             }
+            Self::Burst => "a side is above the limit of its control group, which is a burst".into(),
+        }
+    }
+
+    /// The same of several pairs, before what they are: `too few rounds or I/Os to compare`.
+    pub fn of_these(self) -> &'static str {
+        match self {
+            Self::Rounds(_) | Self::Ios(_) => "too few rounds or I/Os to compare",
+            Self::Burst => "bursts above a limit cannot be compared:",
+        }
+    }
+
+    /// The same before [`Self::words`]: `too few to compare`.
+    pub fn of_this(self) -> &'static str {
+        match self {
+            Self::Rounds(_) | Self::Ios(_) => "too few to compare",
+            Self::Burst => "not compared",
         }
     }
 }
@@ -148,7 +168,7 @@ pub struct Comparison<'a> {
     /// The cell whose rate is below it.
     pub base: &'a CellRecord,
     /// Their ratio, or why there is none.
-    pub ratio: Result<Ratio, TooFew>,
+    pub ratio: Result<Ratio, NoRatio>,
 }
 
 /// Everything that the page of one experiment compares.
@@ -182,7 +202,12 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
     let mut p_values = Vec::new();
     let mut comparisons = Vec::new();
     for pair in pairs::of(record, experiment) {
-        let found = paired(pair.cell, pair.base, pair.measure);
+        let is_burst = |cell| verdict::is_burst(cell, &record.targets);
+        let found = if is_burst(pair.cell) || is_burst(pair.base) {
+            Err(NoRatio::Burst)
+        } else {
+            paired(pair.cell, pair.base, pair.measure)
+        };
         let ratio = found.map(|(ratio, paired)| {
             p_values.push(paired.p_value(pair.against).unwrap_or(1.0));
             ratio
@@ -212,22 +237,22 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
 ///
 /// # Errors
 /// If one side has too few I/Os, or both together too few rounds.
-pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, TooFew> {
+pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, NoRatio> {
     paired(cell, base, measure).map(|(ratio, _)| ratio)
 }
 
-fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), TooFew> {
+fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), NoRatio> {
     let ios = |cell: &CellRecord| cell.result.ops.unwrap_or(0);
     let fewest = ios(cell).min(ios(base));
     if fewest < MIN_IOS {
-        return Err(TooFew::Ios(fewest));
+        return Err(NoRatio::Ios(fewest));
     }
     let below = round_rates(base, measure);
     let pairs: Vec<TimedPair> = round_rates(cell, measure)
         .into_iter()
         .filter_map(|(round, rate)| Some((began(cell, round), rate, *below.get(&round)?)))
         .collect();
-    let few = TooFew::Rounds(pairs.len());
+    let few = NoRatio::Rounds(pairs.len());
     let found = paired_ratio(&pairs).ok_or(few)?;
     let (low, high) = found.interval.ok_or(few)?;
     let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };

@@ -29,4 +29,4 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{MIN_PAGES, loop_verdict, read_only_zeros, verdict};
+pub use verdict::{MIN_PAGES, is_burst, loop_verdict, read_only_zeros, verdict};

@@ -82,6 +82,13 @@ pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
     facts.is_some_and(|facts| zeros::read_only_zeros(&facts))
 }
 
+/// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
+/// tells nothing of the target.
+pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
+    let is_throttled = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Throttled);
+    is_throttled && Facts::of(cell, targets).is_some_and(|facts| limit::bursts(&facts))
+}
+
 /// The steps that decide before the backing files of loop devices are looked at.
 fn before_loops(facts: &Facts<'_>) -> Judgement {
     let memory = match facts.cell.workload.op {

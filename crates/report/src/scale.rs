@@ -6,7 +6,7 @@ use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, compared, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::{Measure, Ratio, TooFew, ratio_of};
+use rdsk_analysis::comparison::{Measure, NoRatio, Ratio, ratio_of};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_analysis::words::list;
@@ -109,7 +109,7 @@ fn summary_of(line: &Line<'_>) -> [String; 3] {
     });
     let knee = match &line.knee {
         Some(stop) => stop.streams.to_string(),
-        None if line.points.len() < 2 || line.too_few.is_some() => MISSING.into(),
+        None if line.points.len() < 2 || line.no_ratio.is_some() => MISSING.into(),
         None => "none".to_owned(),
     };
     [or_missing(speed_up), knee, or_missing(fairness)]
@@ -136,9 +136,9 @@ fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
     if !intervals.is_empty() {
         page.sentence(Tone::Plain, "  Speed-up, 95 % intervals: ", format!("{}.", intervals.join(", ")));
     }
-    let too_few = distinct(grid.lines.iter().filter_map(|line| line.too_few).map(TooFew::words));
-    if !too_few.is_empty() {
-        page.sentence(Tone::Plain, "  Knee: ", format!("too few to compare: {}.", too_few.join("; ")));
+    let no_ratio = distinct(grid.lines.iter().filter_map(|line| line.no_ratio).map(NoRatio::words));
+    if !no_ratio.is_empty() {
+        page.sentence(Tone::Plain, "  Knee: ", format!("not compared: {}.", no_ratio.join("; ")));
     }
 }
 
@@ -311,19 +311,19 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
 /// the same.
 fn draw_directions(page: &mut Page, record: &Record, grids: &[Grid<'_>]) {
     let mut said = Vec::new();
-    let mut too_few = Vec::new();
+    let mut no_ratio = Vec::new();
     for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
         let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
         let Some(writes) = grids.iter().find(is_twin) else { continue };
         let first = reads.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).next();
         let targets = first.and_then(|cell| cells::target_name(record, cell)).unwrap_or_default();
         for count in reads.counts() {
-            let found: Vec<Result<Ratio, TooFew>> = reads
+            let found: Vec<Result<Ratio, NoRatio>> = reads
                 .lines
                 .iter()
                 .filter_map(|line| against(line.point(count)?, writes.line(line.block_bytes)?))
                 .collect();
-            too_few.extend(found.iter().filter_map(|ratio| ratio.err()).map(TooFew::words));
+            no_ratio.extend(found.iter().filter_map(|ratio| ratio.err()).map(NoRatio::words));
             let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
             said.extend(direction(&ratios).map(|text| (text, (count, targets.clone()))));
         }
@@ -337,8 +337,8 @@ fn draw_directions(page: &mut Page, record: &Record, grids: &[Grid<'_>]) {
         let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(targets)) };
         page.sentence(Tone::Plain, "  ", format!("With {} {plural}{on}, {text}", list(&names)));
     }
-    for why in distinct(too_few) {
-        let text = format!("too few to compare: {why}.");
+    for why in distinct(no_ratio) {
+        let text = format!("not compared: {why}.");
         page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
     }
 }
@@ -353,7 +353,7 @@ fn named(mut names: Vec<String>) -> String {
 }
 
 /// The writes of the same number of streams against the reads.
-fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, TooFew>> {
+fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, NoRatio>> {
     let write = writes.point(read.count())?;
     (read.bytes_per_s().is_some() && write.bytes_per_s().is_some())
         .then(|| ratio_of(write.cell, read.cell, Measure::Together))

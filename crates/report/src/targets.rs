@@ -33,7 +33,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
     let (apart, alike): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.ratio.is_ok_and(is_apart));
     let line = |page: &mut Page, one: &Comparison<'_>| {
         let what = match one.ratio {
-            Err(too_few) => format!("too few to compare: {}", too_few.words()),
+            Err(why) => format!("{}: {}", why.of_this(), why.words()),
             Ok(ratio) if is_apart(ratio) => {
                 format!("{this} is {} × {base} ({})", words::figure(ratio.mean), range(ratio))
             }
@@ -52,9 +52,8 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
         let text = format!("no difference found in {} cells (widest {})", ratios.len(), range(*widest));
         page.sentence(Tone::Plain, "  others: ", text);
     }
-    let few = alike.len() - ratios.len();
-    if few > 0 {
-        let text = format!("too few rounds or I/Os to compare {}", words::plural(few as u64, "cell"));
+    for (why, these) in by_key(alike.iter().filter_map(|one| Some((one.ratio.err()?.of_these(), ())))) {
+        let text = format!("{why} {}", words::plural(these.len() as u64, "cell"));
         page.sentence(Tone::Plain, "  others: ", text);
     }
 }

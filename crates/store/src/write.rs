@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::holder::Holder;
 use crate::list::State;
 use crate::open::{History, Patience};
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Record, Target};
 use rusqlite::{Transaction, named_params, params};
 
 /// Letters of a ULID.
@@ -26,9 +26,23 @@ struct CellRow<'a> {
 /// A cell as a document of its own.
 type CellDocument = (usize, Vec<u8>);
 
-/// The names of a Record's targets, in their order.
+/// The names of a Record's targets, in their order; what was named from the directory of that moment, by its whole path, since
+/// histories are read elsewhere.
 fn target_names(record: &Record) -> Vec<&str> {
-    record.targets.iter().map(|target| target.name.as_str()).collect()
+    record.targets.iter().map(lasting_name).collect()
+}
+
+fn lasting_name(target: &Target) -> &str {
+    let Some(path) = target.path.as_deref().filter(|path| path.starts_with('/')) else {
+        return &target.name;
+    };
+    match path.rsplit_once('/') {
+        _ if target.name.starts_with('/') => &target.name,
+        // The file that rdsk made in a directory is gone.
+        Some((directory, _)) if target.made_by_rdsk && !directory.is_empty() => directory,
+        Some(_) if target.made_by_rdsk => "/",
+        _ => path,
+    }
 }
 
 impl History {

@@ -173,6 +173,33 @@ fn filters_and_limits_choose_the_newest_first() {
 }
 
 #[test]
+fn a_relative_name_is_listed_by_its_whole_path() {
+    let (_directory, path) = scratch();
+    let mut history = History::open(&path).unwrap();
+    let named = |id: u32, name: &str, path: Option<&str>, made_by_rdsk: bool| {
+        let mut record = run(id, i64::from(id));
+        let target = &mut record.targets[0];
+        (target.name, target.path, target.made_by_rdsk) =
+            (name.into(), path.map(str::to_owned), made_by_rdsk);
+        record.targets.truncate(1);
+        record
+    };
+    for record in [
+        named(1, ".", Some("/srv/data/.rdsk-1.tmp"), true),
+        named(2, "../disk.img", Some("/srv/disk.img"), false),
+        named(3, "/dev/disk/by-id/x", Some("/dev/sda"), false),
+        named(4, "sim:wd2500", None, false),
+        named(5, ".", Some("/.rdsk-1.tmp"), true),
+    ] {
+        history.finish(&record).unwrap();
+    }
+    let names: Vec<String> = all(&history).iter().rev().flat_map(|run| run.targets.clone()).collect();
+    assert_eq!(names, ["/srv/data", "/srv/disk.img", "/dev/disk/by-id/x", "sim:wd2500", "/"]);
+    let filter = Filter { target: Some("/srv".into()), ..Filter::default() };
+    assert_eq!(history.list(&filter).unwrap().len(), 2, "found wherever it is looked for");
+}
+
+#[test]
 fn what_is_deleted_is_gone_with_its_cells_and_its_room() {
     let (_directory, path) = scratch();
     let mut history = History::open(&path).unwrap();

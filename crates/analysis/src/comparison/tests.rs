@@ -1,7 +1,7 @@
 use super::*;
 use crate::Analysis;
 use crate::fixtures::{self, disk, in_rounds, kept_in_memory, make_durable, record, with};
-use rdsk_model::{IoPath, Pattern, StreamResult};
+use rdsk_model::{IoPath, Limit, Pattern, StreamResult};
 use rdsk_stats::rng::SplitMix64;
 
 const SECOND: u64 = 1_000_000_000;
@@ -14,7 +14,7 @@ fn paths(direct: CellRecord, buffered: CellRecord) -> Record {
     record(vec![disk()], vec![direct, buffered])
 }
 
-fn only(record: &Record) -> Result<Ratio, TooFew> {
+fn only(record: &Record) -> Result<Ratio, NoRatio> {
     let analysis = Analysis::of(record);
     let found: Vec<&Comparison<'_>> = analysis.comparisons(Kind::Paths).collect();
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -55,8 +55,8 @@ fn few_rounds_and_few_ios_are_too_few() {
         let [direct, buffered] = cells;
         only(&paths(direct, buffered))
     };
-    assert_eq!(short(2, 600), Err(TooFew::Rounds(2)));
-    assert_eq!(short(6, 3), Err(TooFew::Ios(3)));
+    assert_eq!(short(2, 600), Err(NoRatio::Rounds(2)));
+    assert_eq!(short(6, 3), Err(NoRatio::Ios(3)));
     assert!(short(3, 4).is_ok());
     // A Record that does not tell its rounds has all visits in one.
     let untold = [("d", IoPath::Direct), ("b", IoPath::Buffered)].map(|(id, path)| {
@@ -67,7 +67,30 @@ fn few_rounds_and_few_ios_are_too_few() {
     let [direct, buffered] = untold;
     let too_few = only(&paths(direct, buffered)).unwrap_err();
     assert_eq!(too_few.words(), "1 round on both sides, and a comparison needs 3");
-    assert_eq!(TooFew::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
+    assert_eq!(NoRatio::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
+}
+
+#[test]
+fn bursts_above_a_limit_are_not_compared_and_the_limit_itself_is() {
+    let limited = |ops_per_s: u64| {
+        let cells = [("d", IoPath::Direct, SECOND), ("b", IoPath::Buffered, SECOND)].map(|(id, path, ns)| {
+            with(in_rounds(reads(id, path, ns)), |cell| {
+                cell.evidence.limits = vec![Limit {
+                    target: 0,
+                    device: "sda".into(),
+                    source: "io.max".into(),
+                    op: Op::Read,
+                    bytes_per_s: None,
+                    ops_per_s: Some(ops_per_s),
+                }];
+            })
+        });
+        let [direct, buffered] = cells;
+        assert_eq!(direct.result.ops_per_s.map(|rate| rate.mean.round()), Some(600.0));
+        only(&paths(direct, buffered))
+    };
+    assert_eq!(limited(420), Err(NoRatio::Burst));
+    assert!(limited(600).is_ok());
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
 
 use std::collections::BTreeSet;
 
-use crate::comparison::{Family, Kind, Measure, Ratio, TooFew, ratio_of};
+use crate::comparison::{Family, Kind, Measure, NoRatio, Ratio, ratio_of};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{Knee, Step, knee};
 
@@ -35,7 +35,7 @@ pub struct Line<'a> {
     /// Where more streams stop helping.
     pub knee: Option<Stop>,
     /// Why no two numbers of streams can be compared, where that is so.
-    pub too_few: Option<TooFew>,
+    pub no_ratio: Option<NoRatio>,
 }
 
 /// Where more streams stop helping, and why.
@@ -99,7 +99,7 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
     let point = shares::point(cell);
     match grid.lines.iter_mut().find(|line| line.block_bytes == block_bytes) {
         Some(line) => line.points.push(point),
-        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None, too_few: None }),
+        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None, no_ratio: None }),
     }
 }
 
@@ -118,11 +118,11 @@ impl Line<'_> {
         let is_whole = |point: &Point<'_>| point.failed.is_empty() && point.bytes_per_s().is_some();
         let whole: Vec<usize> =
             (0..self.points.len()).filter(|&index| is_whole(&self.points[index])).collect();
-        let compared: Vec<(Step, Option<TooFew>)> = whole
+        let compared: Vec<(Step, Option<NoRatio>)> = whole
             .windows(2)
             .filter_map(|pair| step(family?, &self.points[pair[0]], &self.points[pair[1]]))
             .collect();
-        self.too_few = compared.iter().map(|(_, too_few)| *too_few).reduce(Option::and).flatten();
+        self.no_ratio = compared.iter().map(|(_, no_ratio)| *no_ratio).reduce(Option::and).flatten();
         let steps: Vec<Step> = compared.into_iter().map(|(step, _)| step).collect();
         self.knee = knee(&steps).map(|found| {
             let (at, next) = (&self.points[whole[found.index]], &self.points[whole[found.index + 1]]);
@@ -144,7 +144,7 @@ fn speed_up(cell: &CellRecord, single: &CellRecord, by_rounds: Option<Ratio>) ->
 }
 
 /// The step from one number of streams to the next. It has an interval where its comparison is sure.
-fn step(family: &Family<'_>, from: &Point<'_>, to: &Point<'_>) -> Option<(Step, Option<TooFew>)> {
+fn step(family: &Family<'_>, from: &Point<'_>, to: &Point<'_>) -> Option<(Step, Option<NoRatio>)> {
     let compared = family.find(Kind::Streams, to.cell, from.cell)?.ratio;
     let sure = compared.ok().filter(Ratio::is_sure);
     let ratio = compared.map_or(f64::NAN, |ratio| ratio.mean);

@@ -174,7 +174,7 @@ fn a_busy_device_is_the_limit() {
     // The same in one round is too little to compare.
     let analysis = Analysis::of(&record);
     let line = &analysis.scale()[0].lines[0];
-    assert_eq!((&line.knee, line.too_few), (&None, Some(TooFew::Rounds(1))));
+    assert_eq!((&line.knee, line.no_ratio), (&None, Some(NoRatio::Rounds(1))));
 }
 
 #[test]
@@ -201,15 +201,17 @@ fn a_control_group_comes_before_all_else() {
             }];
         })
     };
-    for (bytes_per_s, ops_per_s, is_held) in [
-        (Some(40 * MIB), None, true),
-        (None, Some(41), true),
-        (Some(80 * MIB), None, false),
-        (None, Some(20), false),
-    ] {
+    for (bytes_per_s, ops_per_s, is_held) in
+        [(Some(40 * MIB), None, true), (None, Some(41), true), (Some(80 * MIB), None, false)]
+    {
         let limit = limit_of(&limits(bytes_per_s, ops_per_s));
         assert_eq!(matches!(limit, Limit::Throttled(_)), is_held, "{bytes_per_s:?} {ops_per_s:?}: {limit:?}");
     }
+    // Twice the limit is a burst, and bursts have no knee.
+    let record = all_in_rounds(&limits(None, Some(20)));
+    let analysis = Analysis::of(&record);
+    let line = &analysis.scale()[0].lines[0];
+    assert_eq!((&line.knee, line.no_ratio), (&None, Some(NoRatio::Burst)));
 }
 
 #[test]

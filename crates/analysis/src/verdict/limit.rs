@@ -4,7 +4,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use crate::{metrics, words};
-use rdsk_model::{DeviceEvidence, EngineKind, Experiment, Limit, Op, VerdictCode};
+use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
@@ -22,22 +22,40 @@ const GAP_CPU_SHARE: f64 = 0.5;
 
 /// Step 5: the measured rate is a limit that is in force.
 pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
+    limits(facts).find_map(|limit| reached(facts, limit)).map(|text| (VerdictCode::Throttled, text))
+}
+
+/// Whether the rate is above a limit that is in force, which it can only be for a while.
+pub(super) fn bursts(facts: &Facts<'_>) -> bool {
+    let is_above = |limit: &Limit| {
+        let (bytes_per_s, ops_per_s) = own_rates(facts, limit);
+        [(bytes_per_s, limit.bytes_per_s), (ops_per_s, limit.ops_per_s)]
+            .into_iter()
+            .any(|(rate, allowed)| rate.zip(allowed).is_some_and(|(rate, most)| is_burst(facts, rate, most)))
+    };
+    limits(facts).any(|limit| holds_for_all(facts, limit) && is_above(limit))
+}
+
+/// The limits on what the cell did.
+fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
     let workload = &facts.cell.workload;
     let limits = facts.cell.evidence.limits.iter();
-    limits
-        .filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
-        .find_map(|limit| reached(facts, limit))
-        .map(|text| (VerdictCode::Throttled, text))
+    limits.filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
+}
+
+/// The cell's own bytes and I/Os per second on a limited device; none on one that had only a part of them, such as a member of a
+/// stripe.
+fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
+    let moved = limited(facts, limit).and_then(|device| metrics::bytes_of(device, limit.op));
+    let part = target_part(facts, limit.target);
+    let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * part);
+    let of = |rate: Option<Estimate>| rate.filter(|_| passes_all).map(|rate| rate.mean * part);
+    (of(facts.cell.result.bytes_per_s), of(facts.cell.result.ops_per_s))
 }
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let device = limited(facts, limit);
-    // Our rate says nothing about a device that had only part of the bytes, such as a member of a stripe.
-    let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
-    let passes_all = moved
-        .is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * target_part(facts, limit.target));
-    let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);
-    let result = &facts.cell.result;
+    let (own_bytes, own_ios) = own_rates(facts, limit);
     let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
     let may_burst = holds_for_all(facts, limit);
     let row = device.and_then(crate::iostat::iostat_row);
@@ -45,18 +63,17 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let source = printable(&limit.source);
     let op = limit.op;
     if let Some(allowed) = limit.bytes_per_s {
-        let ours = part.and_then(|part| Some(result.bytes_per_s?.mean * part));
         let devices = row.map(|row| row.of(op).kb_s * 1024.0);
         let words_of_limit =
             format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
-        if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
+        if let Some(rate) = own_bytes.filter(|&rate| is_at(rate, allowed)) {
             return Some(format!("{} is {words_of_limit}", words::rate(rate)));
         }
-        if let Some(rate) = ours.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
+        if let Some(rate) = own_bytes.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
             return Some(format!("{} is above {words_of_limit}: {BURST}", words::rate(rate)));
         }
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
-            let used = ours.map_or_else(|| "an unknown part".into(), words::rate);
+            let used = own_bytes.map_or_else(|| "an unknown part".into(), words::rate);
             return Some(format!(
                 "{name} moved {}, {words_of_limit}; {used} of it was for this cell",
                 words::rate(rate)
@@ -64,15 +81,14 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         }
     }
     let allowed = limit.ops_per_s?;
-    let ours = part.and_then(|part| Some(result.ops_per_s?.mean * part));
     let devices = row.map(|row| row.of(op).ios_s);
-    if let Some(rate) = ours.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
+    if let Some(rate) = own_ios.filter(|&rate| may_burst && is_burst(facts, rate, allowed)) {
         let rate = words::figure(rate);
         return Some(format!(
             "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
         ));
     }
-    let rate = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
+    let rate = [own_ios, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
     let rate = words::figure(rate);
     Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
 }

@@ -134,7 +134,7 @@ fn table(lines: &[String], record: &Record) {
             let (name, text) = row.split_once("  ").expect("a label and figures");
             let (op, label) = name.split_once(' ').expect("a direction and a workload");
             let found = cells.iter().find(|cell| cell.workload.op.as_str() == op && is_labelled(cell, label));
-            figures(text, found.unwrap_or_else(|| panic!("no {op} is {label}")));
+            figures(record, text, found.unwrap_or_else(|| panic!("no {op} is {label}")));
         }
         assert_eq!(rows.len(), cells.len(), "{lines:#?}");
         return;
@@ -157,7 +157,7 @@ fn table(lines: &[String], record: &Record) {
                 continue;
             }
             let found = cells.iter().find(|cell| cell.workload.op == *op && is_labelled(cell, &label));
-            figures(&text, found.unwrap_or_else(|| panic!("no {op} is {label}")));
+            figures(record, &text, found.unwrap_or_else(|| panic!("no {op} is {label}")));
             seen += 1;
         }
     }
@@ -208,7 +208,7 @@ fn rows_of_targets(lines: &[String], record: &Record) {
                     && (sync == Sync::Dsync || workload.pattern == pattern)
                     && (pattern == Pattern::Sequential || metrics::wanted_depth(workload) == 1)
             };
-            figures(&text, record.cells.iter().find(is_it).expect("a cell under its head"));
+            figures(record, &text, record.cells.iter().find(is_it).expect("a cell under its head"));
             seen += 1;
         }
     }
@@ -228,9 +228,9 @@ fn is_labelled(cell: &CellRecord, label: &str) -> bool {
 }
 
 /// `19.7k/s* ±27 % 31.2/107 µs`, `2.35 GiB/s ±3.1 % depth 8`.
-fn figures(text: &str, cell: &CellRecord) {
+fn figures(record: &Record, text: &str, cell: &CellRecord) {
     let is_marked = text.contains('*');
-    assert_eq!(is_marked, !is_plain(cell), "{}: {text}", cell.id);
+    assert_eq!(is_marked, !is_plain(record, cell), "{}: {text}", cell.id);
     let text = text.replace('*', "");
     let mut left = text.split_whitespace().peekable();
     let rate = left.next().expect("a cell has a rate");
@@ -288,7 +288,7 @@ fn interval<'a>(left: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, e
 }
 
 /// Whether nothing has to be said of the cell beside its figure.
-fn is_plain(cell: &CellRecord) -> bool {
+fn is_plain(record: &Record, cell: &CellRecord) -> bool {
     let verdict = cell.verdict.as_ref().map(|verdict| verdict.code);
     let is_whole = !rdsk_analysis::passes::has_no_whole_pass(cell)
         && !matches!(
@@ -298,7 +298,14 @@ fn is_plain(cell: &CellRecord) -> bool {
     let is_contended =
         rdsk_analysis::contention::contention(cell).is_some_and(|contention| contention.is_much());
     let is_deep = metrics::wanted_depth(&cell.workload) == 1 || metrics::has_reached_depth(cell);
-    verdict == Some(VerdictCode::Device) && is_whole && !is_contended && is_deep
+    verdict == Some(VerdictCode::Device) && is_whole && !is_contended && is_deep && is_steady(record, cell)
+}
+
+fn is_steady(record: &Record, cell: &CellRecord) -> bool {
+    let codes = ["drift", "slow-start", "fast-start", "slows-down", "write-cache-full"];
+    let says_so =
+        |finding: &&Finding| codes.contains(&finding.code.as_str()) && finding.cells.contains(&cell.id);
+    !record.findings.iter().any(|finding| says_so(&finding))
 }
 
 fn is_answer(finding: &Finding) -> bool {
@@ -467,7 +474,7 @@ fn zones(line: &str, analysis: &Analysis<'_>) {
 
 /// Every cell that is not simply the device's is counted once, under its own word.
 fn others(text: &str, record: &Record) {
-    let wanted = record.cells.iter().filter(|cell| !is_plain(cell)).count();
+    let wanted = record.cells.iter().filter(|cell| !is_plain(record, cell)).count();
     let text = text.strip_prefix("verdicts ").expect("the line begins so");
     assert!(!text.ends_with('…'), "{text}");
     let (named, rest) = text.rsplit_once("; ").map_or(("", text), |(named, rest)| (named, rest));
@@ -482,6 +489,8 @@ fn others(text: &str, record: &Record) {
     let mut counted = 0;
     for group in named.split("; ").filter(|group| !group.is_empty()) {
         let (word, cells) = group.split_once(": ").expect("a word and its cells");
+        let (word, is_starred) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
+        assert!(is_starred || !cells.contains("headline"), "{text}");
         for item in cells.split(", ") {
             counted += match (item.strip_prefix("all of "), item.split_once(" (")) {
                 (Some(name), _) => {
@@ -498,8 +507,9 @@ fn others(text: &str, record: &Record) {
                     let code = cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str());
                     let is_its = word.contains(code)
                         || ["n/a", "cpu shared", "cpu quota", "cut short"].contains(&word)
-                        || word.starts_with("depth");
-                    assert!(is_its && !is_plain(cell), "{item} is not {word}");
+                        || word.starts_with("depth")
+                        || (word == "not steady" && !is_steady(record, cell));
+                    assert!(is_its && !is_plain(record, cell), "{item} is not {word}");
                     1
                 }
             };

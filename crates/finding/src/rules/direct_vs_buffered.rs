@@ -3,7 +3,7 @@
 use super::common::cite;
 use super::path_cause::{self as cause, depth, request_bytes};
 use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, Outcome, Ratio, TooFew};
+use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Severity, Sync};
 
@@ -24,9 +24,12 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
     };
     let until = if op == Op::Write { ", until stable" } else { "" };
     let (title, text, confidence) = match comparison.ratio {
-        Err(too_few) => (
-            format!("{what}: too few to compare direct and buffered"),
-            too_few_text(rates, too_few),
+        Err(why) => (
+            match why {
+                NoRatio::Burst => format!("{what}: bursts, so direct and buffered are not compared"),
+                _ => format!("{what}: too few to compare direct and buffered"),
+            },
+            no_ratio_text(rates, why),
             Confidence::Measured,
         ),
         Ok(ratio) => match ratio.outcome() {
@@ -103,8 +106,9 @@ fn unclear_text(rates: (f64, f64), ratio: Ratio) -> String {
     format!("{}. {} {why}", figures(rates), ratio_text(ratio))
 }
 
-fn too_few_text(rates: (f64, f64), too_few: TooFew) -> String {
-    format!("{} from {}.", figures(rates), too_few.words())
+fn no_ratio_text(rates: (f64, f64), why: NoRatio) -> String {
+    let joint = if why == NoRatio::Burst { "but" } else { "from" };
+    format!("{} {joint} {}.", figures(rates), why.words())
 }
 
 fn counted(cell: &CellRecord, rate: f64) -> String {

@@ -4,7 +4,7 @@
 use super::common::cite;
 use super::path_cause::cpu_per_mib;
 use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, Outcome, Ratio, TooFew};
+use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
 use rdsk_analysis::metrics::{self, LeftInCache};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity};
@@ -91,8 +91,12 @@ fn of_visit(cell: &CellRecord, left: LeftInCache) -> String {
 }
 
 /// `1.20 × as fast as buffered (1.10 to 1.30)`.
-fn compared(ratio: Result<Ratio, TooFew>, base: IoPath) -> String {
-    let Ok(ratio) = ratio else { return format!("measured too rarely to be compared with {base}") };
+fn compared(ratio: Result<Ratio, NoRatio>, base: IoPath) -> String {
+    let ratio = match ratio {
+        Ok(ratio) => ratio,
+        Err(NoRatio::Burst) => return format!("not compared with {base}, since a limit lets bursts pass"),
+        Err(_) => return format!("measured too rarely to be compared with {base}"),
+    };
     let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
     match ratio.outcome() {
         Outcome::Equal => format!("as fast as {base} ({low} to {high} ×)"),

@@ -3,7 +3,7 @@
 use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::block_io;
-use rdsk_analysis::comparison::{Comparison, Kind, Ratio, TooFew};
+use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
 use rdsk_units::{grouped, printable};
@@ -20,8 +20,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// Whether a durable write takes longer, in the words of a title.
-fn title(ratio: Result<Ratio, TooFew>) -> String {
+fn title(ratio: Result<Ratio, NoRatio>) -> String {
     match ratio {
+        Err(NoRatio::Burst) => "durable writes are not compared with bursts".into(),
         Err(_) => "too few to compare durable writes with others".into(),
         Ok(ratio) if is_dearer(&ratio) => format!("durable writes take {} as long", words::times(ratio.mean)),
         Ok(ratio) if ratio.high <= DEARER => "durable writes are no more expensive than others".into(),

@@ -6,7 +6,7 @@ use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::trend::{Trend, VisitTrend};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
+use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -47,8 +47,41 @@ pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Nee
         "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
     let found =
         FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice);
-    valued(analysis, &cells, found, |times| format!("visits start up to {times} as fast as they go on"))
+    let later = later(analysis, &cells);
+    let found =
+        valued(analysis, &cells, found, |times| format!("visits start up to {times} as fast as they go on"));
+    found.into_iter().map(|finding| with_later(finding, &later)).collect()
 });
+
+/// What a cell of the headline goes on with, else the cell that changed most: `random-qd1 has 127/s in the second half`.
+fn later(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
+    let weight = |cell: &CellRecord| analysis.trend(cell).map_or(0.0, |found| change(&found));
+    let is_headline = |cell: &CellRecord| cell.experiment == Experiment::Headline;
+    let by_weight = |one: &&&CellRecord, other: &&&CellRecord| {
+        is_headline(one).cmp(&is_headline(other)).then(weight(one).total_cmp(&weight(other)))
+    };
+    let Some((cell, found)) =
+        cells.iter().max_by(by_weight).and_then(|cell| Some((*cell, analysis.trend(cell)?)))
+    else {
+        return String::new();
+    };
+    let whose = if cells.len() == 1 { "it".to_owned() } else { cell.id.clone() };
+    let is_bandwidth = cell.workload.pattern == Pattern::Sequential;
+    let rate = if is_bandwidth {
+        words::rate(found.late)
+    } else {
+        format!("{}/s", rdsk_units::count(found.late / cell.workload.block_bytes.max(1) as f64))
+    };
+    format!("; {whose} has {rate} in the second half")
+}
+
+/// The finding whose effect says at which rate it goes on.
+fn with_later(mut finding: Finding, later: &str) -> Finding {
+    if let Some(effect) = &mut finding.effect {
+        effect.text.push_str(later);
+    }
+    finding
+}
 
 /// The finding with the largest change among its cells.
 fn valued(
@@ -146,6 +179,8 @@ mod tests {
         let finding = fires(FAST_START, &burst);
         assert!(finding.evidence[0].contains("w: first eighth of each visit = 3"), "{:?}", finding.evidence);
         assert!(finding.evidence[0].contains("second half = "), "{:?}", finding.evidence);
+        let text = finding.effect.as_ref().map_or("", |effect| &effect.text);
+        assert!(text.contains("as fast as they go on: w; it has 99.4 MiB/s in the second half"), "{text}");
         silent(DRIFT, &burst);
         silent(FAST_START, &six(|_| 100.0));
         silent(FAST_START, &six(|x| 100.0 * (1.0 - 0.5 * x)));

@@ -4,9 +4,10 @@
 use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Origin, block_io, in_device};
-use rdsk_analysis::{metrics, words};
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::{is_burst, metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, Stake, VerdictCode};
-use rdsk_units::{Bytes, percent};
+use rdsk_units::{Bytes, percent, printable};
 
 /// Bytes that the device moved per byte of the cell from which they are worth a figure.
 const MORE: f64 = 1.05;
@@ -76,12 +77,34 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
 pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
     let text = "The control group that rdsk runs in limits the I/O of this device, which moved what the limit allows. The measured \
-                rate is that limit, or less where a part went to others or was read ahead and not used. The device itself is at \
-                least as fast.";
-    let advice =
-        "run outside the limited group (container, slice), or raise the limit in the file named above";
-    THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_throttled, advice)
+                rate is that limit, or less where a part went to others or was read ahead and not used, or more where a burst is let \
+                pass before the limit applies. The device itself is at least as fast.";
+    let advice = "run outside the limited group (container, slice), or raise the limit";
+    let found = THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_throttled, advice);
+    let bursts = cells.iter().filter(|cell| is_burst(cell, &analysis.targets)).count();
+    let above = match bursts {
+        0 => String::new(),
+        all if all == cells.len() => ", above it in bursts".to_owned(),
+        some => format!(", {some} above it in bursts"),
+    };
+    let what = format!("a control group sets the rate, {}: {}{above}", in_force(&cells), how_many(&cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
+
+/// `at most 4.00 MiB/s and 1000 I/Os per second by /sys/fs/cgroup/x/io.max`: the limits of these cells that are in force.
+fn in_force(cells: &[&CellRecord]) -> String {
+    let limits = cells.iter().flat_map(|cell| {
+        let its = cell.evidence.limits.iter();
+        its.filter(|limit| limit.op == cell.workload.op)
+    });
+    let by_source = by_key(limits.map(|limit| (printable(&limit.source), limit)));
+    let texts = by_source.iter().map(|(source, limits)| {
+        let bytes = limits.iter().filter_map(|limit| Some(words::rate(limit.bytes_per_s? as f64)));
+        let ios = limits.iter().filter_map(|limit| Some(format!("{} I/Os per second", limit.ops_per_s?)));
+        format!("at most {} by {source}", words::list(&distinct(bytes.chain(ios))))
+    });
+    words::list(&texts.collect::<Vec<_>>())
+}
 
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
@@ -296,7 +319,15 @@ mod tests {
         });
         let bios = vec![bio(Op::Read, "this", Some("pread64"), 512, 4096)];
         let limited = counted(limited, bios, vec![request(Op::Read, 4096, 512)]);
-        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited]));
+        let burst = with(limited.clone(), |cell| {
+            cell.id = "b".into();
+            cell.evidence.limits = vec![limit(100)];
+        });
+        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited, burst]));
+        let effect = finding.effect.as_ref().map(|effect| effect.text.as_str());
+        let expected = "a control group sets the rate, at most 256 I/Os per second and 100 I/Os per second by \
+                        /sys/fs/cgroup/x/io.max: 2 cells, 1 above it in bursts";
+        assert_eq!(effect, Some(expected));
         assert!(
             finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
             "{:?}",

@@ -109,7 +109,7 @@ fn figures(lines: &mut Vec<String>, record: &Record) {
             &plus_minus(cell.result.bytes_per_s),
             &percentile(cell, |latency| latency.p50),
             &percentile(cell, |latency| latency.p99),
-            &not_device::word(cell).unwrap_or_else(|| verdict_word(cell)),
+            &not_device::word(record, cell).unwrap_or_else(|| verdict_word(cell)),
         ]));
     }
     if shown.len() < all.len() {

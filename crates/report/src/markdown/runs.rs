@@ -8,7 +8,7 @@ use crate::header::{measured_by, whole_seconds};
 use crate::short::not_device;
 use rdsk_analysis::groups::distinct;
 use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Pattern, Record, Sync};
+use rdsk_model::{Pattern, Record, Sync};
 
 /// Cells of a table; more are counted.
 const MAX_ROWS: usize = 40;
@@ -52,8 +52,7 @@ fn figures(lines: &mut Vec<String>, records: &[&Record]) {
     lines.push(format!("| cell |{}", heads.collect::<String>()));
     lines.push(format!("|---|{}", "--:|".repeat(records.len())));
     for id in ids.iter().take(MAX_ROWS) {
-        let row =
-            std::iter::once(plain(id)).chain(records.iter().map(|record| plain(&figure(record.cell(id)))));
+        let row = std::iter::once(plain(id)).chain(records.iter().map(|record| plain(&figure(record, id))));
         lines.push(cells(&row.collect::<Vec<_>>()));
     }
     if ids.len() > MAX_ROWS {
@@ -63,12 +62,12 @@ fn figures(lines: &mut Vec<String>, records: &[&Record]) {
 }
 
 /// `160 MiB/s ±1.0 %`, `8,306 IOPS*`: bandwidth of sequential I/O, else the rate of I/Os.
-fn figure(cell: Option<&CellRecord>) -> String {
-    let Some(cell) = cell else { return MISSING.into() };
+fn figure(record: &Record, id: &str) -> String {
+    let Some(cell) = record.cell(id) else { return MISSING.into() };
     let is_bandwidth = cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None;
     let rate = if is_bandwidth { cell.result.bytes_per_s } else { cell.result.ops_per_s };
     let Some(rate) = rate else { return MISSING.into() };
-    let star = if not_device::word(cell).is_some() { "*" } else { "" };
+    let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
     let interval = rate
         .half_width()
         .map_or_else(String::new, |half| format!(" {}", rdsk_analysis::words::plus_minus(half)));

@@ -7,7 +7,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Experiment, Record};
 
 /// Cells of one experiment that are named; more are counted.
 const MAX_NAMED: usize = 3;
@@ -26,33 +26,48 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
         (_, 0) => "none is simply the device's".to_owned(),
         (_, rest) => format!("the other {rest}: device"),
     };
-    let by_word = |words: &dyn Fn(&[&CellRecord]) -> String| {
-        let groups = others.iter().map(|(word, cells)| format!("{word}: {}; ", words(cells)));
+    let by_word = |star: fn(&[&CellRecord]) -> &'static str, words: &dyn Fn(&[&CellRecord]) -> String| {
+        let groups = others.iter().map(|(word, cells)| format!("{word}{}: {}; ", star(cells), words(cells)));
         format!("{}{rest}", groups.collect::<String>())
     };
+    let count = |cells: &[&CellRecord]| plural(cells.len() as u64, "cell");
     let texts = vec![
-        by_word(&|cells| named(record, cells, MAX_NAMED)),
-        by_word(&|cells| named(record, cells, 1)),
-        by_word(&|cells| named(record, cells, 0)),
-        by_word(&|cells| plural(cells.len() as u64, "cell")),
+        by_word(star, &|cells| named(record, cells, MAX_NAMED)),
+        by_word(star, &|cells| named(record, cells, 1)),
+        by_word(star, &|cells| named(record, cells, 0)),
+        by_word(star, &count),
+        by_word(|_| "", &count),
     ];
     page.wordings(Tone::Plain, LEAD, texts, limits.not_device_lines);
 }
 
+/// The star that figures of the headline have, behind the word that explains it.
+fn star(cells: &[&CellRecord]) -> &'static str {
+    if cells.iter().any(|cell| cell.experiment == Experiment::Headline) { "*" } else { "" }
+}
+
 /// The cells under the word that says what their figures are, in the order of the Record.
 pub(crate) fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {
-    let worded = record.cells.iter().filter_map(|cell| Some((word(cell)?, cell)));
+    let worded = record.cells.iter().filter_map(|cell| Some((word(record, cell)?, cell)));
     by_key(worded)
 }
 
-/// The verdict that is not `device`, or the depth that was not reached; `None` for a cell that is simply the device's.
-pub(crate) fn word(cell: &CellRecord) -> Option<String> {
+/// The findings that say of a cell that its mean is of more than one rate.
+const UNSTEADY: [&str; 5] = ["drift", "fast-start", "slow-start", "slows-down", "write-cache-full"];
+
+/// The verdict that is not `device`, the depth that was not reached, or a rate that did not hold; `None` for a cell that is simply
+/// the device's.
+pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
     if !is_plain(cell) {
         return Some(verdict_word(cell));
     }
     // With one I/O at a time there is no queue; what is missing is time between the I/Os.
     let is_deep = metrics::wanted_depth(&cell.workload) > 1;
-    (is_deep && !metrics::has_reached_depth(cell)).then(|| "depth not reached".to_owned())
+    if is_deep && !metrics::has_reached_depth(cell) {
+        return Some("depth not reached".to_owned());
+    }
+    let mut unsteady = record.findings.iter().filter(|finding| UNSTEADY.contains(&finding.code.as_str()));
+    unsteady.any(|finding| finding.cells.contains(&cell.id)).then(|| "not steady".to_owned())
 }
 
 /// `paths/read/cached, stream/write/buffered, align (9 of 16)`.

@@ -35,7 +35,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
         }
         let rows = rows(cells);
         let shown = rows.len().min(left);
-        draw_rows(page, &rows[..shown], style);
+        draw_rows(page, record, &rows[..shown], style);
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
@@ -113,8 +113,8 @@ fn is_bandwidth(cell: &CellRecord) -> bool {
 }
 
 /// `2.35 GiB/s ±3.1 %`, `30.6k/s* ±12 %`.
-fn rate(cell: &CellRecord) -> String {
-    let star = if not_device::word(cell).is_some() { "*" } else { "" };
+fn rate(record: &Record, cell: &CellRecord) -> String {
+    let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
     let (estimate, figure) = if is_bandwidth(cell) {
         let estimate = cell.result.bytes_per_s;
         (estimate, estimate.map(|rate| bandwidth(rate.mean)))
@@ -162,10 +162,10 @@ struct Column {
 }
 
 impl Column {
-    fn of(op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
+    fn of(record: &Record, op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
         let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
         texts.extend(
-            cells.iter().map(|cell| cell.map(|cell| (rate(cell), latency(cell))).unwrap_or_default()),
+            cells.iter().map(|cell| cell.map(|cell| (rate(record, cell), latency(cell))).unwrap_or_default()),
         );
         if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
             texts[0].1.clear();
@@ -192,13 +192,13 @@ fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-fn draw_rows(page: &mut Page, rows: &[Row<'_>], style: Style) {
+fn draw_rows(page: &mut Page, record: &Record, rows: &[Row<'_>], style: Style) {
     if rows.is_empty() {
         return;
     }
     let ops = [Op::Read, Op::Write].into_iter().filter(|&op| rows.iter().any(|row| row.of(op).is_some()));
-    let columns = ops.map(|op| Column::of(Some(op), &rows.iter().map(|row| row.of(op)).collect::<Vec<_>>()));
-    let columns: Vec<Column> = columns.collect();
+    let cells = |op| rows.iter().map(|row| row.of(op)).collect::<Vec<_>>();
+    let columns: Vec<Column> = ops.map(|op| Column::of(record, Some(op), &cells(op))).collect();
     let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
     let all = labels.iter().map(|label| label.width()).max().unwrap_or(0)
         + columns.iter().map(|column| column.width() + 2).sum::<usize>();
@@ -213,7 +213,7 @@ fn draw_rows(page: &mut Page, rows: &[Row<'_>], style: Style) {
     let singles: Vec<(String, &CellRecord)> = singles.collect();
     let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
     let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
-    let mut column = Column::of(None, &cells);
+    let mut column = Column::of(record, None, &cells);
     let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
     if widest + 2 + column.width() > page::width(style) {
         // Half a latency would be a wrong one.
@@ -262,8 +262,10 @@ fn draw_targets(
     let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
     let names = shown.iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
     let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
-    let mut columns: VecDeque<Vec<String>> =
-        OF_TARGET.into_iter().filter_map(|(head, choice)| target_column(head, choice, shown)).collect();
+    let mut columns: VecDeque<Vec<String>> = OF_TARGET
+        .into_iter()
+        .filter_map(|(head, choice)| target_column(record, head, choice, shown))
+        .collect();
     let mut left = limits.rows;
     while left >= shown.len() && !columns.is_empty() {
         left -= shown.len();
@@ -279,11 +281,16 @@ fn draw_targets(
 }
 
 /// A head and the rate of each target below it; `None` where no target has such a cell.
-fn target_column(head: &str, choice: Choice, groups: &[Vec<&CellRecord>]) -> Option<Vec<String>> {
+fn target_column(
+    record: &Record,
+    head: &str,
+    choice: Choice,
+    groups: &[Vec<&CellRecord>],
+) -> Option<Vec<String>> {
     let found: Vec<Option<&&CellRecord>> =
         groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
     found.iter().any(Option::is_some).then(|| {
-        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(cell)));
+        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(record, cell)));
         std::iter::once(head.to_owned()).chain(rates).collect()
     })
 }

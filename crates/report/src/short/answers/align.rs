@@ -2,7 +2,7 @@
 
 use super::{number, times};
 use crate::cells;
-use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
+use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Op, Sync};
 use rdsk_units::Bytes;
@@ -31,8 +31,11 @@ fn shift(analysis: &Analysis<'_>) -> Option<String> {
         known().filter(|(_, ratio)| ratio.is_different() && ratio.mean > 1.0).max_by(by_mean)
     else {
         let Some((_, most)) = known().max_by(by_mean) else {
-            let too_few = pairs.first()?.ratio.err()?;
-            return Some(format!("too few to compare shifted with aligned: {}", too_few.words()));
+            let why = pairs.first()?.ratio.err()?;
+            return Some(match why {
+                NoRatio::Burst => format!("shifted is not compared with aligned: {}", why.words()),
+                _ => format!("too few to compare shifted with aligned: {}", why.words()),
+            });
         };
         return Some(format!("no cost of a shift shown: at most {}", times(most)));
     };

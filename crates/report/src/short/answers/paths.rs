@@ -4,7 +4,7 @@ use super::{number, range, times};
 use crate::cells;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Comparison, Kind, Outcome, Ratio};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::words::{list, plural};
 use rdsk_model::{CellRecord, Experiment, IoPath, Op, Sync};
 
@@ -43,18 +43,16 @@ pub(super) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<Str
     }));
     // What is decided comes first.
     shown.sort_by_key(|(shown, _)| !matches!(shown, Shown::Beats(..)));
-    let few: Vec<String> = by_key(ours().filter(|one| one.ratio.is_err()).map(|one| (what(one.cell), ())))
-        .into_iter()
-        .map(|(what, _)| what)
-        .collect();
+    let left_out = by_key(ours().filter_map(|one| Some((one.ratio.err()?.of_these(), what(one.cell)))));
     let parts = |with: Intervals| {
         let before = |index: usize| index.checked_sub(1).map(|before: usize| shown[before].0);
         let pairs =
             |what: &str| shown.iter().flat_map(|(_, all)| all).filter(|(other, _)| other == what).count();
         let each =
             shown.iter().enumerate().map(|(index, (one, all))| part(*one, before(index), all, with, &pairs));
-        let few = (!few.is_empty()).then(|| format!("too few rounds or I/Os to compare {}", list(&few)));
-        each.chain(few).collect::<Vec<String>>()
+        let left_out =
+            left_out.iter().map(|(why, whats)| format!("{why} {}", list(&distinct(whats.clone()))));
+        each.chain(left_out).collect::<Vec<String>>()
     };
     let all = parts(Intervals::All);
     let (parts, brief) = (all, parts(Intervals::WhereFaster));

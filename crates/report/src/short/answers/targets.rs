@@ -23,7 +23,8 @@ fn answer(analysis: &Analysis<'_>, all: &[&Comparison<'_>]) -> Option<Vec<String
         all.iter().filter_map(|one| Some((*one, one.ratio.ok()?))).collect();
     let cells = plural(known.len() as u64, "cell");
     if known.is_empty() {
-        return Some(vec![format!("{this} against {base}: too few rounds or I/Os to compare")]);
+        let why = first.ratio.err()?.of_these().trim_end_matches(':');
+        return Some(vec![format!("{this} against {base}: {why}")]);
     }
     let apart: Vec<&(&Comparison<'_>, Ratio)> = known.iter().filter(|(_, ratio)| is_apart(*ratio)).collect();
     let by_size = |one: &&&(&Comparison<'_>, Ratio), other: &&&(&Comparison<'_>, Ratio)| {
