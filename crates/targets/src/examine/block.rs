@@ -1,6 +1,7 @@
 //! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and which signatures
 //! are on it. It opens devices for reading only.
 
+use super::Exclusive;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
@@ -18,14 +19,6 @@ use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// Whether the kernel is asked who holds a device exclusively.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exclusive {
-    Ask,
-    /// It would report this process: the device is open with `O_EXCL` here.
-    Ours,
-}
 
 pub(super) fn examine_block(
     name: &str,
@@ -111,9 +104,10 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
-    for (of, signature) in labels_around(machine, node, &signatures, path, found) {
+    let labels = labels_around(machine, node, &signatures, path, found);
+    for (of, signature) in &labels {
         let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
-        if let Some(why) = labels::why_kept(machine, of, &signature) {
+        if let Some(why) = labels::why_kept(machine, of, signature) {
             found.add(UseKind::Member, &format!("{why}{on}"));
         }
     }
