@@ -7,14 +7,14 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Attachment, Examined, Place};
 use crate::growth::{Growth, Taking};
-use crate::identity::{self, Names};
+use crate::identity::{self, Inventory, Names};
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool};
+use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool, unlabelled};
 use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -111,10 +111,12 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
             found.add(UseKind::Member, &format!("{why}{on}"));
         }
     }
+    let inventory = Inventory::read(machine);
+    unlabelled::find(&inventory, node, &labels, found);
     let mut growths = thin_pool::of_device(machine, node, found);
     let size_bytes = node.size_bytes().unwrap_or(u64::MAX);
     growths.extend(growing::below_device(machine, node, Taking::Written, size_bytes));
-    let names = identity::find(machine, node, lsblk.as_ref());
+    let names = identity::find(&inventory, node, lsblk.as_ref());
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures, growths }
 }
 
