@@ -109,6 +109,8 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::OpenExclusive => ("in-use", "another program holds it exclusively"),
         UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
+        UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
+        UseKind::PartOf => ("member", "another device says that it is part of something larger"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
         UseKind::HardLinked => {
             ("hard-linked", "its data is there under other names too, and would be lost under them")
@@ -125,6 +127,12 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
             "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
             quoted(&shown(&examined.path))
         ),
+        (Place::Block { .. }, UseKind::Metadata) => {
+            "measure reads, or, if nothing needs it any more, zero the first block of the device that has it (dd if=/dev/zero bs=4096 count=1)"
+        }
+        (Place::Block { .. }, UseKind::PartOf) => {
+            "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label with wipefs --all"
+        }
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"
         }

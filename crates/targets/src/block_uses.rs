@@ -3,19 +3,26 @@
 //! devices, snapshots, other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; `probe` asks the
 //! kernel itself (`O_EXCL`).
 
-use crate::exports::{self, ExportQuery};
+use crate::exports::{self, ExportQuery, Exports};
 use crate::facts;
+use crate::file_uses;
+use crate::locks::{self, Locks};
 use crate::machine::Machine;
 use crate::mounts::{Mount, Namespace};
 use crate::probe;
 use crate::processes::{self, NodeNumber};
+use crate::served;
 use crate::shared_sectors::{Extents, Reach, Sharing};
 use crate::sysfs::{Node, names_in, read_number, read_text};
 use crate::uses::{Found, UseKind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
-/// Mount points whose disk carries the running system.
-const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
+/// Mount points whose disk carries the running system. Where `/` is an overlay without a disk, it lies elsewhere: OSTree, and the
+/// media that Debian's and Fedora's live systems run from.
+const SYSTEM_POINTS: [&str; 8] =
+    ["/", "/usr", "/boot", "/boot/efi", "/efi", "/sysroot", "/run/live/medium", "/run/initramfs/live"];
 
 /// How a device is related to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +42,31 @@ enum Relation {
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
 pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
+    let mut found = of_device(machine, node, Exports::Find);
+    for disk in machine.tree.bottoms(node).iter().filter_map(|name| machine.tree.get(name)) {
+        if let Some(path) = served::kept_on(machine, disk) {
+            found.extend(of_served(machine, disk, &path));
+        }
+    }
+    found
+}
+
+/// What uses the device or file that this machine serves to itself as `disk`, except this service.
+fn of_served(machine: &Machine<'_>, disk: &Node, path: &Path) -> Found {
+    let below = match machine.tree.by_path(path, &machine.roots.dev) {
+        Some(node) => of_device(machine, node, Exports::Ours),
+        None => file_uses::below_export(machine, path),
+    };
+    let mut found = Found { doubts: below.doubts, ..Found::default() };
+    for used in below.uses {
+        let name = rdsk_units::printable(&path.to_string_lossy());
+        let text = format!("{}, through {name}, on which {} keeps its data", used.text, disk.kernel_name());
+        found.add(used.kind, &text);
+    }
+    found
+}
+
+fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
     let mut found = Found::default();
     let mut related = stacked(machine, node);
     add_overlapping(machine, node, &mut related, &mut found);
@@ -56,6 +88,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
             _ => {}
         }
     }
+    flash_volumes(machine, &related, &mut found);
     held_exclusively(machine, &related, &mut found);
     let mut nodes = BTreeMap::new();
     for (node, relation) in &related {
@@ -66,8 +99,13 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
         }
     }
     processes::writers(&machine.roots.proc, &nodes, &mut found);
-    let numbers = related.iter().map(|(node, _)| node.number).collect();
-    exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
+    for (same, _) in related.iter().filter(|(_, relation)| *relation == Relation::Same) {
+        locked(machine, same, &mut found);
+    }
+    if exported == Exports::Find {
+        let numbers = related.iter().map(|(node, _)| node.number).collect();
+        exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
+    }
     system_disk(machine, node, &mut found);
     if let Some(below) = machine.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
@@ -77,6 +115,17 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     }
     takes_no_writes(machine, node, &mut found);
     found
+}
+
+/// UBI keeps its volumes on flash memory without opening the block device that shows the same memory.
+fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
+    let volumes = machine.roots.sys.join("class/ubi");
+    for volume in names_in(&volumes) {
+        let Some(number) = read_number::<u32>(&volumes.join(&volume).join("mtd_num")) else { continue };
+        if related.iter().any(|(node, _)| node.name == format!("mtdblock{number}")) {
+            found.add(UseKind::Holder, &volume);
+        }
+    }
 }
 
 /// Asks the kernel who holds the devices that share sectors with the target without being stacked on it. Devices with a
@@ -96,6 +145,17 @@ fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Fo
             let text =
                 format!("{} which the kernel reports as busy", with_relation(&other.shown(), *relation));
             found.add(UseKind::OpenExclusive, &text);
+        }
+    }
+}
+
+/// A program that changes a disk locks its node, and reads its label again when it is done.
+fn locked(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+    if let Ok(meta) = std::fs::metadata(machine.roots.dev.join(node.kernel_name())) {
+        let mut locks = Found::default();
+        locks::find(&machine.roots.proc, (meta.dev(), meta.ino()), &[], Locks::Exclusive, &mut locks);
+        for lock in locks.uses {
+            found.add(UseKind::OpenElsewhere, &format!("{} ({})", lock.text, node.kernel_name()));
         }
     }
 }

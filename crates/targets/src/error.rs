@@ -186,13 +186,13 @@ impl TargetError {
     }
 }
 
+/// Why not all of the free space may be used.
+const KEPT: &str = "rdsk leaves a tenth of the filesystem free, or 16 GiB if that is less";
+
 fn size_hint(free_bytes: u64) -> String {
     match free_bytes >> 20 {
-        0 => "rdsk leaves a tenth of the filesystem free: free some space, or name another directory"
-            .to_owned(),
-        mib => {
-            format!("rdsk leaves a tenth of the filesystem free: the most is --bytes or --size {mib}MiB")
-        }
+        0 => format!("{KEPT}: free some space, or name another directory"),
+        mib => format!("{KEPT}: the most is --bytes or --size {mib}MiB"),
     }
 }
 

@@ -5,7 +5,6 @@ mod block;
 mod file;
 mod simulated;
 
-pub(crate) use block::Exclusive;
 #[cfg(test)]
 pub(crate) use block::examine_node;
 pub(crate) use file::file_target;
@@ -23,6 +22,14 @@ use file::{examine_directory, examine_file};
 use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+
+/// Whether the kernel is asked who holds a device exclusively, or has a file open for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exclusive {
+    Ask,
+    /// It would report this process, which has it open.
+    Ours,
+}
 
 /// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated
 /// target. A word that is not an existing path may be an identity of a device, or a tag of mount(8) such as
@@ -65,7 +72,11 @@ pub(crate) fn examine_path(
     if let Some(what) = pseudo_filesystem(&path) {
         return Err(TargetError::NotMeasurable { path: shown(&path), what });
     }
-    if kind.is_dir() { examine_directory(name, path, roots) } else { examine_file(name, path, &meta, roots) }
+    if kind.is_dir() {
+        examine_directory(name, path, roots)
+    } else {
+        examine_file(name, path, &meta, roots, exclusive)
+    }
 }
 
 /// What uses an open device or file of the user now, except exclusive openers: that is this process itself.

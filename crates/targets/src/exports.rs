@@ -30,6 +30,13 @@ pub(crate) enum ExportQuery<'look> {
     File((u64, u64)),
 }
 
+/// Whether an export is a use, or what was followed to where it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exports {
+    Find,
+    Ours,
+}
+
 /// Adds a use for each export that matches the query, and a doubt for each that cannot be examined.
 pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
     let config = machine.roots.sys.join("kernel/config");
@@ -134,15 +141,20 @@ fn xen(sys: &Path) -> Vec<Export> {
     entries(&sys.join("bus/xen-backend/devices")).filter_map(export).collect()
 }
 
-/// `target/core/HBA/NAME`: the path in `udev_path`, else the one in the line of `info` that fileio and iblock write.
+/// The paths of an object of LIO: in `udev_path`, and in the line of `info` that fileio and iblock write.
+pub(crate) fn paths_of_lio(object: &Path) -> Vec<PathBuf> {
+    let info = read_text(&object.join("info")).unwrap_or_default();
+    let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
+    let named = text_path(&object.join("udev_path"));
+    told.into_iter().chain(named).collect()
+}
+
+/// `target/core/HBA/NAME`.
 fn lio(config: &Path) -> Vec<Export> {
     let mut list = Vec::new();
     for (adapter, directory) in entries(&config.join("target/core")) {
         for (name, directory) in entries(&directory) {
-            let info = read_text(&directory.join("info")).unwrap_or_default();
-            let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
-            let named = text_path(&directory.join("udev_path"));
-            for path in told.into_iter().chain(named) {
+            for path in paths_of_lio(&directory) {
                 let by = format!("the SCSI target {adapter}/{name}");
                 list.push(Export { what: ExportedObject::Path(path), by });
             }
@@ -188,7 +200,7 @@ fn enabled_path(directory: &Path) -> Option<PathBuf> {
 }
 
 /// The absolute path in the first line of a file.
-fn text_path(file: &Path) -> Option<PathBuf> {
+pub(crate) fn text_path(file: &Path) -> Option<PathBuf> {
     let text = read_text(file)?;
     let path = PathBuf::from(text.lines().next()?.trim());
     path.is_absolute().then_some(path)

@@ -47,7 +47,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
 }
 
 /// The character devices that send commands to a disk without going through its block device, by name: SCSI generic,
-/// block SCSI generic, NVMe generic.
+/// block SCSI generic, NVMe generic, flash memory.
 pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumber)> {
     let mut directories: Vec<PathBuf> = ["device/scsi_generic", "device/bsg"]
         .iter()
@@ -56,6 +56,9 @@ pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumbe
         .collect();
     if let Some(rest) = node.name.strip_prefix("nvme") {
         directories.push(sys.join("class/nvme-generic").join(format!("ng{rest}")));
+    }
+    if let Some(rest) = node.name.strip_prefix("mtdblock") {
+        directories.push(sys.join("class/mtd").join(format!("mtd{rest}")));
     }
     let number = |directory: &PathBuf| {
         let number = read_text(&directory.join("dev"))?.trim().parse().ok()?;

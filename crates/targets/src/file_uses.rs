@@ -1,12 +1,14 @@
-//! What uses a regular file: loop devices, swap, exports to other hosts, other processes. The same checks serve the
+//! What uses a regular file: loop devices, mounts, swap, exports to other hosts, locks, other processes. The same checks serve the
 //! backing file of a loop device. It reads procfs, configfs and stat(2) and opens nothing.
 
+use crate::device_number::DeviceNumber;
 use crate::display::shown;
-use crate::exports::{self, ExportQuery};
+use crate::exports::{self, ExportQuery, Exports};
+use crate::locks::{self, Locks};
 use crate::machine::Machine;
-use crate::mounts::{mount_of, unescape};
+use crate::mounts::{Mount, mount_of, unescape};
 use crate::processes::{Inode, Openers, users_of_file};
-use crate::sysfs::Node;
+use crate::sysfs::{Node, read_number};
 use crate::uses::{Found, UseKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,9 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
-    swapped(machine, path, inode, &mut found);
-    bitmap(machine, path, inode, &mut found);
-    exports::find(machine, &ExportQuery::File(inode), &mut found);
+    held(machine, path, inode, Exports::Find, &mut found);
     users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
     if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
@@ -31,36 +31,98 @@ pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> Found {
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         let file = below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none());
         if let Some(file) = file {
-            find_below_loop(machine, &below.name, file, &mut found);
+            find_below_loop(machine, below, file, &mut found);
         }
     }
     found
 }
 
-fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path, found: &mut Found) {
+/// Finds who else uses the file at `path` that is served to others.
+pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> Found {
+    let mut found = Found::default();
     match fs::metadata(path) {
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
-            backing(machine, inode, Some(loop_name), found);
-            swapped(machine, path, inode, found);
-            bitmap(machine, path, inode, found);
-            exports::find(machine, &ExportQuery::File(inode), found);
+            backing(machine, inode, None, &mut found);
+            held(machine, path, inode, Exports::Ours, &mut found);
+            users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
+        }
+        Err(error) => found.doubt(&format!("the file {} below it cannot be examined ({error})", shown(path))),
+    }
+    found
+}
+
+fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut Found) {
+    let is_other = |meta: &fs::Metadata| {
+        machine.backing(below).is_some_and(|backing| backing.inode != (meta.dev(), meta.ino()))
+    };
+    match fs::metadata(path) {
+        // A mount may hide it, and then neither who uses it is known, nor what it takes of its filesystem.
+        Ok(meta) if is_other(&meta) => {
+            found.doubt(&format!("another file is in the place of its backing file {}", shown(path)));
+        }
+        Ok(meta) => {
+            let inode = (meta.dev(), meta.ino());
+            backing(machine, inode, Some(below), found);
+            held(machine, path, inode, Exports::Find, found);
             users_of_file(&machine.roots.proc, path, inode, Openers::Any, found);
         }
         Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
 }
 
-fn backing(machine: &Machine<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
-    for node in machine.tree.nodes().filter(|node| Some(node.name.as_str()) != except) {
+/// What holds a file, except loop devices and processes.
+fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, found: &mut Found) {
+    mounted(machine, inode, found);
+    swapped(machine, path, inode, found);
+    bitmap(machine, path, inode, found);
+    if exported == Exports::Find {
+        exports::find(machine, &ExportQuery::File(inode), found);
+    }
+    // A subvolume of a btrfs has a number of its own, and locks are listed under that of the filesystem.
+    let numbers: Vec<DeviceNumber> =
+        mount_of(&machine.mounts, path).map(|mount| mount.number).into_iter().collect();
+    locks::find(&machine.roots.proc, inode, &numbers, Locks::Any, found);
+}
+
+/// A filesystem that is mounted from a file without a loop device: EROFS, and filesystems in user space. The source of autofs is
+/// the file that it reads its mounts from.
+fn mounted(machine: &Machine<'_>, inode: Inode, found: &mut Found) {
+    let is_ours = |mount: &&Mount| {
+        let meta = || fs::metadata(&mount.source).ok();
+        mount.source.is_absolute()
+            && mount.kind != "autofs"
+            && meta().is_some_and(|meta| meta.is_file() && (meta.dev(), meta.ino()) == inode)
+    };
+    for mount in machine.mounts.iter().filter(is_ours) {
+        found.add(UseKind::Mounted, &mount.point.display().to_string());
+    }
+}
+
+/// Adds the loop devices over a file, except those that keep their data in another part of it than the loop device `own`.
+fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, found: &mut Found) {
+    let is_other = |node: &&Node| own.is_none_or(|own| own.name != node.name);
+    let may_share = |node: &&Node| own.is_none_or(|own| may_share_bytes(own, node));
+    for node in machine.tree.nodes().filter(is_other).filter(may_share) {
         let Some(file) = node.backing_file.as_deref() else { continue };
         if machine.backing(node).is_some_and(|backing| backing.inode == inode) {
             found.add(UseKind::BackingFile, &format!("{} keeps its data in {}", node.name, file.display()));
         }
     }
-    for node in machine.lost_backings().filter(|node| Some(node.name.as_str()) != except) {
+    for node in machine.lost_backings().filter(is_other) {
         found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
     }
+}
+
+/// Whether two loop devices over one file overlap; `losetup --offset` gives each partition of an image its own.
+fn may_share_bytes(one: &Node, other: &Node) -> bool {
+    let range = |node: &Node| {
+        let begin = read_number::<u64>(&node.directory.join("loop/offset"))?;
+        Some((begin, begin.checked_add(node.size_bytes()?)?))
+    };
+    range(one)
+        .zip(range(other))
+        .is_none_or(|((begin, end), (other_begin, other_end))| begin < other_end && other_begin < end)
 }
 
 /// An array of md may keep its write-intent bitmap in a file, which the kernel itself has open: no process shows it. Without a list
@@ -128,6 +190,48 @@ mod tests {
                 assert!(found.uses[0].text.starts_with("loop1 keeps its data in"), "{found:?}");
             });
         }
+    }
+
+    #[test]
+    fn loop_devices_over_other_parts_of_a_file_do_not_share_it() {
+        let fake = |second: &str| {
+            let mut fake = Fake::new().disk("loop0", "7:0").disk("loop1", "7:1");
+            fs::write(fake.path("disk.img"), "x").unwrap();
+            let file = format!("{}\n", fake.path("disk.img").display());
+            for (name, offset) in [("loop0", "1048576\n"), ("loop1", second)] {
+                fake = fake.attribute(&format!("{name}/loop/backing_file"), &file);
+                fake = fake.attribute(&format!("{name}/loop/offset"), offset);
+            }
+            fake
+        };
+        // Each has 1 GiB.
+        for (second, is_shared) in
+            [("1074790400\n", false), ("1074790399\n", true), ("0\n", true), ("\n", true)]
+        {
+            fake(second).with(|machine, _| {
+                let found = find_below(machine, machine.tree.get("loop0").unwrap());
+                assert_eq!(found.uses.len(), usize::from(is_shared), "{second}: {found:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_filesystem_in_a_file_is_mounted() {
+        let fake = Fake::new();
+        let [image, map] = ["image.erofs", "auto.misc"].map(|name| {
+            fs::write(fake.path(name), "x").unwrap();
+            fake.path(name)
+        });
+        let fake = fake.mount("0:50", "/mnt", "erofs", &image.display().to_string());
+        let fake = fake.mount("0:51", "/misc", "autofs", &map.display().to_string());
+        fake.with(|machine, _| {
+            let of = |path: &Path| {
+                let meta = fs::metadata(path).unwrap();
+                find(machine, path, (meta.dev(), meta.ino())).uses
+            };
+            assert_eq!(of(&image), [crate::uses::Use::new(UseKind::Mounted, "/mnt")]);
+            assert_eq!(of(&map), []);
+        });
     }
 
     #[test]

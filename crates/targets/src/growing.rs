@@ -1,11 +1,11 @@
 //! What grows below a target when it is written: the sparse file behind a loop device, which takes the space of its own
-//! filesystem, and the memory behind zram and RAM disks. A run never takes the last tenth of either: a full filesystem stops
+//! filesystem, and the memory behind zram and RAM disks. A run never takes the last of either (`kept_bytes`): a full filesystem stops
 //! everything else on it, and without memory the kernel ends programs. It reads sizes and changes nothing.
 
 use crate::anew::{self, Anew};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
-use crate::growth::{Growth, GrowthKind, Taking};
+use crate::growth::{Growth, GrowthKind, Taking, kept_bytes};
 use crate::machine::Machine;
 use crate::mounts::mount_of;
 use crate::probe;
@@ -19,9 +19,6 @@ use std::path::Path;
 const MAX_DEVICES: usize = 64;
 /// Less than this is no growth: filesystems allocate whole blocks, and metadata.
 const NO_GROWTH_BYTES: u64 = 1 << 20;
-
-/// A tenth of a large filesystem is more than anything else on it needs for a while.
-const MOST_RESERVED_BYTES: u64 = 16 << 30;
 
 /// Everything that grows below a device of which at most `most_bytes` are allocated anew, and how it takes of each.
 pub(crate) fn below_device(
@@ -121,7 +118,6 @@ fn filesystem(machine: &Machine<'_>, path: &Path, meta: &Metadata, at_most_bytes
     ))
 }
 
-/// Of it a tenth stays free, or enough where a tenth is more.
 fn growth(
     key: String,
     name: String,
@@ -129,8 +125,7 @@ fn growth(
     (free_bytes, total_bytes): (u64, u64),
     at_most_bytes: u64,
 ) -> Growth {
-    let kept_bytes = total_bytes.div_ceil(10).min(MOST_RESERVED_BYTES);
-    let spare_bytes = free_bytes.saturating_sub(kept_bytes);
+    let spare_bytes = free_bytes.saturating_sub(kept_bytes(total_bytes));
     let (kind, taking) = (GrowthKind::Space, Taking::Written);
     Growth { key, kind, name, loss, free_bytes, total_bytes, spare_bytes, at_most_bytes, taking }
 }

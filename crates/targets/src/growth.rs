@@ -1,6 +1,14 @@
 //! What writing uses up besides the target itself: the filesystem that a sparse file grows in, memory, a thin pool. Data only;
 //! `growing` and `thin_pool` look, and `fills_up` decides.
 
+/// A tenth of a large filesystem is more than anything else on it needs for a while.
+const MOST_KEPT_BYTES: u64 = 16 << 30;
+
+/// What stays free of a filesystem or of memory of this size: a tenth, or enough where a tenth is more.
+pub(crate) fn kept_bytes(total_bytes: u64) -> u64 {
+    total_bytes.div_ceil(10).min(MOST_KEPT_BYTES)
+}
+
 /// How much a target takes of something that writing to it uses up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taking {

@@ -18,17 +18,16 @@ use crate::tools::Lsblk;
 use rdsk_units::printable;
 
 /// Every name of a device. `lsblk` is what the program reported about this device alone.
-pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
-    let inventory = Inventory::read(machine);
-    let whole = machine.tree.whole(node);
+pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
+    let whole = inventory.machine.tree.whole(node);
     let mut names = Names::default();
     // The serial number that `lsblk` reports for a partition is that of its disk.
-    classify_names(whole, &inventory, lsblk, &mut names);
+    classify_names(whole, inventory, lsblk, &mut names);
     if node.name != whole.name {
         // The disk's links name the disk; the partition has its own.
         names.identities.retain(|identity| identity.kind != IdentityKind::ById);
         names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
-        classify_names(node, &inventory, lsblk, &mut names);
+        classify_names(node, inventory, lsblk, &mut names);
     }
     names
 }

@@ -9,7 +9,7 @@ use crate::sysfs::Node;
 use crate::tools;
 
 /// Filesystems of clusters: another host may have them mounted.
-const SHARED_BY_HOSTS: [&str; 5] = ["gfs", "gfs2", "ocfs", "ocfs2", "VMFS"];
+const SHARED_BY_HOSTS: [&str; 7] = ["gfs", "gfs2", "ocfs", "ocfs2", "VMFS", "scoutfs_meta", "scoutfs_data"];
 /// Filesystems that may lie on several devices, each with the same UUID.
 const OVER_SEVERAL: [&str; 2] = ["btrfs", "bcachefs"];
 
@@ -56,9 +56,10 @@ fn other_devices<'machine>(
 
 /// Whether a label, as libblkid names it, is of that kind; `…_member` is one of md, LVM, ZFS, DDF or a vendor's array.
 fn belongs_elsewhere(signature: &Signature) -> bool {
-    const OTHERS: [&str; 17] = [
+    const OTHERS: [&str; 19] = [
         "crypto_LUKS",
         "BitLocker",
+        "cs_fvault2",
         "bcache",
         "drbd",
         "drbdproxy_datalog",
@@ -75,6 +76,8 @@ fn belongs_elsewhere(signature: &Signature) -> bool {
         "drbdmanage_control_volume",
         "mpool",
         "oracleasm",
+        // Volumes of flash memory.
+        "ubi",
     ];
     signature.kind.ends_with("_member") || OTHERS.contains(&signature.kind.as_str())
 }

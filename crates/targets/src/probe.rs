@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 const PROBE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
+/// include/uapi/linux/magic.h: OVERLAYFS_SUPER_MAGIC.
+const OVERLAY: u64 = 0x794c_7630;
+
 /// How long a device may be busy before it counts as in use.
 const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
@@ -42,6 +45,25 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
             answer => return answer,
         }
     }
+}
+
+/// Whether anybody has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
+/// It is asked of filesystems whose leases are the kernel's own; elsewhere only procfs shows who does.
+pub(crate) fn has_writers(path: &Path) -> bool {
+    /// include/uapi/linux/magic.h, and the source of bcachefs: ext2 to ext4, XFS, btrfs, f2fs, bcachefs, tmpfs, overlay.
+    const LOCAL_TYPES: [u64; 7] =
+        [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, OVERLAY];
+    let is_local = filesystem_type(path).is_some_and(|kind| LOCAL_TYPES.contains(&kind));
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else { return false };
+    let end = Instant::now() + BUSY_RETRY_TIME;
+    while is_local && rdsk_sys::openers::has_writers(&fd).is_ok_and(|has_writers| has_writers) {
+        // A child of ours keeps what we have just closed until it executes another program.
+        if Instant::now() >= end {
+            return true;
+        }
+        thread::sleep(BUSY_RETRY_TIME / 50);
+    }
+    false
 }
 
 /// Whether direct I/O opens; `None` if opening fails for another reason.
@@ -100,8 +122,6 @@ pub(crate) fn is_in_memory(path: &Path) -> bool {
 
 /// Whether `path` lies on an overlay of layers.
 pub(crate) fn is_overlay(path: &Path) -> bool {
-    /// include/uapi/linux/magic.h: OVERLAYFS_SUPER_MAGIC.
-    const OVERLAY: u64 = 0x794c_7630;
     filesystem_type(path) == Some(OVERLAY)
 }
 

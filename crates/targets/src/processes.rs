@@ -3,6 +3,7 @@
 
 use crate::device_number::DeviceNumber;
 use crate::probe;
+use crate::sysfs::names_in;
 use crate::uses::{Found, UseKind};
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 use std::collections::BTreeMap;
@@ -30,8 +31,10 @@ pub(crate) enum Openers {
     Writers,
 }
 
+/// A process, or one of its threads that has open files of its own.
 struct Process {
     id: String,
+    /// In procfs, that of the thread.
     directory: PathBuf,
 }
 
@@ -63,7 +66,7 @@ pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Opene
 
 /// Checks again if something was found, and keeps what persists: a process that opens a device to read its label has
 /// closed it by then, and a forked one has started its program, which closes what it inherited.
-fn persistent(look: impl Fn() -> Found) -> Found {
+pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
     let mut found = look();
     for _ in 0..MAX_RECHECKS {
         if found.uses.is_empty() {
@@ -137,7 +140,30 @@ fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
         found.doubt("procfs hides the processes of other users");
     }
     let ids = ids.into_iter().take(MAX_PROCESSES).filter(|id| *id != own);
-    ids.map(|id| Process { directory: proc.join(&id), id }).collect()
+    ids.flat_map(|id| tables(proc, &id)).collect()
+}
+
+/// The process, once for each table of open files that its threads have. The first thread may have ended while others go on,
+/// and then its own directory shows no files; and a thread may have a table of its own.
+fn tables(proc: &Path, id: &str) -> Vec<Process> {
+    let mut threads = vec![id.to_owned()];
+    for thread in names_in(&proc.join(id).join("task")).into_iter().filter(|thread| *thread != id) {
+        if !threads.iter().any(|known| have_same_files(proc, known, &thread)) {
+            threads.push(thread);
+        }
+    }
+    threads.into_iter().map(|thread| Process { directory: proc.join(thread), id: id.to_owned() }).collect()
+}
+
+/// Where the kernel does not say, those of a process that runs count as the same.
+fn have_same_files(proc: &Path, thread: &str, other: &str) -> bool {
+    let told = thread.parse().ok().zip(other.parse().ok());
+    let told = told.and_then(|(thread, other)| rdsk_sys::openers::same_open_files(thread, other).ok());
+    told.unwrap_or_else(|| {
+        // proc_pid_stat(5): the state follows the name, which may contain anything.
+        let stat = fs::read_to_string(proc.join(thread).join("stat")).unwrap_or_default();
+        !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+    })
 }
 
 /// Names of the descriptors; `None` if they may not be inspected. A process that has ended has none.
@@ -321,6 +347,23 @@ mod tests {
         let fake = Fake::new();
         std::os::unix::fs::symlink("pid:[4026532000]", fake.path("proc/self/ns/pid")).unwrap();
         assert_eq!(doubts(&fake), ["processes outside of this container cannot be seen"]);
+    }
+
+    /// Numbers that no process has, so that the kernel knows nothing of them.
+    #[test]
+    fn a_thread_that_goes_on_after_the_first_has_ended_is_looked_at() {
+        let fake = Fake::new();
+        let (first, second) = ("2147483646", "2147483647");
+        let looked_at = |state: &str| {
+            fake.file(&format!("proc/{first}/stat"), &format!("{first} (a) b) {state} 1 1 1\n"));
+            fake.file(&format!("proc/{first}/task/{first}/comm"), "a\n");
+            fake.file(&format!("proc/{first}/task/{second}/comm"), "a\n");
+            let list = tables(&fake.path("proc"), first);
+            assert!(list.iter().all(|process| process.id == first));
+            list.into_iter().map(|process| process.directory).collect::<Vec<_>>()
+        };
+        assert_eq!(looked_at("S"), [fake.path("proc").join(first)]);
+        assert_eq!(looked_at("Z"), [first, second].map(|id| fake.path("proc").join(id)));
     }
 
     #[test]

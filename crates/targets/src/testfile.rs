@@ -1,4 +1,4 @@
-//! Creates the test file: plans its size so that a tenth of the filesystem stays free, creates it under a unique name,
+//! Creates the test file: plans its size so that enough of the filesystem stays free, creates it under a unique name,
 //! writes real data, and checks that no byte of it is a hole. It touches no other file.
 
 use crate::authorize::authorize;
@@ -8,6 +8,7 @@ use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path};
 use crate::examined::{Examined, Place};
 use crate::fills_up::{check_growth, share_growth};
+use crate::growth::kept_bytes;
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::registry::TestFile;
@@ -29,7 +30,7 @@ pub struct TestFileOptions {
 }
 
 /// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the
-/// filesystem stays free. An adaptive one may end up smaller on a slow disk.
+/// filesystem stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk.
 ///
 /// # Errors
 /// [`TargetError::TooLarge`] if they do not fit; if `directory` is not a directory.
@@ -105,9 +106,9 @@ pub fn create_test_file(
     Ok((Claim::of_test_file(target, file)?, made))
 }
 
-/// A tenth of the filesystem stays free, and a tenth of a thin pool below it.
+/// As much of the filesystem stays free as of one below it, and a tenth of a thin pool below it.
 fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> u64 {
-    free_bytes.saturating_sub(total_bytes.div_ceil(10)).min(pool_spare_bytes.unwrap_or(u64::MAX))
+    free_bytes.saturating_sub(kept_bytes(total_bytes)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
 fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {

@@ -27,6 +27,10 @@ pub enum UseKind {
     OpenElsewhere,
     /// Its label says that it is part of something larger or encrypted: of LVM, md, ZFS, LUKS.
     Member,
+    /// It begins with metadata that util-linux does not know.
+    Metadata,
+    /// It has no label, and another device says that it is part of something larger.
+    PartOf,
     /// It accepts writes only at the write pointers of its zones.
     HostManaged,
     /// Writing to it takes of a thin pool that others need, and whose fill level is not known.

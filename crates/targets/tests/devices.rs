@@ -135,6 +135,27 @@ fn a_device_held_exclusively_is_refused() {
     claimed(device.path(), Access::Write, &backing(&device));
 }
 
+/// A mount hides the backing file, and another file lies in its place: what uses the right one is not known.
+#[test]
+fn a_backing_file_whose_name_leads_to_another_is_refused() {
+    if !loops() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (place, file) = (directory.path().to_str().unwrap(), directory.path().join("image"));
+    std::fs::write(&file, vec![7; 16 << 20]).unwrap();
+    let device = LoopDevice::builder().over(&file).create().unwrap();
+    let permission = destroy(file.to_str().unwrap());
+    run("mount", &["-t", "tmpfs", "none", place]);
+    std::fs::write(&file, "another").unwrap();
+    let authorized = authorize(&look(device.path()), Access::Write, &permission);
+    run("umount", &[place]);
+    let refusal = authorized.unwrap_err();
+    assert_eq!(refusal.code, "cannot-prove-unused");
+    assert!(refusal.message.contains("another file is in the place"), "{}", refusal.message);
+    claimed(device.path(), Access::Write, &permission);
+}
+
 #[test]
 fn a_backing_file_open_elsewhere_is_refused() {
     if !loops() {

@@ -53,6 +53,10 @@ fn a_device_that_a_process_may_write_to() {
     refused_while_held(&device, device.path(), device.path(), Hold::Writing, &open);
     let mapped = format!("has {} mapped for writing", device.name());
     refused_while_held(&device, device.path(), device.path(), Hold::Mapped, &mapped);
+    let own = i32::try_from(std::process::id()).unwrap();
+    if rdsk_sys::openers::same_open_files(own, own).is_ok() {
+        refused_while_held(&device, device.path(), device.path(), Hold::InThread, &open);
+    }
     // An opener that only reads loses nothing that the user did not name.
     let reader = Holder::start(CHILD, Hold::Reading, device.path());
     authorize(&look(device.path()), Access::Write, &word(&device)).unwrap();
@@ -104,6 +108,54 @@ fn a_file_that_is_mapped_and_not_open() {
     );
     assert_eq!(std::fs::read(&file).unwrap(), vec![7; 1 << 20]);
     drop(holder);
+    drop(claimed(&file, Access::Write, &overwrite()));
+}
+
+/// Procfs shows no opener: our own process is not looked at, and neither are the kernel, descriptors on their way through a socket,
+/// and those that io_uring keeps.
+#[test]
+fn a_file_that_only_the_kernel_knows_to_be_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("data");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    if rdsk_sys::openers::has_writers(std::fs::File::open(&file).unwrap()).is_err() {
+        eprintln!("SKIPPED: the temporary directory's filesystem has no leases");
+        return;
+    }
+    let reader = std::fs::File::open(&file).unwrap();
+    drop(claimed(&file, Access::Write, &overwrite()));
+    let writer = std::fs::File::options().write(true).open(&file).unwrap();
+    let refusal = refusal(&file, &overwrite());
+    assert_eq!(refusal.code, "in-use");
+    assert!(refusal.message.contains("the kernel says that it is open for writing"), "{}", refusal.message);
+    drop((reader, writer));
+    // The claim itself has it open while it looks again.
+    let claim = claimed(&file, Access::Write, &overwrite());
+    let mode = rdsk_targets::OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() };
+    drop((claim.open(mode).unwrap(), claim.open(mode).unwrap()));
+}
+
+/// Somebody reads it and has locked it: a virtual machine that has an image as the base of its own.
+#[test]
+fn a_file_that_another_has_locked() {
+    if !requires(&[Need::Tool("flock")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("image");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let mut other = std::process::Command::new("flock")
+        .args(["--shared", file.to_str().unwrap(), "sh", "-c", "echo ready; read x"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Read::read_exact(&mut other.stdout.take().unwrap(), &mut [0; 6]).unwrap();
+    let refusal = refusal(&file, &overwrite());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    assert_eq!(refusal.code, "in-use");
+    assert!(refusal.message.contains("(flock) has it locked"), "{}", refusal.message);
     drop(claimed(&file, Access::Write, &overwrite()));
 }
 

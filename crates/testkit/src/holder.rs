@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rdsk_sys::memory::SharedMapping;
@@ -20,6 +20,8 @@ pub enum Hold {
     Exclusively,
     /// Its first page mapped, shared and writable, and the descriptor closed.
     Mapped,
+    /// As [`Hold::Writing`], by a thread whose open files are not those of the process.
+    InThread,
 }
 
 const HOW_VARIABLE: &str = "RDSK_HOLD_HOW";
@@ -29,7 +31,7 @@ const O_EXCL: i32 = 0o200;
 const PAGE_BYTES: usize = 4096;
 
 impl Hold {
-    const ALL: [Self; 4] = [Self::Reading, Self::Writing, Self::Exclusively, Self::Mapped];
+    const ALL: [Self; 5] = [Self::Reading, Self::Writing, Self::Exclusively, Self::Mapped, Self::InThread];
 
     /// The word for [`hold`].
     pub const fn word(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Hold {
             Self::Writing => "writing",
             Self::Exclusively => "exclusively",
             Self::Mapped => "mapped",
+            Self::InThread => "in-thread",
         }
     }
 }
@@ -103,12 +106,35 @@ pub fn hold() {
         Hold::Writing => (Some(open(what, 0)), None),
         Hold::Exclusively => (Some(open(what, O_EXCL)), None),
         Hold::Mapped => (None, Some(SharedMapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
+        Hold::InThread => {
+            hold_in_thread(what.to_owned());
+            (None, None)
+        }
     };
     let mut out = std::io::stdout();
     writeln!(out, "\n{READY}").and_then(|()| out.flush()).expect("the test that started this one listens");
     let mut rest = Vec::new();
     // A read error also ends it.
     let _ = std::io::stdin().read_to_end(&mut rest);
+}
+
+/// Opens it in a thread that lasts as long as the process.
+fn hold_in_thread(what: PathBuf) {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        #[expect(
+            deprecated,
+            reason = "the other function is not safe to call, and this thread has no descriptors to lose"
+        )]
+        rustix::thread::unshare(rustix::thread::UnshareFlags::FILES)
+            .expect("a thread may have files of its own");
+        let _file = open(&what, 0);
+        ready.send(()).expect("the process waits for it");
+        loop {
+            std::thread::park();
+        }
+    });
+    is_ready.recv().expect("the thread opens it");
 }
 
 fn open(path: &Path, flags: i32) -> File {

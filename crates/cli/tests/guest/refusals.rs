@@ -39,10 +39,11 @@ fn what_the_kernel_uses_is_not_written() {
             "loop",
             "btrfs",
             "bcache",
+            "dm_writecache",
         ])
         .modules(&CIPHERS)
         .programs(&["mkfs.ext4", "mke2fs", "mkswap", "swapon", "swapoff", "mdadm", "cryptsetup", "sfdisk"])
-        .programs(&["mkfs.btrfs", "btrfs", "make-bcache", "unshare"])
+        .programs(&["mkfs.btrfs", "btrfs", "mkfs.f2fs", "make-bcache", "unshare"])
         .programs(&LVM)
         // The least that ZFS takes, and its label is looked for on.
         .disk(Disk::virtio("A", 64 * MIB))
@@ -70,6 +71,7 @@ fn what_others_have_open_is_not_written() {
             "nbd-server",
             "nbd-client",
             "fuse2fs",
+            "flock",
         ])
         .file(std::env::current_exe().unwrap(), "/usr/bin/holder")
         .disk(Disk::virtio("A", 48 * MIB))

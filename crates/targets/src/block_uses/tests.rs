@@ -43,6 +43,19 @@ fn the_disk_under_the_system_is_never_free() {
 }
 
 #[test]
+fn the_disk_under_an_overlay_of_the_system_is_never_free() {
+    for point in ["/sysroot", "/run/live/medium", "/run/initramfs/live"] {
+        let fake = Fake::new()
+            .disk("sda", "8:0")
+            .disk("sda/sda1", "8:1")
+            .disk("sda/sda2", "8:2")
+            .mount("0:30", "/", "overlay", "overlay")
+            .mount("8:1", point, "ext4", "/dev/sda1");
+        assert_eq!(fake.uses("sda2"), [format!("SystemDisk: {point} on sda1")]);
+    }
+}
+
+#[test]
 fn a_filesystem_on_the_whole_disk_holds_its_stale_partitions() {
     let fake =
         Fake::new().disk("sdd", "8:48").disk("sdd/sdd1", "8:49").mount("8:48", "/data", "ext4", "/dev/sdd");
@@ -387,4 +400,33 @@ fn another_path_that_the_kernel_calls_busy_is_a_use() {
     let mapped = fake.disk("dm-0", "253:0").stack("dm-0", "sdb");
     assert_eq!(mapped.uses("dm-0"), NONE);
     drop(held);
+}
+
+#[test]
+fn volumes_of_flash_memory_hold_its_block_device() {
+    let fake = Fake::new().disk("mtdblock0", "31:0").disk("mtdblock1", "31:1");
+    fake.file("sys/class/ubi/ubi0/mtd_num", "1\n");
+    fake.file("sys/class/ubi/ubi0_0/reserved_ebs", "1\n");
+    assert_eq!(fake.uses("mtdblock0"), NONE);
+    assert_eq!(fake.uses("mtdblock1"), ["Holder: ubi0"]);
+}
+
+/// The disk is served by this machine's own target, and what it keeps its data on is mounted.
+#[test]
+fn what_a_disk_keeps_its_data_on_is_followed_through_the_own_target() {
+    let fake = Fake::new()
+        .disk("vda", "254:0")
+        .disk("nvme0n1", "259:0")
+        .attribute("nvme0n1/device/subsysnqn", "nqn.test\n")
+        .attribute("nvme0n1/nsid", "1\n");
+    let namespace = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces/1";
+    fake.file(&format!("{namespace}/device_path"), "/dev/vda\n");
+    fake.file(&format!("{namespace}/enable"), "1\n");
+    assert_eq!(fake.uses("nvme0n1"), NONE);
+    assert_eq!(fake.uses("vda"), ["Exported: namespace 1 of the NVMe subsystem nqn.test"]);
+    let fake = fake.mount("254:0", "/srv", "ext4", "/dev/vda");
+    assert_eq!(
+        fake.uses("nvme0n1"),
+        ["Mounted: /srv on vda, through /dev/vda, on which nvme0n1 keeps its data"]
+    );
 }

@@ -1,31 +1,24 @@
 //! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and which signatures
 //! are on it. It opens devices for reading only.
 
+use super::Exclusive;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Attachment, Examined, Place};
 use crate::growth::{Growth, Taking};
-use crate::identity::{self, Names};
+use crate::identity::{self, Inventory, Names};
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool};
+use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool, unlabelled};
 use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// Whether the kernel is asked who holds a device exclusively.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exclusive {
-    Ask,
-    /// It would report this process: the device is open with `O_EXCL` here.
-    Ours,
-}
 
 pub(super) fn examine_block(
     name: &str,
@@ -111,16 +104,19 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
-    for (of, signature) in labels_around(machine, node, &signatures, path, found) {
+    let labels = labels_around(machine, node, &signatures, path, found);
+    for (of, signature) in &labels {
         let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
-        if let Some(why) = labels::why_kept(machine, of, &signature) {
+        if let Some(why) = labels::why_kept(machine, of, signature) {
             found.add(UseKind::Member, &format!("{why}{on}"));
         }
     }
+    let inventory = Inventory::read(machine);
+    unlabelled::find(&inventory, node, &labels, found);
     let mut growths = thin_pool::of_device(machine, node, found);
     let size_bytes = node.size_bytes().unwrap_or(u64::MAX);
     growths.extend(growing::below_device(machine, node, Taking::Written, size_bytes));
-    let names = identity::find(machine, node, lsblk.as_ref());
+    let names = identity::find(&inventory, node, lsblk.as_ref());
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures, growths }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The answers, by kernel name as sysfs spells it.
 #[derive(Debug)]
 pub(crate) struct Inventory<'machine> {
-    pub(super) machine: &'machine Machine<'machine>,
+    pub(crate) machine: &'machine Machine<'machine>,
     rows: BTreeMap<String, Lsblk>,
     /// Whether `lsblk` answered at all.
     pub(crate) is_available: bool,
@@ -24,6 +24,11 @@ impl<'machine> Inventory<'machine> {
         let named = |row: Lsblk| Some((row.name.clone()?.replace('/', "!"), row));
         let rows = list.unwrap_or_default().into_iter().filter_map(named).collect();
         Self { machine, rows, is_available }
+    }
+
+    /// Whether somebody has looked at the contents of the devices: udev, or `lsblk` itself.
+    pub(crate) fn knows_content(&self) -> bool {
+        self.rows.values().any(|row| row.fstype.is_some())
     }
 
     pub(crate) fn row(&self, node: &Node) -> Option<&Lsblk> {

@@ -6,7 +6,7 @@ use crate::fake::Fake;
 /// The identities of a device as `kind: text`, and its names that are not identities.
 fn names(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
     fake.with(|machine, _| {
-        let names = find(machine, machine.tree.get(name).unwrap(), None);
+        let names = find(&Inventory::read(machine), machine.tree.get(name).unwrap(), None);
         let good = names.identities.iter().map(|known| format!("{:?}: {}", known.kind, known.text)).collect();
         let bad =
             names.no_identities.iter().map(|none| format!("{}: {}", none.identity.text, none.why)).collect();
@@ -112,7 +112,9 @@ fn what_only_udev_knows_of_one_device_may_be_anybodys() {
     let fake = Fake::new().disk("sda", "8:0");
     let alone = Lsblk { serial: Some("AA-77".into()), ..Lsblk::default() };
     let find = |fake: &Fake| {
-        fake.with(|machine, _| super::find(machine, machine.tree.get("sda").unwrap(), Some(&alone)))
+        fake.with(|machine, _| {
+            super::find(&Inventory::read(machine), machine.tree.get("sda").unwrap(), Some(&alone))
+        })
     };
     assert_eq!(find(&fake).no_identities[0].why, "lsblk cannot say whether others have it too");
     assert_eq!(find(&fake.answer("lsblk *", TOLD)).identities[0].text, "AA-77");
@@ -290,7 +292,7 @@ fn the_boot_areas_of_an_emmc_do_not_take_its_name() {
     }
     let serial_of = |fake: &crate::fake::Fake, name: &str| {
         fake.with(|machine, _| {
-            let names = super::find(machine, machine.tree.get(name).unwrap(), None);
+            let names = super::find(&Inventory::read(machine), machine.tree.get(name).unwrap(), None);
             names.identities.iter().any(|identity| identity.text == "0x1a2b3c4d")
         })
     };

@@ -3,6 +3,7 @@
 use super::*;
 
 const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
 
 fn size(free_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
     plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size)
@@ -19,6 +20,16 @@ fn a_tenth_of_the_filesystem_stays_free() {
     assert!(matches!(error, TargetError::TooLarge { free_bytes, .. } if free_bytes == 40 * GIB));
     assert!(size(9 * GIB, TestFileSize::Fixed(1)).is_err(), "the tenth is gone already");
     assert!(size(u64::MAX, TestFileSize::Fixed(u64::MAX)).is_err());
+}
+
+/// A tenth of 10 TiB is 1 TiB, which no filesystem needs to go on.
+#[test]
+fn of_a_large_filesystem_sixteen_gibibytes_stay_free() {
+    assert_eq!(may_use(900 * GIB, 10 * TIB, None), 884 * GIB);
+    assert_eq!(may_use(16 * GIB, 10 * TIB, None), 0);
+    assert_eq!(may_use(100 * GIB, 160 * GIB, None), 84 * GIB, "there both are the same");
+    assert_eq!(may_use(100 * GIB, 150 * GIB, None), 85 * GIB);
+    assert_eq!(may_use(900 * GIB, 10 * TIB, Some(3 * GIB)), 3 * GIB);
 }
 
 #[test]

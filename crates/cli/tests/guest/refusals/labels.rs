@@ -90,6 +90,27 @@ pub(crate) const ROWS: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "second device of an f2fs that is not mounted",
+        set_up: "mkfs.f2fs -q -f -c $B $A; sync",
+        target: "$B",
+        identity: "$B_ID",
+        hashed: "$A $B",
+        code: "member",
+        says: &["f2fs on vda"],
+        tear_down: "wipefs -qa $A",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Refusal {
+        name: "cache of dm-writecache that is not active",
+        set_up: "dmsetup create fast --table \"0 65536 writecache s $B $A 4096 0\"; dmsetup remove fast",
+        code: "member",
+        says: &["a cache of dm-writecache"],
+        tear_down: "dd if=/dev/zero of=$A bs=4096 count=1 status=none; sync",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Refusal {
         name: "backing device of a stopped bcache",
         set_up: "make-bcache -B $A; sync",
         code: "member",

@@ -41,6 +41,15 @@ pub(crate) const DEVICES: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "locked by a program that only reads it so far",
+        set_up: "mkfifo /tmp/go; flock $A sh -c 'echo > /tmp/there; cat /tmp/go' & other=$!; wait_for 20 test -e /tmp/there",
+        code: "in-use",
+        says: &["(flock) has it locked (vda)"],
+        tear_down: "echo > /tmp/go; wait $other",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Refusal {
         name: "the disk around a partition that a process has open",
         set_up: "echo 'start=2048' | partitions $A; sleep 600 <> ${A}1 & holder=$!",
         code: "in-use",

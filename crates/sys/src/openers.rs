@@ -1,0 +1,86 @@
+//! Who else has a file open, as far as the kernel itself says so. It ends no process, changes no file, and names nobody:
+//! procfs does that.
+#![allow(unsafe_code, reason = "leases and kcmp(2) have no safe wrapper")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _};
+
+/// Whether anybody has the regular file open for writing, the kernel itself included: its servers for other hosts, process
+/// accounting, a file below a device. `fd` must be open for reading only, and no writer may be this process.
+///
+/// A read lease is only given while nobody can write (fcntl(2), "Leases"). It is given back at once; who opens the file for
+/// writing in between waits for that. File servers and clients give leases by rules of their own, so that the answer holds
+/// on local filesystems only.
+///
+/// # Errors
+/// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
+pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
+    // include/uapi/asm-generic/fcntl.h
+    const F_SETSIG: i32 = 10;
+    let fd = fd.as_fd().as_raw_fd();
+    let control = |command: i32, argument: i32| {
+        // SAFETY: these commands take an integer, and no memory.
+        if unsafe { libc::fcntl(fd, command, argument) } < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    };
+    // Who opens it in between makes the kernel send a signal: one that is ignored unless somebody handles it, not SIGIO.
+    control(F_SETSIG, libc::SIGURG)?;
+    match control(libc::F_SETLEASE, libc::F_RDLCK) {
+        Ok(()) => control(libc::F_SETLEASE, libc::F_UNLCK).map(|()| false),
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has
+/// none, which is no table of a thread that has not.
+///
+/// # Errors
+/// Those of kcmp(2): `EPERM`, `ESRCH`, and `ENOSYS` where the kernel was built without it.
+pub fn same_open_files(thread: i32, other: i32) -> io::Result<bool> {
+    // include/uapi/linux/kcmp.h
+    const KCMP_FILES: i32 = 2;
+    // SAFETY: this comparison takes no memory; the last two arguments are not used.
+    match unsafe { libc::syscall(libc::SYS_kcmp, thread, other, KCMP_FILES, 0_usize, 0_usize) } {
+        0 => Ok(true),
+        1.. => Ok(false),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// The temporary directory may lie where there are no leases; then there is nothing to compare.
+    #[test]
+    fn a_writer_shows_until_it_has_gone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let reader = File::open(file.path()).unwrap();
+        let Ok(answer) = has_writers(&reader) else { return };
+        assert!(answer, "this process writes to it");
+        let path = file.into_temp_path();
+        // A program that another test starts just now has our descriptors until it executes.
+        let is_free = || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            !has_writers(&reader).unwrap()
+        };
+        assert!((0..3000).any(|_| is_free()), "its writer has gone");
+        assert!(is_free(), "the lease was given back");
+        let other = File::open(&path).unwrap();
+        assert!(is_free(), "readers do not count");
+        drop(other);
+    }
+
+    #[test]
+    fn threads_of_a_process_have_the_same_open_files() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let Ok(same) = same_open_files(own, own) else { return };
+        assert!(same);
+        assert!(!same_open_files(own, 1).unwrap_or(false));
+    }
+}

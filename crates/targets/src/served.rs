@@ -1,0 +1,78 @@
+//! Disks that this machine serves to itself: a SCSI disk whose LUN is an object of the kernel's SCSI target (LIO) here, an NVMe
+//! namespace of the kernel's NVMe target (nvmet) here. What they keep their data on is another device or a file of this machine,
+//! and sysfs shows no link. It reads sysfs and configfs and decides nothing.
+
+use crate::exports;
+use crate::facts;
+use crate::machine::Machine;
+use crate::sysfs::{Node, names_in, read_number, read_text};
+use std::path::{Path, PathBuf};
+
+/// Where the whole disk `node` keeps its data, if a target of this machine serves it.
+pub(crate) fn kept_on(machine: &Machine<'_>, node: &Node) -> Option<PathBuf> {
+    let config = machine.roots.sys.join("kernel/config");
+    if node.parent.is_some() || !node.slaves.is_empty() {
+        return None;
+    }
+    of_nvmet(&config, node).or_else(|| of_lio(&config, node))
+}
+
+/// `subsysnqn` of the controller or subsystem, and `nsid`; a namespace of another machine has another NQN.
+fn of_nvmet(config: &Path, node: &Node) -> Option<PathBuf> {
+    let subsystem = read_text(&node.directory.join("device/subsysnqn"))?;
+    let namespace = read_number::<u32>(&node.directory.join("nsid"))?;
+    let subsystem = subsystem.trim();
+    // It becomes part of a path.
+    let is_name = !subsystem.is_empty() && !subsystem.contains('/') && subsystem != "..";
+    let place =
+        config.join("nvmet/subsystems").join(subsystem).join("namespaces").join(namespace.to_string());
+    is_name.then(|| exports::text_path(&place.join("device_path"))).flatten()
+}
+
+/// `target/core/HBA/NAME/wwn/vpd_unit_serial`: `T10 VPD Unit Serial Number: 6001405…`.
+fn of_lio(config: &Path, node: &Node) -> Option<PathBuf> {
+    let serial = facts::serial(&node.directory)?;
+    let core = config.join("target/core");
+    names_in(&core).into_iter().find_map(|adapter| {
+        let adapter = core.join(adapter);
+        names_in(&adapter).into_iter().map(|name| adapter.join(name)).find_map(|object| {
+            let text = read_text(&object.join("wwn/vpd_unit_serial"))?;
+            let own = text.rsplit_once(": ")?.1.trim().to_owned();
+            (own == serial).then(|| exports::paths_of_lio(&object).into_iter().next()).flatten()
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    #[test]
+    fn a_disk_of_this_machines_own_targets_is_known() {
+        let fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16").disk("nvme0n1", "259:0");
+        let object = "sys/kernel/config/target/core/fileio_0/disk";
+        fake.file(&format!("{object}/wwn/vpd_unit_serial"), "T10 VPD Unit Serial Number: LIO-0042\n");
+        fake.file(
+            &format!("{object}/info"),
+            "TCM FILEIO ID: 0        File: /dev/vda  Size: 1  Mode: O_DSYNC\n",
+        );
+        let subsystem = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces";
+        fake.file(&format!("{subsystem}/7/device_path"), "/srv/a.img\n");
+        std::fs::create_dir_all(fake.path("sys/block/sda/device")).unwrap();
+        let serial = [b"\0\x80\0\x08".as_slice(), b"LIO-0042"].concat();
+        std::fs::write(fake.path("sys/block/sda/device/vpd_pg80"), serial).unwrap();
+        let fake = fake
+            .attribute("sdb/device/serial", "LIO-0043\n")
+            .attribute("nvme0n1/device/subsysnqn", "nqn.test\n")
+            .attribute("nvme0n1/nsid", "7\n");
+        let of = |fake: &Fake, name: &str| {
+            fake.with(|machine, _| kept_on(machine, machine.tree.get(name).unwrap()))
+        };
+        assert_eq!(of(&fake, "sda"), Some(PathBuf::from("/dev/vda")));
+        assert_eq!(of(&fake, "sdb"), None);
+        assert_eq!(of(&fake, "nvme0n1"), Some(PathBuf::from("/srv/a.img")));
+        let fake = fake.attribute("nvme0n1/device/subsysnqn", "nqn.elsewhere\n");
+        assert_eq!(of(&fake, "nvme0n1"), None);
+    }
+}
