@@ -391,9 +391,9 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
     assert_eq!(seen.boundary_profile.len(), 11);
     assert!(seen.boundary_profile.iter().all(|step| step.count >= 10), "{:#?}", seen.boundary_profile);
     let sizes = (seen.chunk.map(|figure| figure.bytes), seen.stripe.map(|figure| figure.bytes));
-    let (agreement, _) = compare_with_sysfs(sizes, 64 * KIB, 256 * KIB);
+    let (agreement, _) = compare_with_sysfs(sizes, 512, 64 * KIB, 256 * KIB);
     assert_eq!(agreement, Agreement::Agrees);
-    assert_eq!(compare_with_sysfs(sizes, 128 * KIB, 256 * KIB).0, Agreement::Differs);
+    assert_eq!(compare_with_sysfs(sizes, 512, 128 * KIB, 256 * KIB).0, Agreement::Differs);
 }
 
 #[test]

@@ -109,9 +109,8 @@ impl Watcher<'_> {
         loop {
             let timeout_ns = match barrier.started_ns() {
                 Some(begin_ns) if halted.is_none() => {
-                    let full = u64::try_from(self.windows.len()).unwrap_or(u64::MAX);
-                    let next_ns = begin_ns.saturating_add((full + 1).saturating_mul(self.config.window_ns));
-                    next_ns.saturating_sub(now_ns()).clamp(1, MAX_SLEEP_NS)
+                    let elapsed_ns = now_ns().saturating_sub(begin_ns);
+                    sleep_ns(elapsed_ns, self.windows.len(), self.config.window_ns)
                 }
                 Some(_) => MAX_SLEEP_NS,
                 // The streams are just passing the barrier.
@@ -153,6 +152,16 @@ impl Watcher<'_> {
         let ops = totals().map(|(_, ops)| ops).sum();
         control.window(&Progress { elapsed_ns, windows: &self.windows, window_ns, bytes, ops })
     }
+}
+
+/// How long to sleep until the next window is full. Behind the last one there is none: an I/O that takes many times as long as its visit
+/// was meant to would otherwise be waited for by spinning, and the cell be called bound by the processor.
+fn sleep_ns(elapsed_ns: u64, full: usize, window_ns: u64) -> u64 {
+    if full + 1 >= WINDOWS {
+        return MAX_SLEEP_NS;
+    }
+    let next_ns = (full as u64 + 1).saturating_mul(window_ns);
+    next_ns.saturating_sub(elapsed_ns).clamp(1, MAX_SLEEP_NS)
 }
 
 /// Bytes of all streams in one window.
@@ -274,6 +283,18 @@ fn panicked(stream: u32, panic: &(dyn Any + Send)) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_spins_for_windows_that_do_not_exist() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(sleep_ns(0, 0, MS), MS);
+        assert_eq!(sleep_ns(10 * MS + 1, 10, MS), MS - 1);
+        assert_eq!(sleep_ns(12 * MS, 10, MS), 1, "late for a window that is full");
+        assert_eq!(sleep_ns(0, 0, 1000 * MS), MAX_SLEEP_NS);
+        for elapsed_ns in [WINDOWS as u64 * MS, 80_000 * MS] {
+            assert_eq!(sleep_ns(elapsed_ns, WINDOWS - 1, MS), MAX_SLEEP_NS);
+        }
+    }
 
     #[test]
     fn the_words_of_a_panic_survive() {

@@ -38,6 +38,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
 /// and the findings.
 pub fn concluded(mut record: Record) -> Record {
     rdsk_analysis::stalls::carry(&mut record.cells);
+    rdsk_analysis::read_ahead::carry(&mut record.cells);
     record.findings = rdsk_finding::findings(&rdsk_analysis::Analysis::of(&record));
     record
 }

@@ -241,6 +241,7 @@ impl Runner<'_> {
         let mut cells: Vec<CellRecord> =
             (0..self.plan.cells.len()).map(|index| context.finished(index, state, interrupted)).collect();
         rdsk_analysis::stalls::carry(&mut cells);
+        rdsk_analysis::read_ahead::carry(&mut cells);
         for cell in &cells {
             self.watch.event(&Event::CellFinished { cell });
         }

@@ -6,6 +6,7 @@ mod buffered_write_in_memory;
 mod cold_not_reached;
 mod common;
 mod deep_write_behind;
+mod device_misaligned;
 mod direct_refused;
 mod direct_vs_buffered;
 mod dontcache_saves;
@@ -165,6 +166,7 @@ pub const RULES: &[Rule] = &[
     rate_trends::FAST_START,
     memory_device::RULE,
     faster_than_rotation::RULE,
+    device_misaligned::RULE,
     restated_verdicts::CPU_BOUND,
     restated_verdicts::SOURCE_BOUND,
     waits_above_device::RULE,

@@ -39,9 +39,26 @@ pub struct Layer {
     pub kind: String,
     /// Capacity.
     pub size_bytes: Option<u64>,
+    /// As [`Device::write_cache`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<String>,
     /// What it is made of: the members of an array, the disk of a partition.
     #[serde(default)]
     pub below: Vec<Layer>,
+}
+
+/// What the kernel calls a volatile write cache.
+const WRITE_BACK: &str = "write back";
+
+impl Layer {
+    /// Whether no disk here or below has a volatile cache, by their own words.
+    fn has_no_cache(&self) -> bool {
+        let passes_on = self.kind.starts_with("md") || self.kind == "partition";
+        if passes_on && !self.below.is_empty() {
+            return self.below.iter().all(Layer::has_no_cache);
+        }
+        self.write_cache.as_deref().is_some_and(|cache| cache != WRITE_BACK)
+    }
 }
 
 /// What the kernel says of the array that a device is, or lies on: its own words, never a measurement.
@@ -126,9 +143,27 @@ pub struct Device {
     /// The array that it is or lies on; `None` where nothing below it has several devices below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayFacts>,
+    /// The other arrays below that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrays_below: Vec<ArrayFacts>,
 }
 
 impl Device {
+    /// All arrays that it is or lies on.
+    pub fn arrays(&self) -> impl Iterator<Item = &ArrayFacts> {
+        self.array.iter().chain(&self.arrays_below)
+    }
+
+    /// Whether it reports a volatile write cache that none of the disks below it has: an array of md always reports one, whatever its
+    /// members do (measured on 6.1, 2026-11).
+    pub fn only_array_claims_cache(&self) -> bool {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        self.write_cache.as_deref() == Some(WRITE_BACK)
+            && (kind.starts_with("md") || kind == "partition")
+            && !self.below.is_empty()
+            && self.below.iter().all(Layer::has_no_cache)
+    }
+
     /// Whether reads may return zeros that it does not store, without its medium: those of blocks that were never written or were
     /// told to be forgotten. A plain hard disk reads zeros like any other data.
     pub fn may_invent_zeros(&self) -> bool {

@@ -131,6 +131,10 @@ fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     if name.strip_prefix("ram").is_some_and(is_number) {
         return Some("the ram disk driver counts no I/O");
     }
+    let level = read_trimmed(&block_path(sys, name).join("md/level"));
+    if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {
+        return Some("not every kernel counts the I/O of such an md array");
+    }
     let has_paths = !nvme_paths(name, sys).is_empty();
     has_paths.then_some("not every kernel counts the I/O of an NVMe multipath device")
 }

@@ -165,15 +165,18 @@ pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
     cell.evidence.counters_of(*cell.workload.targets.first()?).into_iter().next()
 }
 
-/// That the figures of one device stand for a target whose data lie on several, as those of a btrfs may.
+/// That the figures of one device stand for a target whose data lie on several, as those of a btrfs may: `that of sda alone; the
+/// data lie on sda and sdb`. `None` where they lie on one.
+pub(crate) fn which_device(cell: &CellRecord) -> Option<String> {
+    let counted = cell.evidence.counters_of(*cell.workload.targets.first()?);
+    let names: Vec<String> = counted.iter().map(|device| printable(&device.name)).collect();
+    (names.len() > 1).then(|| format!("that of {} alone; the data lie on {}", names[0], words::list(&names)))
+}
+
+/// The same below a table.
 pub(crate) fn draw_which_device(page: &mut Page, cells: &[&CellRecord], what: &str) {
-    let names = |cell: &CellRecord| -> Option<Vec<String>> {
-        let counted = cell.evidence.counters_of(*cell.workload.targets.first()?);
-        Some(counted.iter().map(|device| printable(&device.name)).collect())
-    };
-    let Some(all) = cells.iter().filter_map(|cell| names(cell)).find(|names| names.len() > 1) else { return };
-    let text = format!("that of {} alone; the data lie on {}.", all[0], words::list(&all));
-    page.sentence(Tone::Plain, format!("  {what}: "), text);
+    let Some(text) = cells.iter().find_map(|cell| which_device(cell)) else { return };
+    page.sentence(Tone::Plain, format!("  {what}: "), format!("{text}."));
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ pub fn mode(cell: &CellRecord) -> String {
     stream::mode(cell)
 }
 
+/// Whose the row of `iostat -x` is where the data lie on several devices: `that of sda alone; the data lie on sda and sdb`.
+pub fn which_device(cell: &CellRecord) -> Option<String> {
+    cells::which_device(cell)
+}
+
 /// What a cell of `paths` is called among those of its direction: `cached`.
 pub fn path_column(cell: &CellRecord) -> &'static str {
     paths::column(cell)

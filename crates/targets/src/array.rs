@@ -8,6 +8,8 @@ use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
 
 /// Stacked devices that are followed down to the one with several below it.
 const MAX_LEVELS: usize = 8;
+/// Arrays below an array; more are left out.
+const MAX_ARRAYS: usize = 64;
 
 /// The facts of the first device at or below `node` whose data lie on several others; `None` if there is none.
 pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<ArrayFacts> {
@@ -29,6 +31,27 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
         }
     }
     None
+}
+
+/// The facts of the other arrays below `node`, top down, each once: RAID 1 below RAID 0, the arrays that carry the volumes of a group.
+/// Device mapper is asked of those of dm-raid only.
+pub(crate) fn facts_below(
+    tree: &Tree,
+    node: &Node,
+    first: Option<&ArrayFacts>,
+    mapper: &Mapper<'_>,
+) -> Vec<ArrayFacts> {
+    let below = tree.stack(node).into_iter().filter_map(|name| tree.get(&name).cloned());
+    let others = below.filter(|node| first.is_some_and(|first| first.device != node.kernel_name()));
+    let arrays = others.filter_map(|node| {
+        if node.directory.join("md").is_dir() && !node.slaves.is_empty() {
+            return Some(of_md(&node));
+        }
+        let is_mapped = node.slaves.len() > 1 && node.directory.join("dm").is_dir();
+        let facts = is_mapped.then(|| of_dm(&node, mapper))?;
+        facts.level.as_deref().is_some_and(|level| level.starts_with("raid")).then_some(facts)
+    });
+    arrays.take(MAX_ARRAYS).collect()
 }
 
 fn holds_data(node: &Node) -> bool {
@@ -143,6 +166,34 @@ mod tests {
             .holder("dm-1", "dm-2")
             .holder("dm-2", "dm-3");
         assert_eq!(found(&fake, "dm-3"), Some(("md0".into(), Some("raid5".into()))));
+    }
+
+    /// A volume over two mirrors of two disks each, one of which lacks a disk.
+    #[test]
+    fn arrays_below_the_first_one_are_told_too() {
+        let uuid = format!("LVM-{}", "a".repeat(64));
+        let mirror = |name: &str| FakeDisk::md(name, "raid1", 2, 0, 8 * GIB);
+        let mut fake = FakeSys::new();
+        for disk in ["sda", "sdb", "sdc", "sdd"] {
+            fake = fake.disk(FakeDisk::scsi(disk));
+        }
+        let fake =
+            fake.disk(mirror("md0")).disk(mirror("md1")).disk(FakeDisk::dm("dm-0", "vg-lv", &uuid, 16 * GIB));
+        let fake = fake.holder("sda", "md0").holder("sdb", "md0").holder("sdc", "md1").holder("sdd", "md1");
+        let fake = fake.holder("md0", "dm-0").holder("md1", "dm-0");
+        std::fs::write(fake.sys().join("block/md1/md/degraded"), "1\n").unwrap();
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let device = |name: &str| {
+            crate::facts::device(&tree, tree.get(name).unwrap(), &Mapper::Answers(&BTreeMap::new()))
+        };
+        let told = |name: &str| -> Vec<(String, Option<u64>)> {
+            device(name).arrays_below.into_iter().map(|array| (array.device, array.degraded)).collect()
+        };
+        let volume = told("dm-0");
+        assert_eq!(volume.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["md0", "md1"]);
+        assert_eq!(volume[1].1, Some(1));
+        assert!(told("md1").is_empty(), "it is the first one itself");
+        assert!(told("sda").is_empty(), "a disk lies on none");
     }
 
     #[test]

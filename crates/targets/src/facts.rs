@@ -16,6 +16,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let zoned = trimmed(&queue.join("zoned"));
     let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
     let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
+    let array = crate::array::facts(tree, node, mapper);
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
@@ -41,7 +42,8 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        array: crate::array::facts(tree, node, mapper),
+        arrays_below: crate::array::facts_below(tree, node, array.as_ref(), mapper),
+        array,
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
 }
@@ -150,6 +152,21 @@ mod tests {
             assert_eq!(device("sda").zone_bytes, Some(256 << 20));
             // On other devices this attribute is a boundary that requests must not cross.
             assert_eq!((device("md0").zoned.as_deref(), device("md0").zone_bytes), (Some("none"), None));
+        });
+    }
+
+    /// The name is the choice of whoever made it in configfs.
+    #[test]
+    fn null_blk_is_known_by_its_driver() {
+        let fake = crate::fake::Fake::new().disk("slow", "252:3").disk("vda", "254:0");
+        fake.file(
+            "proc/devices",
+            "Character devices:\n252 other\n\nBlock devices:\n252 nullb\n254 virtblk\n",
+        );
+        fake.with(|machine, _| {
+            let kind =
+                |name: &str| device(&machine.tree, machine.tree.get(name).unwrap(), &machine.mapper).kind;
+            assert_eq!((kind("slow").as_deref(), kind("vda").as_deref()), (Some("null_blk"), Some("disk")));
         });
     }
 

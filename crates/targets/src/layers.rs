@@ -26,13 +26,15 @@ fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Ve
             mapped_name: mapped_name(member),
             kind: kind(member),
             size_bytes: member.size_bytes(),
+            write_cache: read_text(&member.directory.join("queue/write_cache"))
+                .filter(|text| !text.is_empty()),
             below: layers_below(tree, member, levels - 1, left),
         });
     }
     layers
 }
 
-/// `disk`, `partition`, `loop`, `md raid5`, `dm LVM`, `dm`.
+/// `disk`, `partition`, `loop`, `null_blk`, `md raid5`, `dm LVM`, `dm`.
 pub(crate) fn kind(node: &Node) -> String {
     let read = |file: &str| read_text(&node.directory.join(file)).filter(|text| !text.is_empty());
     let with = |kind: &str, detail: Option<String>| {
@@ -46,6 +48,8 @@ pub(crate) fn kind(node: &Node) -> String {
         with("dm", read("dm/uuid").and_then(|uuid| maker(&uuid)))
     } else if node.name.starts_with("loop") {
         "loop".to_owned()
+    } else if node.is_null {
+        "null_blk".to_owned()
     } else {
         "disk".to_owned()
     }

@@ -34,10 +34,11 @@ pub(crate) struct Machine<'roots> {
 impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
     pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
-        let tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
+        let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
             found.doubt(&format!("the list of block devices cannot be read ({error})"));
             Tree::default()
         });
+        tree.mark_null(&roots.proc);
         let attached = tree.nodes().filter(|node| node.backing_file.is_some());
         let backings =
             attached.filter_map(|node| Some((node.name.clone(), backing_of(node, roots)?))).collect();

@@ -24,6 +24,8 @@ pub(crate) struct Node {
     pub(crate) mapped_name: Option<String>,
     /// `loop/backing_file`, exactly; a deleted file ends in ` (deleted)`.
     pub(crate) backing_file: Option<PathBuf>,
+    /// Whether its driver is null_blk, which needs no disk.
+    pub(crate) is_null: bool,
 }
 
 /// Bytes of the kernel's sector, whatever the device's own is.
@@ -85,6 +87,21 @@ impl Tree {
             tree.insert(node);
         }
         Ok(tree)
+    }
+
+    /// Marks the devices of null_blk by their major number, from `devices` of procfs: sysfs names no driver of them, and whoever makes
+    /// one in configfs chooses its name (seen on 6.1).
+    pub(crate) fn mark_null(&mut self, proc: &Path) {
+        let Some(text) = read_text(&proc.join("devices")) else { return };
+        let block = text.lines().skip_while(|line| !line.starts_with("Block devices"));
+        let words = block.filter_map(|line| line.trim().split_once(' '));
+        let majors: Vec<u32> = words
+            .filter(|(_, driver)| *driver == "nullb")
+            .filter_map(|(major, _)| major.parse().ok())
+            .collect();
+        for node in self.nodes.values_mut() {
+            node.is_null = majors.contains(&node.number.major);
+        }
     }
 
     fn insert(&mut self, node: Node) {
@@ -186,6 +203,7 @@ fn read_node(name: &str, directory: &Path, parent: Option<String>) -> Option<Nod
         holders: names_in(&directory.join("holders")),
         mapped_name: read_text(&directory.join("dm/name")).filter(|name| !name.is_empty()),
         backing_file,
+        is_null: false,
     })
 }
 

@@ -104,10 +104,9 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let reach = writes.as_ref().map_or(1, |side| u64::from(side.units.least()));
     if let Some(side) = &writes {
         layout.evidence.push(format!(
-            "each of {} small writes reaches {} of {} members",
+            "each of {} small writes reaches {reach} of {} members",
             side.units.requests(),
-            reach,
-            layout.members
+            layout.members.max(total)
         ));
     }
     if sides().any(|side| side.units.is_disturbed()) {
@@ -124,6 +123,8 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
             }
             tell(&mut layout, seen, &best, total);
         }
+        // A few requests that all reached the same members show no copies: they were all of one chunk.
+        None if sides().any(|side| side.boundaries.is_none()) => {}
         None => without_layout(&mut layout, &reads, &writes),
     }
     layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));

@@ -211,7 +211,7 @@ fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&Mem
     if layout.is_none() && array.source != "sim" {
         doubt(answer, "no member's counters followed these requests, so none of this is certain");
     }
-    for why in unrest(array) {
+    for why in device.iter().flat_map(|device| device.arrays()).flat_map(unrest) {
         doubt(answer, &format!("{why}, so none of this is certain"));
     }
 }
@@ -229,7 +229,9 @@ fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, S
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
     let seen = (bytes(result.chunk()), bytes(result.stripe()));
-    Some(compare_with_sysfs(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+    let physical_block_bytes = device.physical_block_bytes.unwrap_or(0);
+    let optimal_io_bytes = device.optimal_io_bytes.unwrap_or(0);
+    Some(compare_with_sysfs(seen, physical_block_bytes, device.minimum_io_bytes?, optimal_io_bytes))
 }
 
 #[cfg(test)]

@@ -19,14 +19,15 @@ pub enum Agreement {
 
 /// Compares a chunk and a full stripe, however they were found, with `queue/minimum_io_size` (the chunk, for Linux's arrays)
 /// and `queue/optimal_io_size` (the full stripe; 0 when unknown), all in bytes, and says it in a sentence. A minimum of no
-/// more than 4096 bytes, or of the unit of any block device, is no hint of a chunk.
+/// more than 4096 bytes, or of the device's physical block, is no hint of a chunk.
 pub fn compare_with_sysfs(
     (chunk, stripe): (Option<u64>, Option<u64>),
+    physical_block_bytes: u64,
     minimum_io_bytes: u64,
     optimal_io_bytes: u64,
 ) -> (Agreement, String) {
-    // Every device states its sector as the smallest I/O; only an array states more.
-    let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > 4096);
+    // Every device states its physical block as the smallest I/O, and some SSDs have large ones; only an array states more.
+    let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > physical_block_bytes.max(4096));
     let hinted_stripe = Some(optimal_io_bytes).filter(|&hint| hint > 0 && hinted_chunk.is_some());
     let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);
     let hints = format!(
@@ -70,9 +71,17 @@ mod tests {
             (k64, k256, 4096, 1_310_720, Agreement::NotHinted),
             (None, None, 512, 0, Agreement::NoStripe),
         ] {
-            let (agreement, text) = compare_with_sysfs((chunk, stripe), minimum, optimal);
+            let (agreement, text) = compare_with_sysfs((chunk, stripe), 512, minimum, optimal);
             assert_eq!(agreement, expected, "{text}");
             assert!(text.contains(&minimum.to_string()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_large_physical_block_is_no_chunk() {
+        let (agreement, text) = compare_with_sysfs((None, None), 16_384, 16_384, 0);
+        assert_eq!(agreement, Agreement::NoStripe, "{text}");
+        let (agreement, text) = compare_with_sysfs((None, None), 16_384, 65_536, 0);
+        assert_eq!(agreement, Agreement::NotSeen, "{text}");
     }
 }

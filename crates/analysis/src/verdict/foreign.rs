@@ -23,6 +23,10 @@ const REQUEST_BYTES: u64 = 128 << 10;
 /// Requests of others are hardly smaller.
 const SMALL_BYTES: u64 = metrics::PAGE_BYTES;
 
+/// Mapped devices over one other that read from it what they are asked for, and nothing else.
+const READS_ONCE: [&str; 6] =
+    ["dm LVM", "dm part", "dm CRYPT-LUKS", "dm CRYPT-PLAIN", "dm CRYPT-TCRYPT", "dm CRYPT-BITLK"];
+
 /// Step 8, requests: the device, or a disk below it, did requests that this cell did not issue.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     beside(facts).or_else(|| below(facts)).map(|text| (VerdictCode::Disturbed, text))
@@ -173,8 +177,9 @@ fn below(facts: &Facts<'_>) -> Option<String> {
 fn reads_once(upper: &Layer) -> bool {
     let is_plain_array =
         matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
-    let is_mapped =
-        upper.kind.starts_with("dm") && upper.kind != "dm CRYPT-INTEGRITY" && upper.below.len() == 1;
+    // What made a mapped device tells that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
+    // larger blocks (ebs) do, and a device without a maker may be any of these.
+    let is_mapped = READS_ONCE.iter().any(|kind| upper.kind.starts_with(kind)) && upper.below.len() == 1;
     is_plain_array || is_mapped
 }
 
@@ -403,6 +408,32 @@ mod tests {
             let mut other = target.clone();
             other.device.as_mut().unwrap().kind = Some(kind.into());
             assert_eq!(is_disturbed(&read(4_000), other), None, "{kind}");
+        }
+    }
+
+    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, and nobody tells which target a device without
+    /// a maker has.
+    #[test]
+    fn hashes_and_tags_beside_the_data_are_not_others() {
+        let seen = |kind: &str| {
+            let mut target = fixtures::disk();
+            let device = target.device.as_mut().unwrap();
+            (device.name, device.kind) = ("dm-0".into(), Some(kind.into()));
+            device.below = vec![Layer { name: "sdb".into(), kind: "disk".into(), ..Layer::default() }];
+            let cell = with(cell("v", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
+                let mut disk = cell.evidence.device[0].clone();
+                cell.evidence.device[0].name = "dm-0".into();
+                disk.name = "sdb".into();
+                (disk.reads, disk.read_bytes) = (Some(15_000), Some(15_000 * 4096));
+                cell.evidence.device.push(disk);
+            });
+            is_disturbed(&cell, target)
+        };
+        for kind in ["dm CRYPT-VERITY", "dm CRYPT-INTEGRITY", "dm"] {
+            assert_eq!(seen(kind), None, "{kind}");
+        }
+        for kind in ["dm CRYPT-LUKS2", "dm LVM", "dm part1"] {
+            assert!(seen(kind).is_some(), "{kind}");
         }
     }
 }

@@ -94,6 +94,7 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
         (Some(device), Some(_)) if is_never_charged(facts) => Some(device),
         (Some(device), Some(process)) => Some(device.min(process)),
         (Some(device), None) => Some(device),
+        (None, _) if facts.process_share == Some(0.0) && is_uncounted_memory(facts) => None,
         (None, Some(process)) if facts.is_block_backed() => Some(process),
         (None, _) => None,
     }
@@ -104,6 +105,11 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 /// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
     is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && memory_had_nothing(facts)
+}
+
+/// The same of memory that does not count its I/O, as RAM disks do not.
+fn is_uncounted_memory(facts: &Facts<'_>) -> bool {
+    facts.memory_disk().is_some() && memory_had_nothing(facts)
 }
 
 /// Whether memory can have answered nothing: none of the span was cached at the start, and no byte was read twice.

@@ -545,6 +545,12 @@ fn memory_disks_whose_reads_nobody_is_charged_for() {
     check(&twice, fixtures::disk(), VerdictCode::PageCache, "100 %");
     // The device was not read.
     check(&device_reads(zram(Some(0)), 0), fixtures::disk(), VerdictCode::PageCache, "zram0 read 0 B");
+    // A RAM disk counts nothing either.
+    let mut ram = fixtures::disk();
+    ram.device.as_mut().unwrap().name = "ram0".into();
+    let uncounted = fixtures::without_counters(zram(Some(0)));
+    check(&uncounted, ram.clone(), VerdictCode::Unverified, "no counter shows");
+    check(&fixtures::without_counters(zram(Some(64 * MIB))), ram, VerdictCode::PageCache, "100 %");
 }
 
 #[test]

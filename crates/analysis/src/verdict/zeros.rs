@@ -26,10 +26,23 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
 /// null_blk completes requests without any data, or keeps the data in memory: a device for tests of the block layer.
 fn null_device(facts: &Facts<'_>) -> Judgement {
     let names = facts.targets.iter().flat_map(|target| target.stack.iter());
-    let name =
-        names.into_iter().find(|name| name.strip_prefix("nullb").is_some_and(|rest| !rest.is_empty()))?;
+    let by_name =
+        names.into_iter().find(|name| name.strip_prefix("nullb").is_some_and(|rest| !rest.is_empty()));
+    let mut devices = facts.targets.iter().filter_map(|target| target.device.as_ref());
+    let name = by_name.or_else(|| devices.find_map(made_by_null_blk))?;
     let text = format!("{} is null_blk, which answers without any disk", printable(name));
     Some((VerdictCode::Unverified, text))
+}
+
+/// The name of the device, or of one below it, that null_blk drives: its maker chooses the name.
+fn made_by_null_blk(device: &Device) -> Option<&String> {
+    const KIND: &str = "null_blk";
+    fn below(layers: &[Layer]) -> Option<&String> {
+        layers
+            .iter()
+            .find_map(|one| Some(&one.name).filter(|_| one.kind == KIND).or_else(|| below(&one.below)))
+    }
+    Some(&device.name).filter(|_| device.kind.as_deref() == Some(KIND)).or_else(|| below(&device.below))
 }
 
 /// A device of device mapper over nothing, such as `zero`, returns zeros and forgets what is written.
@@ -221,6 +234,18 @@ mod tests {
         let seen = verdict(&read(0), &[target], Some(8));
         assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
         assert!(seen.text.contains("nullb0 is null_blk"), "{}", seen.text);
+        let named =
+            on(&read(0), |device| (device.name, device.kind) = ("slow".into(), Some("null_blk".into())));
+        assert!(named.text.contains("slow is null_blk"), "{}", named.text);
+        let below = on(&read(0), |device| {
+            let null = Layer { name: "slow".into(), kind: "null_blk".into(), ..Layer::default() };
+            (device.kind, device.below) = (Some("partition".into()), vec![null]);
+        });
+        assert!(
+            below.code == VerdictCode::Unverified && below.text.contains("slow is null_blk"),
+            "{}",
+            below.text
+        );
     }
 
     /// The fixtures' disk as a mapped device over sdb, which read so many bytes.

@@ -41,7 +41,8 @@ pub(super) fn rows(rows: &mut Rows, device: &Device, charset: Charset) {
     );
     match device.alignment_offset_bytes {
         Some(0) | None => {}
-        Some(offset) => blocks.push_str(&format!(", misaligned by {offset} bytes")),
+        Some(offset) if offset > 0 => blocks.push_str(&format!(", misaligned: they begin at byte {offset}")),
+        Some(_) => blocks.push_str(", misaligned: starts or block sizes below do not fit together"),
     }
     rows.add("blocks", &blocks);
     if let Some(requests) = requests(device) {
@@ -173,7 +174,8 @@ mod tests {
         let expected = "  device       sdb (8:16), WDC\\x1b[2J, serial WD-1
   stack        sdb  16 GiB
                └─ sdb1  8 GiB, partition
-  blocks       512 bytes logical, 4096 bytes physical, misaligned by -1 bytes
+  blocks       512 bytes logical, 4096 bytes physical, misaligned: starts or
+               block sizes below do not fit together
   requests     no size limit, minimum I/O 64 KiB, optimal I/O 192 KiB
   write cache  write back (volatile), no FUA
   scheduler    mq-deadline, rotational, counters off (queue/iostats is 0)

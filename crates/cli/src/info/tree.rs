@@ -11,6 +11,7 @@ pub(super) fn lines(device: &Device, charset: Charset) -> Vec<String> {
         mapped_name: device.mapped_name.clone(),
         kind: device.kind.clone().unwrap_or_default(),
         size_bytes: device.size_bytes,
+        write_cache: None,
         below: device.below.clone(),
     };
     let mut lines = vec![described(&top)];
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     fn layer(name: &str, kind: &str, below: Vec<Layer>) -> Layer {
-        Layer { name: name.into(), kind: kind.into(), size_bytes: Some(64 << 20), below, mapped_name: None }
+        Layer { name: name.into(), kind: kind.into(), size_bytes: Some(64 << 20), below, ..Layer::default() }
     }
 
     fn volume_on_an_array_of_partitions() -> Device {

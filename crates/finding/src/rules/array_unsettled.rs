@@ -4,7 +4,7 @@ use super::common::{cells, cite, how_many, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::stripe::unrest;
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Finding, Record, Severity, Stake};
+use rdsk_model::{CellRecord, Device, Finding, Record, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("array-unsettled", Severity::Uncertain, Needs::Facts, check);
 
@@ -24,7 +24,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// What is wrong with the arrays of a cell's targets, in words.
 fn state(record: &Record, cell: &CellRecord) -> Vec<String> {
     let targets = cell.workload.targets.iter().filter_map(|&target| metrics::target(record, target));
-    targets.filter_map(|target| target.device.as_ref()?.array.as_ref()).flat_map(unrest).collect()
+    targets.filter_map(|target| target.device.as_ref()).flat_map(Device::arrays).flat_map(unrest).collect()
 }
 
 #[cfg(test)]
@@ -56,6 +56,12 @@ mod tests {
         let lacks = fires(RULE, &on_array(Some("idle"), 1));
         assert_eq!(lacks.evidence, ["c: state of the array = md0 is missing 1 of its members"]);
         fires(RULE, &on_array(None, 2));
+        let mut nested = on_array(Some("idle"), 0);
+        let device = nested.targets[0].device.as_mut().unwrap();
+        device.arrays_below =
+            vec![ArrayFacts { device: "md1".into(), degraded: Some(1), ..ArrayFacts::default() }];
+        let below = fires(RULE, &nested);
+        assert_eq!(below.evidence, ["c: state of the array = md1 is missing 1 of its members"]);
     }
 
     #[test]

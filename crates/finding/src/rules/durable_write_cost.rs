@@ -83,6 +83,10 @@ const EACH_WRITE: f64 = 0.5;
 
 /// What makes a write durable: what the device says of itself, and above it what was counted.
 fn cause(device: Option<&Device>, flushes_per_write: Option<f64>) -> &'static str {
+    if device.is_some_and(Device::only_array_claims_cache) {
+        return "The array reports a volatile cache, as every array of md does, but none of the disks below it reports one: no flush is \
+                needed.";
+    }
     let cache = device.and_then(|device| device.write_cache.as_deref());
     let fua = device.and_then(|device| device.fua);
     let was_flushed = flushes_per_write.map(|flushes| flushes >= EACH_WRITE);
@@ -246,6 +250,21 @@ mod tests {
                 finding.text
             );
         }
+    }
+
+    #[test]
+    fn an_array_has_no_cache_of_its_own() {
+        let mut target = disk();
+        let device = target.device.as_mut().unwrap();
+        let member = |name: &str| rdsk_model::Layer {
+            name: name.into(),
+            kind: "disk".into(),
+            write_cache: Some("write through".into()),
+            ..rdsk_model::Layer::default()
+        };
+        (device.kind, device.below) = (Some("md raid1".into()), vec![member("sdb"), member("sdc")]);
+        let finding = fires(RULE, &record(vec![target], vec![plain(), durable(510_000_000)]));
+        assert!(finding.text.contains("none of the disks below it reports one"), "{}", finding.text);
     }
 
     #[test]

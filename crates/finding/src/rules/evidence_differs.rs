@@ -24,7 +24,12 @@ const ENOUGH: u64 = 1000;
 
 /// The device on which they differ most, if that is too much.
 fn worst(cell: &CellRecord) -> Option<&CrossCheck> {
-    let checks = cell.evidence.bpf.iter().flat_map(|bpf| &bpf.checks);
+    // A device whose counters stand still (queue/iostats, RAM disks) has no second source.
+    let is_counted = |check: &&CrossCheck| {
+        let mut devices = cell.evidence.device.iter();
+        devices.any(|one| one.name == check.device && one.reads.is_some())
+    };
+    let checks = cell.evidence.bpf.iter().flat_map(|bpf| &bpf.checks).filter(is_counted);
     let differ = checks.filter(|check| check.bpf.max(check.sysfs) >= ENOUGH && check.difference() > MOST);
     differ.max_by(|one, other| one.difference().total_cmp(&other.difference()))
 }
@@ -59,5 +64,8 @@ mod tests {
         silent(RULE, &counted(9_901, 10_000));
         silent(RULE, &counted(400, 500));
         silent(RULE, &counted(0, 0));
+        let mut still = counted(10_000, 0);
+        still.cells[0].evidence.device[0].reads = None;
+        silent(RULE, &still);
     }
 }

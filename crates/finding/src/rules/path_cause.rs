@@ -36,8 +36,7 @@ pub(super) fn counted(cell: &CellRecord) -> String {
 
 /// Mean number of requests in flight; `None` where it was not counted or nothing was in flight.
 pub(super) fn depth(cell: &CellRecord) -> Option<f64> {
-    let row = rdsk_analysis::iostat::iostat_row(cell.evidence.device.first()?)?;
-    Some(row.aqu_sz).filter(|&depth| depth > 0.0)
+    Some(metrics::row(cell)?.aqu_sz).filter(|&depth| depth > 0.0)
 }
 
 /// Mean size of the cell's requests; `None` when a tenth of them or more may be flushes, which have no size.

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule::new("requests-merged", Severity::Remark, Nee
 const LARGER: f64 = 1.25;
 /// Minimum number of requests for a meaningful mean size.
 const MIN_REQUESTS: u64 = 10;
-/// Bytes that the device moved over those completed: outside this range the mean is not ours.
+/// Bytes that the device moved over those completed, or read ahead: outside this range the mean is not ours.
 const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
 /// Maximum number of flushes per request for the rules about sizes.
@@ -81,7 +81,10 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
     }
     let moved = metrics::device_bytes(cell, cell.workload.op)?;
     let requests = metrics::device_requests(cell, cell.workload.op).filter(|&count| count >= MIN_REQUESTS)?;
-    let share = metrics::ratio(moved, cell.result.bytes.filter(|&bytes| bytes > 0)?);
+    // What the kernel read ahead for this process is its own, too.
+    let charged = if cell.workload.op == Op::Read { cell.evidence.process.read_bytes } else { None };
+    let ours = cell.result.bytes.filter(|&bytes| bytes > 0)?.max(charged.unwrap_or(0));
+    let share = metrics::ratio(moved, ours);
     OURS.contains(&share).then(|| metrics::ratio(moved, requests))
 }
 
@@ -91,11 +94,7 @@ pub(super) fn sizes(cell: &CellRecord) -> String {
     let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
     let requests = words::plural(metrics::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
-    let merges = cell.evidence.device.first().and_then(|device| match op {
-        Op::Read => device.read_merges,
-        Op::Write => device.write_merges,
-    });
-    let merges = merges.map_or(String::new(), |merges| format!(", merges = {merges}"));
+    let merges = metrics::merges(cell, op).map_or(String::new(), |merges| format!(", merges = {merges}"));
     let exact = block_io(cell).map(|seen| seen.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
     let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}"));
     let cut = block_io(cell).and_then(|seen| seen.splits()).filter(|&cut| cut > 0);
@@ -126,6 +125,44 @@ mod tests {
             ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 16256"]
         );
         fires(RULE, &record(vec![disk()], vec![write(3276)]));
+    }
+
+    /// As of a btrfs over two disks: what is cited is of both.
+    #[test]
+    fn merges_are_those_of_all_devices_that_count() {
+        let both = with(write(64), |cell| {
+            let device = &mut cell.evidence.device[0];
+            device.write_bytes = device.write_bytes.map(|bytes| bytes / 2);
+            let mut other = device.clone();
+            let names = vec![device.name.clone(), "sdb".to_owned()];
+            other.name = "sdb".into();
+            cell.evidence.device.push(other);
+            cell.evidence.counted = vec![rdsk_model::Counted {
+                target: 0,
+                devices: names,
+                written_least: 1.0,
+                written_most: Some(1.0),
+                why: None,
+            }];
+        });
+        let finding = fires(RULE, &record(vec![disk()], vec![both]));
+        assert_eq!(
+            finding.evidence,
+            ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 32512"]
+        );
+    }
+
+    #[test]
+    fn what_was_read_ahead_is_of_the_same_reader() {
+        let ahead = |charged: u64| {
+            with(fixtures::cell("r", Op::Read, IoPath::Buffered, 16384, 256, 500_000_000), |cell| {
+                let device = &mut cell.evidence.device[0];
+                (device.reads, device.read_bytes) = (Some(32), Some(8 << 20));
+                cell.evidence.process.read_bytes = Some(charged);
+            })
+        };
+        assert_eq!(mean_request(&ahead(8 << 20)), Some(262_144.0));
+        assert_eq!(mean_request(&ahead(4 << 20)), None, "others read as much");
     }
 
     #[test]

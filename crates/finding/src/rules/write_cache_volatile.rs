@@ -10,8 +10,9 @@ pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| {
-        metrics::first_device(analysis, cell)
-            .is_some_and(|device| device.write_cache.as_deref() == Some("write back"))
+        metrics::first_device(analysis, cell).is_some_and(|device| {
+            device.write_cache.as_deref() == Some("write back") && !device.only_array_claims_cache()
+        })
     };
     let all = cells(analysis, |cell| {
         cell.workload.op == Op::Write
@@ -57,6 +58,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, make_durable, record, with};
+    use rdsk_model::Layer;
 
     #[test]
     fn fires_on_plain_direct_writes_to_a_volatile_cache_only() {
@@ -71,6 +73,20 @@ mod tests {
             target.device.as_mut().unwrap().write_cache = cache;
             silent(RULE, &record(vec![target], vec![plain()]));
         }
+        let array = |member: &str| {
+            let mut target = disk();
+            let device = target.device.as_mut().unwrap();
+            let layer = |name: &str| Layer {
+                name: name.into(),
+                kind: "disk".into(),
+                write_cache: Some(member.into()),
+                ..Layer::default()
+            };
+            (device.kind, device.below) = (Some("md raid1".into()), vec![layer("sdb"), layer("sdc")]);
+            record(vec![target], vec![plain()])
+        };
+        silent(RULE, &array("write through"));
+        fires(RULE, &array("write back"));
         silent(RULE, &record(vec![disk()], vec![with(plain(), make_durable)]));
         let buffered = with(plain(), |cell| cell.workload.path = IoPath::Buffered);
         silent(RULE, &record(vec![disk()], vec![buffered]));

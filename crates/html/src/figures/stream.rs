@@ -5,11 +5,11 @@ use super::parts::{on_target, shortened, slug, targets_slug};
 use super::rows::{Row, bars, by_label, evidence_of_rows, labels, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::iostat::{COLUMNS, iostat_row};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment};
-use rdsk_report::words::{mode, plus_minus, verdict_word};
+use rdsk_report::words::{mode, plus_minus, verdict_word, which_device};
 use rdsk_report::{MISSING, Unit, significant};
 use rdsk_units::Bytes;
 
@@ -197,7 +197,9 @@ fn iostat(cells: &[Row<'_>]) -> Table {
         left_out: if rows.is_empty() {
             "There are no device counters, so there is no row of iostat.".into()
         } else {
-            "Columns that are 0 in every row are left out.".into()
+            let names = distinct(cells.iter().filter_map(|row| which_device(row.cell)));
+            let of_one = names.into_iter().map(|name| format!(" The row is {name}."));
+            format!("Columns that are 0 in every row are left out.{}", of_one.collect::<String>())
         },
         is_open: true,
     }

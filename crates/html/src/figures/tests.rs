@@ -346,3 +346,36 @@ fn the_rows_of_iostat_are_shown_with_the_depth() {
         }
     }
 }
+
+/// As those of a btrfs over two disks.
+#[test]
+fn a_row_of_iostat_names_its_device_where_a_target_has_several() {
+    let mut record = fixtures::run();
+    let left_out = |record: &Record| -> Vec<String> {
+        let figures: Vec<Figure> =
+            of_record(&Analysis::of(record)).into_iter().flat_map(|section| section.figures).collect();
+        figures
+            .into_iter()
+            .filter(|figure| figure.table.is_open)
+            .map(|figure| figure.table.left_out)
+            .collect()
+    };
+    assert!(left_out(&record).iter().all(|text| text == "Columns that are 0 in every row are left out."));
+    for cell in &mut record.cells {
+        let Some(own) = cell.evidence.device.first().cloned() else { continue };
+        let other = rdsk_model::DeviceEvidence { name: "sdb".into(), ..own.clone() };
+        cell.evidence.device.push(other);
+        cell.evidence.counted = vec![rdsk_model::Counted {
+            target: own.target,
+            devices: vec![own.name.clone(), "sdb".into()],
+            written_least: 1.0,
+            written_most: Some(1.0),
+            why: None,
+        }];
+    }
+    let told = left_out(&record);
+    assert!(!told.is_empty());
+    for text in told {
+        assert!(text.ends_with("The row is that of sda alone; the data lie on sda and sdb."), "{text}");
+    }
+}

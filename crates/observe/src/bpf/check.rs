@@ -1,7 +1,7 @@
 //! What the programs counted of a device against what the kernel counted meanwhile: what they missed, and the same sum by both
 //! sources. Arithmetic only; it reads nothing and judges nothing.
 
-use crate::bpf::layout::{BlockOp, RequestKind};
+use crate::bpf::layout::RequestKind;
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
 use rdsk_model::DiskStat;
@@ -43,9 +43,7 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
 fn own_parts(ended: &Ended, device: usize) -> u64 {
     let moved = |stats: &[Option<DiskStat>]| Some(stats.get(device).copied().flatten()?.moved_bytes());
     let (Some(first), Some(last)) = (moved(&ended.stats[0]), moved(&ended.stats[1])) else { return 0 };
-    let data = counts_of(&ended.counted, device)
-        .filter(|(kind, _)| matches!(kind.op, BlockOp::Read | BlockOp::Write));
-    let begun: u64 = data.map(|(kind, count)| u64::from(kind.bytes).saturating_mul(count)).sum();
+    let begun = ended.counted.begun_bytes(device);
     let all_began = ended.timed == ended.observed && begun > 0 && begun == last.saturating_sub(first);
     if all_began { ended.counted.devices[device].unseen } else { 0 }
 }

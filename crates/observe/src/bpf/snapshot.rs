@@ -132,6 +132,14 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Bytes of the reads and writes that a device was given.
+    pub fn begun_bytes(&self, device: usize) -> u64 {
+        let is_data =
+            |kind: &RequestKind| kind.device == device && matches!(kind.op, BlockOp::Read | BlockOp::Write);
+        let of = self.requests.iter().filter(|(kind, _)| is_data(kind));
+        of.map(|(kind, count)| u64::from(kind.bytes).saturating_mul(*count)).sum()
+    }
+
     /// Requests that a device was given, of one kind of operation.
     pub fn issued(&self, device: usize, op: BlockOp) -> u64 {
         let of =

@@ -240,19 +240,24 @@ fn devices_below_come_after_the_own_ones() {
 #[test]
 fn standing_still_proves_nothing_where_the_driver_does_not_count() {
     let tree = Tree::new();
-    for (number, name) in [("1:0", "ram0"), ("259:1", "nvme0n1"), ("259:9", "nvme1n1")] {
+    let names = [("1:0", "ram0"), ("259:1", "nvme0n1"), ("259:9", "nvme1n1"), ("9:1", "md1"), ("9:2", "md2")];
+    for (number, name) in names {
         tree.stat(number, IDLE);
         write(&tree.path("sys/class/block").join(name).join("dev"), number);
     }
     write(&tree.path("sys/class/block/nvme0c3n1/dev"), "259:2");
-    let targets =
-        [target_on(0, "ram0", "1:0"), target_on(1, "nvme0n1", "259:1"), target_on(2, "nvme1n1", "259:9")];
+    write(&tree.path("sys/class/block/md1/md/level"), "linear\n");
+    write(&tree.path("sys/class/block/md2/md/level"), "raid1\n");
+    let targets: Vec<Target> =
+        (0..).zip(names).map(|(index, (number, name))| target_on(index, name, number)).collect();
     let mut observer = tree.observer(&targets);
     observer.begin();
     let visit = observer.end();
     assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("ram0 stood still"));
     assert!(visit.devices[1].counts.as_ref().unwrap_err().contains("multipath"));
     assert!(visit.devices[2].counts.as_ref().unwrap().until_stable.is_idle());
+    assert!(visit.devices[3].counts.as_ref().unwrap_err().contains("md1 stood still"));
+    assert!(visit.devices[4].counts.as_ref().unwrap().until_stable.is_idle());
     observer.begin();
     tree.stat("259:1", READ_23);
     assert_eq!(observer.end().devices[1].counts.as_ref().unwrap().until_stable.read_ios, 23);

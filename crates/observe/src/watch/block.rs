@@ -17,7 +17,30 @@ pub(super) struct BlockCounts {
     last: Snapshot,
     /// Requests of each device that only seem to be in flight, because their completion was passed over.
     phantoms: Vec<u64>,
+    /// For each device, since when its bytes are compared with those of the kernel.
+    since: Vec<Option<Since>>,
     sys: PathBuf,
+}
+
+/// A moment at which nothing was in flight, and what was seen to begin from then on.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    stat: DiskStat,
+    begun_bytes: u64,
+}
+
+impl Since {
+    /// The moment of these counters, if they can be read and nothing is in flight.
+    fn at(stat: Option<DiskStat>) -> Option<Self> {
+        stat.filter(|stat| stat.in_flight == 0).map(|stat| Self { stat, begun_bytes: 0 })
+    }
+
+    /// Whether all bytes that the kernel counted were seen to begin. Then ends without a beginning are parts of what a driver cut
+    /// itself: RAID 10 of md ends a read over four chunks four times (6.1, 2026-11).
+    fn saw_all_begin(&self, now: &DiskStat) -> bool {
+        let moved = now.moved_bytes().checked_sub(self.stat.moved_bytes());
+        self.begun_bytes > 0 && moved.is_some_and(|moved| moved <= self.begun_bytes)
+    }
 }
 
 impl BlockCounts {
@@ -45,7 +68,9 @@ impl BlockCounts {
     fn by(programs: Programs, names: Vec<String>, sys: &Path) -> Result<Self, BpfError> {
         programs.start(|_| {});
         let last = programs.snapshot()?;
-        Ok(Self { programs, phantoms: vec![0; names.len()], names, last, sys: sys.to_owned() })
+        let now = |name: &String| Since::at(super::read(name, sys).and_then(Result::ok));
+        let since = names.iter().map(now).collect();
+        Ok(Self { programs, phantoms: vec![0; names.len()], since, names, last, sys: sys.to_owned() })
     }
 
     /// In words, that the programs are not attached in the best way, and why not.
@@ -68,11 +93,12 @@ impl BlockCounts {
         let mut found = Vec::new();
         for (index, name) in self.names.iter().enumerate() {
             let its = &counted.devices[index];
-            let mut growth = growth_of(&counted, index, name, self.phantoms[index]);
+            let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
+            let unseen = unseen(&mut self.since[index], &counted, index, idle_before.as_ref());
+            let mut growth = growth_of(&counted, index, name, self.phantoms[index], unseen);
             growth.depth_ns =
                 depth_ns(&before.devices[index], its, self.phantoms[index], counted.interval_ns);
             // If nothing was in flight on either side of the look, whatever the programs have in flight is none.
-            let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
             let idle_after = super::read(name, &self.sys).and_then(Result::ok);
             if let (Some(before), Some(after)) = (idle_before, idle_after)
                 && before == after
@@ -80,6 +106,7 @@ impl BlockCounts {
             {
                 let new = its.in_flight_at_end.saturating_sub(self.phantoms[index]);
                 self.phantoms[index] = its.in_flight_at_end;
+                self.since[index] = Since::at(Some(after));
                 growth.lost = growth.lost.saturating_add(new);
             }
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
@@ -94,6 +121,14 @@ impl BlockCounts {
     }
 }
 
+/// Ends of a device whose beginnings were missed, where the kernel's counters were these just before.
+fn unseen(since: &mut Option<Since>, counted: &Counted, index: usize, now: Option<&DiskStat>) -> u64 {
+    let unseen = counted.devices[index].unseen;
+    let Some(since) = since else { return unseen };
+    since.begun_bytes = since.begun_bytes.saturating_add(counted.begun_bytes(index));
+    if now.is_some_and(|now| since.saw_all_begin(now)) { 0 } else { unseen }
+}
+
 /// Requests × time in flight. What was in flight at the beginning was so from there on, and the sum of the interval is modulo 2^64
 /// until it has it; what only seems to be in flight was so for the whole interval.
 fn depth_ns(before: &DeviceTotals, counted: &DeviceCounted, phantoms: u64, interval_ns: u64) -> u64 {
@@ -103,10 +138,10 @@ fn depth_ns(before: &DeviceTotals, counted: &DeviceCounted, phantoms: u64, inter
     if sum.cast_signed() < 0 { 0 } else { sum }
 }
 
-fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64) -> BlockGrowth {
+fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen: u64) -> BlockGrowth {
     let its: &DeviceCounted = &counted.devices[index];
     let durable = counted.requests.iter().filter(|(kind, _)| kind.device == index && kind.flags.is_fua());
-    let lost = its.lost.saturating_add(its.unseen).saturating_add(its.overflowed);
+    let lost = its.lost.saturating_add(unseen).saturating_add(its.overflowed);
     BlockGrowth {
         interval_ns: counted.interval_ns,
         requests: requests_of(counted, index, 0, name),
@@ -131,6 +166,24 @@ mod tests {
     use rdsk_testkit::{LoopDevice, Need, requires};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+
+    #[test]
+    fn ends_are_parts_where_all_bytes_were_seen_to_begin() {
+        let stat = |reads: u64, in_flight: u64| DiskStat {
+            read_ios: reads,
+            read_sectors: reads * 8,
+            in_flight,
+            ..DiskStat::default()
+        };
+        assert!(Since::at(Some(stat(1, 1))).is_none() && Since::at(None).is_none());
+        let since = Since::at(Some(stat(100, 0))).unwrap();
+        assert!(!since.saw_all_begin(&stat(100, 0)), "nothing began");
+        let since = Since { begun_bytes: 10 * 4096, ..since };
+        assert!(since.saw_all_begin(&stat(110, 0)));
+        assert!(since.saw_all_begin(&stat(108, 2)), "two have not ended");
+        assert!(!since.saw_all_begin(&stat(111, 0)), "one was missed");
+        assert!(!since.saw_all_begin(&stat(3, 0)), "the device is another one");
+    }
 
     const READS: u64 = 200;
     /// The kernel may pass over an event of a program that runs already.

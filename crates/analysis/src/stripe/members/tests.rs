@@ -91,6 +91,19 @@ fn probes_of(op: Op) -> AdaptiveProbes {
     AdaptiveProbes { op, begin_bytes: 0, span_bytes: 256 << 20, unit_bytes: 4 * K, seed: 3 }
 }
 
+/// On a machine so slow that the time is over after one: the two members of one write are no mirror.
+#[test]
+fn one_request_tells_no_level() {
+    let known = layouts::all(3).into_iter().find(|known| known.parities() == 1).unwrap();
+    let array = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing };
+    let chosen = &array.ask_all(Op::Write)[..1];
+    let writes = Some(AdaptiveRun { probes: probes_of(Op::Write), chosen });
+    let seen = infer_from_members(&MemberEvidence { writes, ..MemberEvidence::default() }).unwrap();
+    assert_eq!((seen.level, seen.copies), (None, None), "{seen:#?}");
+    assert_eq!(seen.evidence, ["each of 1 small writes reaches 2 of 3 members"]);
+    assert!(!seen.is_sure());
+}
+
 #[test]
 fn every_layout_is_told_whatever_md_writes_besides() {
     for members in 2..=6 {
