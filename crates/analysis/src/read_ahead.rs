@@ -99,7 +99,7 @@ mod tests {
             read(IoPath::Direct, 10 * MIB, 10 * MIB),
             with(read(IoPath::Buffered, 10 * MIB, 10 * MIB), |cell| cell.workload.pattern = Pattern::Random),
             with(read(IoPath::Buffered, 10 * MIB, 10 * MIB), |cell| {
-                cell.evidence.source = EvidenceSource::Sim
+                cell.evidence.source = EvidenceSource::Sim;
             }),
         ] {
             let (high, why) = carried(cell);
