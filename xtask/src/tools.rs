@@ -20,6 +20,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),
     ("e2fsprogs", &["chattr", "filefrag", "mke2fs", "mkfs.ext4"]),
+    ("f2fs-tools", &["mkfs.f2fs"]),
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),
     ("fuse2fs", &["fuse2fs"]),
@@ -43,8 +44,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("sqlite3", &["sqlite3"]),
     ("sysstat", &["iostat"]),
     ("thin-provisioning-tools", &["thin_check"]),
-    ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "lsblk", "mkswap"]),
-    ("util-linux", &["partx", "prlimit", "setpriv", "setsid", "unshare", "wipefs", "zramctl"]),
+    ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "flock", "lsblk"]),
+    ("util-linux", &["mkswap", "partx", "prlimit", "setpriv", "setsid", "unshare", "wipefs", "zramctl"]),
     ("util-linux-extra", &["fincore"]),
     ("xfsprogs", &["mkfs.xfs"]),
 ];

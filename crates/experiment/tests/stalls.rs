@@ -93,11 +93,12 @@ fn short_run(stalls_s: &[(f64, f64)], cells: u32) -> Seen {
     run(&plan, RATE, |disk, _| disk.pauses = pauses)
 }
 
-/// An I/O that waits cannot be cut: what waited once in a cell may wait again, so that cell ends that much earlier.
+/// An I/O that waits cannot be cut: what waited once in a cell may wait again, and a quarter longer, so that cell ends that much
+/// earlier.
 #[test]
 fn a_wait_that_was_seen_does_not_end_beyond_the_budget() {
     let seen = short_run(&[(2.0, 2.5), (8.5, 2.5)], 1);
-    assert!((7 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
+    assert!((6 * SECOND..=10 * SECOND).contains(&seen.elapsed_ns), "{} ns", seen.elapsed_ns);
 }
 
 /// A disk that took half of the budget to wake up: the cells of other questions, which did not wait for it, are repeated.

@@ -102,7 +102,7 @@ fn filesystems<'machine>(
     let machine = inventory.machine;
     let is_likely = |node: &&Node| match inventory.row(node).and_then(|row| row.fstype.as_deref()) {
         Some(kind) => matches!(kind, "f2fs" | "xfs"),
-        None => !inventory.knows_content(),
+        None => !inventory.knows_content() && !is_of_this_machine(node),
     };
     let others = machine.tree.nodes().filter(|node| parts.iter().all(|part| part.name != node.name));
     let others = others.filter(|node| node.size_bytes().is_some_and(|bytes| bytes > 0));
@@ -111,6 +111,11 @@ fn filesystems<'machine>(
         Some((node, f2fs(machine, &beginning).or_else(|| xfs(&beginning))?))
     };
     others.filter(is_likely).take(MAX_DEVICES).filter_map(read).collect()
+}
+
+/// Memory and files as devices: a filesystem over them and a disk is mounted, or of no use.
+fn is_of_this_machine(node: &Node) -> bool {
+    ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
 /// The first bytes of a device; fewer, or none, if they cannot be read.

@@ -37,7 +37,7 @@ pub(super) fn examine_block(
         return Err(TargetError::Suspended { path: shown(&path), device });
     }
     match node {
-        Some(node) => parts = examine_node(&machine, node, &path, &mut found),
+        Some(node) => parts = examine_node(&machine, node, &path, exclusive, &mut found),
         None => found.doubt(&format!("sysfs does not know the device {number}")),
     }
     let size_bytes = parts.device.size_bytes.or_else(|| probe::block_size(&path)).unwrap_or(0);
@@ -88,7 +88,13 @@ pub(crate) struct BlockParts {
 }
 
 /// Everything about a device that can be found without a descriptor of our own.
-pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
+pub(crate) fn examine_node(
+    machine: &Machine<'_>,
+    node: &Node,
+    path: &Path,
+    exclusive: Exclusive,
+    found: &mut Found,
+) -> BlockParts {
     found.extend(block_uses::find(machine, node));
     found.extend(file_uses::find_below(machine, node));
     let mut device = facts::device(&machine.tree, node, &machine.mapper);
@@ -112,7 +118,10 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
         }
     }
     let inventory = Inventory::read(machine);
-    unlabelled::find(&inventory, node, &labels, found);
+    // This reads the device and others, and leaves pages in the cache: only before it is written, while nobody else can take it.
+    if exclusive == Exclusive::Ours {
+        unlabelled::find(&inventory, node, &labels, found);
+    }
     let mut growths = thin_pool::of_device(machine, node, found);
     let size_bytes = node.size_bytes().unwrap_or(u64::MAX);
     growths.extend(growing::below_device(machine, node, Taking::Written, size_bytes));
