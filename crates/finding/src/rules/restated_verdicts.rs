@@ -6,7 +6,7 @@ use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Origin, block_io, in_device};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::{is_burst, metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, Stake, VerdictCode};
+use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent, printable};
 
 /// Bytes that the device moved per byte of the cell from which they are worth a figure.
@@ -99,8 +99,17 @@ fn in_force(cells: &[&CellRecord]) -> String {
     });
     let by_source = by_key(limits.map(|limit| (printable(&limit.source), limit)));
     let texts = by_source.iter().map(|(source, limits)| {
-        let bytes = limits.iter().filter_map(|limit| Some(words::rate(limit.bytes_per_s? as f64)));
-        let ios = limits.iter().filter_map(|limit| Some(format!("{} I/Os per second", limit.ops_per_s?)));
+        let devices = distinct(limits.iter().map(|limit| printable(&limit.device)));
+        let on = |limit: &Limit| match devices.len() {
+            1 => String::new(),
+            _ => format!(" on {}", printable(&limit.device)),
+        };
+        let bytes = limits
+            .iter()
+            .filter_map(|limit| Some(format!("{}{}", words::rate(limit.bytes_per_s? as f64), on(limit))));
+        let ios = limits
+            .iter()
+            .filter_map(|limit| Some(format!("{} I/Os per second{}", limit.ops_per_s?, on(limit))));
         format!("at most {} by {source}", words::list(&distinct(bytes.chain(ios))))
     });
     words::list(&texts.collect::<Vec<_>>())
@@ -218,7 +227,7 @@ mod tests {
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, disk, file, read_from_memory, record, with};
-    use rdsk_model::{CpuTime, ExtentEvidence, IoPath, Limit};
+    use rdsk_model::{CpuTime, ExtentEvidence, IoPath};
 
     #[test]
     fn fires_on_a_sparse_file_and_is_silent_on_a_written_one() {
@@ -323,11 +332,19 @@ mod tests {
             cell.id = "b".into();
             cell.evidence.limits = vec![limit(100)];
         });
-        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited, burst]));
+        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited.clone(), burst]));
         let effect = finding.effect.as_ref().map(|effect| effect.text.as_str());
         let expected = "a control group sets the rate, at most 256 I/Os per second and 100 I/Os per second by \
                         /sys/fs/cgroup/x/io.max: 2 cells, 1 above it in bursts";
         assert_eq!(effect, Some(expected));
+        let other = with(limited.clone(), |cell| {
+            cell.id = "o".into();
+            cell.evidence.limits = vec![Limit { device: "sdb".into(), ..limit(300) }];
+        });
+        assert_eq!(
+            in_force(&[&limited, &other]),
+            "at most 256 I/Os per second on sda and 300 I/Os per second on sdb by /sys/fs/cgroup/x/io.max"
+        );
         assert!(
             finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
             "{:?}",
