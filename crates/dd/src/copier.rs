@@ -1,5 +1,6 @@
 //! What a copy is: its two ends, its operands, its counts, and whoever hears of it. The other files let it do its work.
 
+use crate::buffer::Buffer;
 use crate::no_cache::Stands;
 use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
@@ -49,6 +50,17 @@ pub enum BrokenPipe {
     IsError,
 }
 
+/// Where the block lies that is read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockMemory {
+    /// In pages, as that of dd.
+    #[default]
+    Pages,
+    /// In one piece, where the kernel has one: a device takes it with less work. Where it takes no more pieces in a request than the
+    /// block has pages, requests would be larger than those of dd.
+    OnePiece,
+}
+
 /// How a copy ended badly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -87,6 +99,8 @@ pub struct Copier<'a> {
     pub(crate) input_is_lost: bool,
     pub(crate) has_failed: bool,
     pub(crate) stamps: Stamps,
+    /// The block in one piece, until the copy takes it.
+    pub(crate) in_one_piece: Option<Buffer>,
 }
 
 impl<'a> Copier<'a> {
@@ -98,8 +112,11 @@ impl<'a> Copier<'a> {
         mut output: Side,
         terminal: &'a mut dyn Terminal,
         signals: &'a Signals,
-        rate: Option<TickRate>,
+        (rate, memory): (Option<TickRate>, BlockMemory),
     ) -> Self {
+        let is_in_one_piece = memory == BlockMemory::OnePiece && operands.is_one_block;
+        let in_one_piece =
+            is_in_one_piece.then(|| Buffer::in_one_piece(operands.input_block_bytes)).flatten();
         let is_direct =
             (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
         let has_bytes = operands.count.is_some_and(|count| !count.is_zero());
@@ -136,6 +153,7 @@ impl<'a> Copier<'a> {
             input_is_lost: false,
             has_failed: false,
             stamps: Stamps::new(is_plain, rate),
+            in_one_piece,
         }
     }
 

@@ -30,7 +30,10 @@ impl Copier<'_> {
         if self.operands.count.is_some_and(Amount::is_zero) {
             return Ok(());
         }
-        let mut input = self.input_buffer()?;
+        let mut input = match self.in_one_piece.take() {
+            Some(buffer) => buffer,
+            None => self.input_buffer()?,
+        };
         let mut output = if self.has_two_buffers() { Some(self.output_buffer()?) } else { None };
         let (mut filled, mut saved) = (0, None);
         let mut partial = 0;

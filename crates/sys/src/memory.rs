@@ -1,5 +1,5 @@
 //! What the C library does with freed memory, a mapping of a file, and numbers in memory that the kernel shares. It measures nothing.
-#![allow(unsafe_code, reason = "mallopt(3), mmap(2) and munmap(2) have no safe wrapper")]
+#![allow(unsafe_code, reason = "mallopt(3), madvise(2), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -23,6 +23,14 @@ pub fn give_back_freed() {
         // It fails only for invalid arguments, and then changes nothing.
         let _ = libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES);
     }
+}
+
+/// Asks for huge pages below memory that has not been touched, from the start of a page on; without them it stays as it is.
+pub fn use_huge_pages(memory: &mut [u8]) {
+    let advice = rustix::mm::Advice::LinuxHugepage;
+    // A kernel without transparent huge pages refuses, and so it does for what starts within a page.
+    // SAFETY: the advice changes no content of memory that is ours.
+    let _ = unsafe { rustix::mm::madvise(memory.as_mut_ptr().cast(), memory.len(), advice) };
 }
 
 /// Numbers that the kernel or another process may read and write at any time: an open file, such as an array of BPF, as

@@ -17,8 +17,8 @@ use crate::json_file::Sink;
 use crate::{exit, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
-    Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _, TickRate,
-    TickStart,
+    BlockMemory, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
+    TickRate, TickStart,
 };
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
 use rdsk_model::{Problem, Record};
@@ -224,7 +224,10 @@ fn run_once(
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
     });
-    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, timing.rate());
+    let memory = watched.as_ref().map_or_else(BlockMemory::default, |(_, watching)| {
+        watching.block_memory(line.operands.input_block_bytes)
+    });
+    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, (timing.rate(), memory));
     let result = copier.run();
     let finished = copier.finish(result);
     if let Some((copies, watching)) = watched.take() {

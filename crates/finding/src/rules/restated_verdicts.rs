@@ -4,7 +4,7 @@
 use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Origin, block_io, in_device};
-use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::groups::distinct;
 use rdsk_analysis::{is_burst, metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent, printable};
@@ -91,28 +91,24 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
-/// `at most 4.00 MiB/s and 1000 I/Os per second by /sys/fs/cgroup/x/io.max`: the limits of these cells that are in force.
+/// `at most 4.00 MiB/s and 1000 I/Os per second`: the limits of these cells that are in force. The evidence says by which files.
 fn in_force(cells: &[&CellRecord]) -> String {
-    let limits = cells.iter().flat_map(|cell| {
-        let its = cell.evidence.limits.iter();
-        its.filter(|limit| limit.op == cell.workload.op)
+    let limits: Vec<&Limit> = cells
+        .iter()
+        .flat_map(|cell| cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op))
+        .collect();
+    let devices = distinct(limits.iter().map(|limit| printable(&limit.device)));
+    let on = |limit: &Limit| match devices.len() {
+        1 => String::new(),
+        _ => format!(" on {}", printable(&limit.device)),
+    };
+    let bytes = limits.iter().filter_map(|limit| {
+        let rate = words::rate(limit.bytes_per_s? as f64);
+        Some(format!("{rate}{}", on(limit)))
     });
-    let by_source = by_key(limits.map(|limit| (printable(&limit.source), limit)));
-    let texts = by_source.iter().map(|(source, limits)| {
-        let devices = distinct(limits.iter().map(|limit| printable(&limit.device)));
-        let on = |limit: &Limit| match devices.len() {
-            1 => String::new(),
-            _ => format!(" on {}", printable(&limit.device)),
-        };
-        let bytes = limits
-            .iter()
-            .filter_map(|limit| Some(format!("{}{}", words::rate(limit.bytes_per_s? as f64), on(limit))));
-        let ios = limits
-            .iter()
-            .filter_map(|limit| Some(format!("{} I/Os per second{}", limit.ops_per_s?, on(limit))));
-        format!("at most {} by {source}", words::list(&distinct(bytes.chain(ios))))
-    });
-    words::list(&texts.collect::<Vec<_>>())
+    let ios =
+        limits.iter().filter_map(|limit| Some(format!("{} I/Os per second{}", limit.ops_per_s?, on(limit))));
+    format!("at most {}", words::list(&distinct(bytes.chain(ios))))
 }
 
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
@@ -334,8 +330,8 @@ mod tests {
         });
         let finding = fires(THROTTLED, &record(vec![disk()], vec![limited.clone(), burst]));
         let effect = finding.effect.as_ref().map(|effect| effect.text.as_str());
-        let expected = "a control group sets the rate, at most 256 I/Os per second and 100 I/Os per second by \
-                        /sys/fs/cgroup/x/io.max: 2 cells, 1 above it in bursts";
+        let expected = "a control group sets the rate, at most 256 I/Os per second and 100 I/Os per second: \
+                        2 cells, 1 above it in bursts";
         assert_eq!(effect, Some(expected));
         let other = with(limited.clone(), |cell| {
             cell.id = "o".into();
@@ -343,7 +339,7 @@ mod tests {
         });
         assert_eq!(
             in_force(&[&limited, &other]),
-            "at most 256 I/Os per second on sda and 300 I/Os per second on sdb by /sys/fs/cgroup/x/io.max"
+            "at most 256 I/Os per second on sda and 300 I/Os per second on sdb"
         );
         assert!(
             finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
