@@ -12,6 +12,7 @@ use std::time::Duration;
 /// Each package with the programs of it that tests call, in the order of the names; a path is a file that must be there.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("bcache-tools", &["make-bcache"]),
+    ("bindfs", &["bindfs"]),
     ("bsdutils", &["script"]),
     ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
     ("busybox-static", &["busybox"]),

@@ -46,6 +46,7 @@ mod testfile_data;
 mod testfile_writer;
 mod thin_pool;
 mod tools;
+mod twins;
 mod unlabelled;
 mod uses;
 mod witness;
