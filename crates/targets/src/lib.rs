@@ -58,7 +58,7 @@ pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Attachment, Examined, Place};
 pub use fills_up::{check_growth, writable_bytes};
-pub use growth::Growth;
+pub use growth::{Growth, Rewriting};
 pub use identity::{Identity, IdentityKind, NoIdentity};
 pub use orphan::{RemovedOrphan, remove_orphans};
 pub use permission::{Access, Overwrite, Permission, Refusal};

@@ -2,6 +2,7 @@
 //! do not wait and pages that are not kept, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
 //! reading only.
 
+use crate::growth::Rewriting;
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
@@ -125,12 +126,22 @@ pub(crate) fn is_overlay(path: &Path) -> bool {
     filesystem_type(path) == Some(OVERLAY)
 }
 
-/// Whether the filesystem at `path` may need free space to overwrite what a file has already: it writes it to another place, and
-/// keeps the old blocks for a while. Not f2fs, which has the old block back with each new one.
-pub(crate) fn copies_on_write(path: &Path) -> bool {
-    /// include/uapi/linux/magic.h, and the sources of bcachefs and OpenZFS: btrfs, bcachefs, zfs, nilfs2.
-    const COPYING_TYPES: [u64; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
-    filesystem_type(path).is_some_and(|kind| COPYING_TYPES.contains(&kind))
+/// What the filesystem at `path` does with what a file has already when it is overwritten. f2fs has the old block back with each new
+/// one.
+pub(crate) fn rewriting(path: &Path) -> Rewriting {
+    filesystem_type(path).map_or(Rewriting::InPlace, rewriting_of)
+}
+
+fn rewriting_of(kind: u64) -> Rewriting {
+    /// include/uapi/linux/magic.h, and the sources of bcachefs and OpenZFS: btrfs, bcachefs, zfs.
+    const COPYING_TYPES: [u64; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
+    /// nilfs2, whose cleaner leaves what is younger than an hour (nilfs_cleanerd.conf(5), `protection_period`).
+    const KEEPING_TYPE: u64 = 0x3434;
+    match kind {
+        KEEPING_TYPE => Rewriting::Keeps,
+        kind if COPYING_TYPES.contains(&kind) => Rewriting::Copies,
+        _ => Rewriting::InPlace,
+    }
 }
 
 /// Whether files at `path` may be neither changed nor removed, or only be added to: the attributes of chattr(1).
@@ -199,6 +210,26 @@ mod tests {
         assert_eq!(direct_io(Path::new("/nonexistent")), None);
         assert_eq!(dontcache(Path::new("/nonexistent"), 0), None);
         assert_eq!(direct_align(Path::new("/nonexistent")), None);
+    #[test]
+    fn filesystems_rewrite_in_three_ways() {
+        assert_eq!(rewriting_of(0xef53), Rewriting::InPlace);
+        assert_eq!(rewriting_of(0x9123_683e), Rewriting::Copies);
+        assert_eq!(rewriting_of(0x3434), Rewriting::Keeps);
+        let taken = |way: Rewriting| [0, 4].map(|again| way.taken_bytes(10, again));
+        assert_eq!(taken(Rewriting::InPlace), [10, 10]);
+        assert_eq!(taken(Rewriting::Copies), [10, 14]);
+        assert_eq!(taken(Rewriting::Keeps), [10, u64::MAX]);
+    }
+
+    #[test]
+    fn what_opens_directly_need_not_be_direct() {
+        assert_eq!(is_direct(Ok(()), None), Some(true), "before Linux 6.1");
+        assert_eq!(is_direct(Ok(()), Some(512)), Some(true));
+        assert_eq!(is_direct(Ok(()), Some(0)), Some(false));
+        assert_eq!(is_direct(Err(Errno::INVAL), None), Some(false));
+        assert_eq!(is_direct(Err(Errno::ACCESS), Some(512)), None);
+    }
+
         if let Some(align) = direct_align(file.path()) {
             assert!(align.is_power_of_two());
         }
