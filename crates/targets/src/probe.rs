@@ -67,20 +67,32 @@ pub(crate) fn has_writers(path: &Path) -> bool {
     false
 }
 
-/// Whether direct I/O opens; `None` if opening fails for another reason.
+/// Whether direct I/O opens, and is direct; `None` if opening fails for another reason.
 pub(crate) fn direct_io(path: &Path) -> Option<bool> {
-    match rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty()) {
-        Ok(_) => Some(true),
+    let opened = rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty());
+    is_direct(opened.map(drop), told_align(path))
+}
+
+/// What opening with `O_DIRECT` and statx(2) say together. A file whose alignment is told to be 0 has no direct I/O (statx(2)): it opens,
+/// and goes through the page cache, as encrypted, compressed and data-journalled files of ext4 and f2fs do.
+fn is_direct(opened: Result<(), Errno>, told_align: Option<u64>) -> Option<bool> {
+    match opened {
+        Ok(()) => Some(told_align != Some(0)),
         Err(Errno::INVAL) => Some(false),
         Err(_) => None,
     }
 }
 
-/// Alignment in bytes that direct I/O requires, from statx(2) (Linux 6.1 and later); `None` if it is not reported.
+/// Alignment in bytes that direct I/O requires; `None` if it is not reported, or there is no direct I/O.
 pub(crate) fn direct_align(path: &Path) -> Option<u64> {
+    told_align(path).filter(|&bytes| bytes > 0)
+}
+
+/// What statx(2) says of the alignment of direct I/O (Linux 6.1 and later): 0 where there is none, `None` if it is not reported.
+fn told_align(path: &Path) -> Option<u64> {
     let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
-    let told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
-    (told && answer.stx_dio_offset_align > 0).then_some(u64::from(answer.stx_dio_offset_align))
+    let is_told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
+    is_told.then_some(u64::from(answer.stx_dio_offset_align))
 }
 
 /// Whether reads of the first bytes, direct or not, support `RWF_NOWAIT`; `None` if that cannot be tried.
@@ -199,18 +211,6 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
-    fn a_file_answers() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&[1; 8192]).unwrap();
-        file.as_file().sync_all().unwrap();
-        assert!(direct_io(file.path()).is_some());
-        assert_eq!(nowait(file.as_file(), 8192, 512), Some(true));
-        assert_eq!(nowait(file.as_file(), 100, 512), None, "too small to try");
-        assert!(dontcache(file.path(), 8192).is_some());
-        assert_eq!(direct_io(Path::new("/nonexistent")), None);
-        assert_eq!(dontcache(Path::new("/nonexistent"), 0), None);
-        assert_eq!(direct_align(Path::new("/nonexistent")), None);
-    #[test]
     fn filesystems_rewrite_in_three_ways() {
         assert_eq!(rewriting_of(0xef53), Rewriting::InPlace);
         assert_eq!(rewriting_of(0x9123_683e), Rewriting::Copies);
@@ -230,6 +230,18 @@ mod tests {
         assert_eq!(is_direct(Err(Errno::ACCESS), Some(512)), None);
     }
 
+    #[test]
+    fn a_file_answers() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[1; 8192]).unwrap();
+        file.as_file().sync_all().unwrap();
+        assert!(direct_io(file.path()).is_some());
+        assert_eq!(nowait(file.as_file(), 8192, 512), Some(true));
+        assert_eq!(nowait(file.as_file(), 100, 512), None, "too small to try");
+        assert!(dontcache(file.path(), 8192).is_some());
+        assert_eq!(direct_io(Path::new("/nonexistent")), None);
+        assert_eq!(dontcache(Path::new("/nonexistent"), 0), None);
+        assert_eq!(direct_align(Path::new("/nonexistent")), None);
         if let Some(align) = direct_align(file.path()) {
             assert!(align.is_power_of_two());
         }
