@@ -3,6 +3,10 @@
 use crate::cell_totals::CellTotals;
 use rdsk_model::{CellRecord, EngineKind, Problem, ProblemKind};
 
+/// The filesystem, or what this user may have of it, is full.
+const ENOSPC: i32 = 28;
+const EDQUOT: i32 = 122;
+
 /// The outcome of running a plan.
 #[derive(Debug)]
 pub struct RunOutcome {
@@ -29,10 +33,14 @@ pub(crate) fn first_problem(cells: &[CellRecord], all_totals: &[CellTotals]) -> 
         let kind = if began { ProblemKind::Io } else { problem.kind };
         return Some(Problem { kind, message, ..problem.clone() });
     }
-    let hint = if failed.workload.engine == EngineKind::Sim {
-        "the description of the system says where it fails (rdsk sim show); the record keeps the figures up to the error"
-    } else {
-        "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error"
+    let hint = match totals.errors.first().map(|error| error.errno) {
+        _ if failed.workload.engine == EngineKind::Sim => {
+            "the description of the system says where it fails (rdsk sim show); the record keeps the figures up to the error"
+        }
+        Some(ENOSPC | EDQUOT) => {
+            "free space, or raise the quota (repquota, xfs_quota, btrfs qgroup), or measure reads; the record keeps the figures up to the error"
+        }
+        _ => "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
     };
     Some(Problem::new(ProblemKind::Io, "io-error", message, hint))
 }
