@@ -66,7 +66,8 @@ pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Opene
 
 /// An open file of another process.
 pub(crate) struct Descriptor<'process> {
-    link: &'process Path,
+    /// Where it is found in procfs.
+    pub(crate) link: &'process Path,
     /// Its name, as procfs has it.
     pub(crate) path: &'process Path,
     /// `None` before Linux 5.14.

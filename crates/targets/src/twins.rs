@@ -36,13 +36,8 @@ struct Shown<'path> {
 impl<'path> Shown<'path> {
     /// The file, if its filesystem may show it of another one.
     fn of(path: &'path Path) -> Option<Self> {
-        let kind = probe::filesystem_type(path)?;
         let meta = fs::metadata(path).ok().filter(Metadata::is_file)?;
-        SHOWING_TYPES.contains(&kind).then(|| Self {
-            path,
-            inode: (meta.dev(), meta.ino()),
-            size_bytes: meta.len(),
-        })
+        shows_others(path).then(|| Self { path, inode: (meta.dev(), meta.ino()), size_bytes: meta.len() })
     }
 
     /// Whether a file of another filesystem may be this one.
@@ -53,8 +48,14 @@ impl<'path> Shown<'path> {
 
     fn may_be_at(&self, path: &Path) -> bool {
         let is_it = |meta: &Metadata| self.may_be(path, (meta.dev(), meta.ino()), meta.len());
-        fs::metadata(path).is_ok_and(|meta| meta.is_file() && is_it(&meta))
+        fs::metadata(path).is_ok_and(|meta| meta.is_file() && is_it(&meta)) && !shows_others(path)
     }
+}
+
+/// Whether the file at `path` may be one of another filesystem. Two of these are not compared with each other: equal names on two
+/// servers are no evidence, and whoever serves them has the files below open.
+fn shows_others(path: &Path) -> bool {
+    probe::filesystem_type(path).is_some_and(|kind| SHOWING_TYPES.contains(&kind))
 }
 
 /// Adds what the kernel uses that may be the file at `path`: files below loop devices, swap files, mounted files.
@@ -83,7 +84,8 @@ pub(crate) fn find_writers(proc: &Path, path: &Path, found: &mut Found) {
     let is_it = |open: &Descriptor<'_>| {
         let is_likely =
             open.inode_number == Some(file.inode.1) || open.path.file_name() == file.path.file_name();
-        is_likely && open.stat().is_some_and(|(inode, size_bytes)| file.may_be(open.path, inode, size_bytes))
+        let is_it = |(inode, size_bytes)| file.may_be(open.path, inode, size_bytes);
+        is_likely && open.stat().is_some_and(is_it) && !shows_others(open.link)
     };
     writers_of(proc, is_it, found);
 }
