@@ -12,6 +12,7 @@ use std::time::Duration;
 /// Each package with the programs of it that tests call, in the order of the names; a path is a file that must be there.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("bcache-tools", &["make-bcache"]),
+    ("bindfs", &["bindfs"]),
     ("bsdutils", &["script"]),
     ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
     ("busybox-static", &["busybox"]),
@@ -19,7 +20,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),
-    ("e2fsprogs", &["chattr", "filefrag", "mke2fs", "mkfs.ext4"]),
+    ("e2fsprogs", &["chattr", "filefrag", "mke2fs", "mkfs.ext4", "tune2fs"]),
     ("f2fs-tools", &["mkfs.f2fs"]),
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),

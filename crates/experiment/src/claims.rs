@@ -89,7 +89,9 @@ pub(crate) fn check_growths(
     // Without directories there is no question of how fast their test files were written; with them, the spans are the largest.
     let plan = whole_plan(authorized, sizes, request)?;
     for ((index, one), &size_bytes) in (0..).zip(&mut *authorized).zip(sizes) {
-        one.examined.write_bytes = size_bytes.or_else(|| Some(written_bytes(&plan, index)));
+        let again_bytes = written_bytes(&plan, index);
+        let taken = size_bytes.map(|size_bytes| one.examined.test_file_takes(size_bytes, again_bytes));
+        one.examined.write_bytes = Some(taken.unwrap_or(again_bytes));
     }
     let growing: Vec<&Examined> =
         authorized.iter().filter(|one| may_grow(one)).map(|one| &one.examined).collect();
@@ -155,7 +157,8 @@ pub(crate) fn test_file_sizes(
             return None;
         }
         let wish = test_file_size(request, MAX_TEST_FILE_BYTES, 1);
-        Some(plan_test_file(&one.examined, wish, files).map_err(|error| error.problem()))
+        let is_rewritten = is_rewritten(request);
+        Some(plan_test_file(&one.examined, wish, files, is_rewritten).map_err(|error| error.problem()))
     };
     authorized.iter().map(|one| size(one).transpose()).collect()
 }
@@ -239,7 +242,12 @@ fn create_file(
     size: TestFileSize,
     watch: &mut dyn Watch,
 ) -> Result<(Claim, f64), Problem> {
-    let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
+    let options = TestFileOptions {
+        size,
+        seed: request.options.seed,
+        is_rewritten: is_rewritten(request),
+        stop: request.stop.clone(),
+    };
     let (claimed, created) = create_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Creating {
             done_bytes: progress.done_bytes,
@@ -267,6 +275,11 @@ fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize
             max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },
     }
+}
+
+/// Whether test files are overwritten after they were created.
+fn is_rewritten(request: &Request) -> bool {
+    request.options.end_fsync || request.options.ops.as_ref().is_none_or(|ops| ops.contains(&Op::Write))
 }
 
 /// Directories get a test file, which is written, and simulated disks have nothing to lose; everything else is only read

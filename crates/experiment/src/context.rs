@@ -111,7 +111,7 @@ impl PlanContext<'_> {
             workload.engine = EngineKind::Uring;
         }
         let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
-            Some("direct I/O is not supported on this filesystem".to_owned())
+            Some(no_direct(self.target).to_owned())
         } else if workload.path == IoPath::DontCache && self.target.dontcache == Some(false) {
             Some(no_dontcache(self.target))
         } else if workload.queue_depth > 1 && workload.engine == EngineKind::Sync {
@@ -122,6 +122,14 @@ impl PlanContext<'_> {
             None
         };
         Cell { id, experiment, workload, extent, weight, not_applicable }
+    }
+}
+
+/// Why a target has no direct path: its filesystem has none at all, or not for a file such as an encrypted one.
+fn no_direct(target: &Target) -> &'static str {
+    match target.kind {
+        TargetKind::File => "direct I/O is not supported for this file, or on its filesystem",
+        TargetKind::Block | TargetKind::Sim => "direct I/O is not supported on this filesystem",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::{PlanContext, device_path};
 use crate::question::Question;
-use rdsk_model::{Cell, Experiment, Extent, Op, Pattern, Sync};
+use rdsk_model::{CacheState, Cell, Experiment, Extent, Op, Pattern, Sync, TargetKind};
 
 /// I/Os in flight in the sequential cells: enough for a disk that needs several requests to stream.
 const SEQUENTIAL_DEPTH: u32 = 8;
@@ -53,6 +53,10 @@ fn cell(
             depth
         };
     workload.sync = sync;
+    // Without direct I/O only a cold cache shows the disk; the models of hosts begin cold.
+    if workload.path.uses_page_cache() && op == Op::Read && context.target.kind != TargetKind::Sim {
+        workload.cache = CacheState::Cold;
+    }
     let id = match (pattern, sync) {
         (Pattern::Sequential, Sync::None) => format!("headline/{op}/sequential"),
         (Pattern::Random, Sync::None) => format!("headline/{op}/random-qd{depth}"),

@@ -158,6 +158,25 @@ fn dontcache_is_asked_alone_only() {
     }
 }
 
+/// Else the headline of an encrypted file, or of a filesystem without direct I/O, is that of memory.
+#[test]
+fn a_headline_without_direct_io_reads_from_a_cold_cache() {
+    let without = Target { direct_io: Some(false), ..target(1 << 30) };
+    let plan = planned(&[Experiment::Headline], &without, true, &PlanOptions::default());
+    let mut reads = 0;
+    for cell in &plan.cells {
+        let is_read = cell.workload.op == Op::Read;
+        reads += usize::from(is_read);
+        assert_eq!((cell.workload.path, &cell.not_applicable), (IoPath::Buffered, &None), "{}", cell.id);
+        assert_eq!(cell.workload.cache == CacheState::Cold, is_read, "{}", cell.id);
+    }
+    assert!(reads > 0);
+    let paths = planned(&[Experiment::Paths], &without, true, &PlanOptions::default());
+    let direct = paths.cells.iter().find(|cell| cell.id == "paths/read/direct");
+    let why = direct.and_then(|cell| cell.not_applicable.as_deref()).unwrap_or_default();
+    assert!(why.starts_with("direct I/O is not supported for this file"), "{why}");
+}
+
 #[test]
 fn a_target_without_dontcache_says_why_and_measures_the_rest() {
     let filesystem = |kind: &str| Filesystem { kind: kind.into(), options: String::new() };

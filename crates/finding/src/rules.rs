@@ -10,6 +10,7 @@ mod device_misaligned;
 mod direct_refused;
 mod direct_vs_buffered;
 mod dontcache_saves;
+mod durable_not_flushed;
 mod durable_write_cost;
 mod evidence_differs;
 mod faster_than_rotation;
@@ -143,6 +144,7 @@ pub const RULES: &[Rule] = &[
     restated_verdicts::CACHED_READ,
     buffered_write_in_memory::RULE,
     loop_backing_cached::RULE,
+    durable_not_flushed::RULE,
     restated_verdicts::DISTURBED,
     restated_verdicts::THROTTLED,
     only_zeros::RULE,

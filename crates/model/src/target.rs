@@ -193,7 +193,7 @@ pub struct Target {
     pub stack: Vec<String>,
     /// Whether rdsk created the file for this run.
     pub made_by_rdsk: bool,
-    /// Whether direct I/O opens at all; `None` when not tried.
+    /// Whether direct I/O opens, and does not go through the page cache (`statx` `STATX_DIOALIGN`); `None` when not tried.
     pub direct_io: Option<bool>,
     /// Smallest size and alignment that direct I/O accepts (`statx` `STATX_DIOALIGN`, else the logical block).
     pub direct_align_bytes: Option<u64>,

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::fs::{Access, Advice, AtFlags, FileType};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 /// Number of `cachestat` in the system call table that all architectures have shared since number 424.
@@ -95,10 +96,14 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
 /// dropping its first 16 pages dropped none. Check with [`cachestat`] afterwards, or drop the whole file.
 ///
 /// # Errors
-/// Those of fdatasync(2) and posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
+/// Those of fdatasync(2), except that the filesystem has none, and of posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
 pub fn drop_cached(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let fd = fd.as_fd();
-    rustix::fs::fdatasync(fd)?;
+    match rustix::fs::fdatasync(fd) {
+        // A filesystem that is only read (iso9660, squashfs, EROFS) has nothing to write back, and no fsync(2).
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(errno) => return Err(errno.into()),
+    }
     rustix::fs::fadvise(fd, offset, NonZeroU64::new(len), Advice::DontNeed)?;
     Ok(())
 }
@@ -215,6 +220,14 @@ mod tests {
         let len = usize::try_from(PAGES * page_size()).unwrap();
         file.write_all(&vec![0xa5; len]).unwrap();
         file
+    }
+
+    /// As on filesystems that are only read; files of procfs have no fsync(2) either.
+    #[test]
+    fn what_cannot_be_written_back_can_be_dropped() {
+        let file = File::open("/proc/self/status").unwrap();
+        assert_eq!(rustix::fs::fdatasync(&file), Err(Errno::INVAL));
+        drop_cached(&file, 0, 0).unwrap();
     }
 
     #[test]

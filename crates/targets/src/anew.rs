@@ -1,7 +1,7 @@
 //! How much of a file its filesystem allocates anew when the file is overwritten: holes and shared blocks, everything where
 //! changed blocks go to another place, and the whole file where an overlay copies it first. It reads and changes nothing.
 
-use crate::growth::Taking;
+use crate::growth::{Rewriting, Taking};
 use crate::mounts::{Mount, mount_of};
 use crate::probe;
 use std::fs::{self, Metadata};
@@ -40,10 +40,12 @@ pub(crate) fn of_target(mounts: &[Mount], path: &Path, meta: &Metadata) -> Anew 
 
 /// For a file that is open for writing, as that below a loop device: an overlay has already copied it.
 pub(crate) fn of_open(path: &Path, meta: &Metadata) -> Anew {
-    // The old blocks stay taken until nothing of their extent is left, or until a checkpoint.
-    if probe::copies_on_write(path) {
-        let why = Some("which writes changed blocks to another place");
-        return Anew { at_most_bytes: meta.len(), taking: Taking::Written, why };
+    let rewriting = probe::rewriting(path);
+    let why = rewriting.why();
+    match rewriting {
+        Rewriting::InPlace => {}
+        Rewriting::Copies => return Anew { at_most_bytes: meta.len(), taking: Taking::Written, why },
+        Rewriting::Keeps => return Anew { at_most_bytes: u64::MAX, taking: Taking::Always(u64::MAX), why },
     }
     let holes_bytes = meta.len().saturating_sub(meta.blocks().saturating_mul(BLOCK_BYTES));
     let bytes = holes_bytes.saturating_add(probe::shared_bytes(path, meta.len()));

@@ -2,7 +2,7 @@
 //! Data only; `examine` fills it in.
 
 use crate::device_number::DeviceNumber;
-use crate::growth::Growth;
+use crate::growth::{Growth, Rewriting};
 use crate::identity::{Identity, NoIdentity};
 use crate::signature::Signature;
 use crate::sim::Simulated;
@@ -26,6 +26,8 @@ pub enum Place {
         /// What a thin pool, or what a sparse file grows in, below it can still provide, keeping a tenth free; `None` if nothing
         /// below it limits what is written.
         pool_spare_bytes: Option<u64>,
+        /// What its filesystem does with blocks that are written again.
+        rewriting: Rewriting,
     },
     /// A regular file.
     File {
@@ -80,12 +82,21 @@ pub struct Examined {
     pub allocation: Option<ExtentEvidence>,
     /// What writing to it takes of, besides itself: [`crate::check_growth`].
     pub growths: Vec<Growth>,
-    /// How many of its bytes a run writes at most, each once, or the size of the test file; `None` if that is not known, and then
+    /// How many of its bytes a run writes at most, each once, or what the test file takes; `None` if that is not known, and then
     /// all of them may be.
     pub write_bytes: Option<u64>,
 }
 
 impl Examined {
+    /// What a test file of `size_bytes` takes of the filesystem of this directory when a run overwrites `again_bytes` of it;
+    /// [`u64::MAX`] if there is no limit.
+    pub fn test_file_takes(&self, size_bytes: u64, again_bytes: u64) -> u64 {
+        match &self.place {
+            Place::Directory { rewriting, .. } => rewriting.taken_bytes(size_bytes, again_bytes),
+            Place::File { .. } | Place::Block { .. } | Place::Sim(_) => size_bytes,
+        }
+    }
+
     /// A target without identities, signatures and extents.
     pub(crate) fn new(target: Target, path: PathBuf, place: Place, found: Found) -> Self {
         Self {

@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of, unescape};
 use crate::processes::{Inode, Openers, users_of_file};
 use crate::sysfs::{Node, read_number};
+use crate::twins;
 use crate::uses::{Found, UseKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,6 +19,7 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
     held(machine, path, inode, Exports::Find, &mut found);
+    twins::find(machine, path, &mut found);
     users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
     if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
@@ -65,6 +67,7 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut
             let inode = (meta.dev(), meta.ino());
             backing(machine, inode, Some(below), found);
             held(machine, path, inode, Exports::Find, found);
+            twins::find(machine, path, found);
             users_of_file(&machine.roots.proc, path, inode, Openers::Any, found);
         }
         Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),

@@ -55,9 +55,13 @@ pub fn writable_bytes(target: &Examined) -> Option<u64> {
 fn refusal(growth: &Growth, takers: &[(&Examined, u64)], bytes: u64) -> Refusal {
     let names: Vec<String> = takers.iter().map(|(target, _)| shown(&target.path)).collect();
     let who = if names.len() > 1 { "they may together take" } else { "it may take" };
+    let amount = if bytes == u64::MAX {
+        "more with every write".to_owned()
+    } else {
+        format!("{} more", Bytes(bytes).approx())
+    };
     let reason = format!(
-        "{who} {} more of {}, which has {} of {} free and must keep {}, or {}",
-        Bytes(bytes).approx(),
+        "{who} {amount} of {}, which has {} of {} free and must keep {}, or {}",
         printable(&growth.name),
         Bytes(growth.free_bytes).approx(),
         Bytes(growth.total_bytes).approx(),
@@ -70,12 +74,15 @@ fn refusal(growth: &Growth, takers: &[(&Examined, u64)], bytes: u64) -> Refusal 
     Refusal {
         code,
         message: format!("refusing to {what} {}: {reason}", listed(&names, 3)),
-        hint: hint(growth, only_directories),
+        hint: hint(growth, only_directories, bytes),
     }
 }
 
 /// What helps. How to write less depends on the command, so no flag is named for it.
-fn hint(growth: &Growth, only_directories: bool) -> String {
+fn hint(growth: &Growth, only_directories: bool, bytes: u64) -> String {
+    if bytes == u64::MAX && growth.kind == GrowthKind::Copies {
+        return "measure reads (--rw read), or name something outside of it".into();
+    }
     if growth.kind == GrowthKind::Pool {
         return "enlarge it with lvextend, or measure reads, or name something outside of it".into();
     }
@@ -156,5 +163,9 @@ mod tests {
         assert_eq!(said(&[&target("/d", file(0), None), &large(Some(64 * MIB))]), "");
         assert!(said(&[&target("/d", file(0), Some(64 * MIB)), &large(Some(64 * MIB))]).contains("128 MiB"));
         assert!(said(&[&target("/d", file(101 * MIB), None)]).contains("101 MiB"));
+        let growths = |kind| vec![Growth { kind, ..growth("log", u64::MAX, Taking::Always(u64::MAX)) }];
+        let refused = check_growth(&[&target("/a", growths(GrowthKind::Copies), Some(1))]).unwrap_err();
+        assert!(refused.message.contains("it may take more with every write of the log, which"), "{refused}");
+        assert_eq!(refused.hint, "measure reads (--rw read), or name something outside of it");
     }
 }

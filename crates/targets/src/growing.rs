@@ -57,6 +57,10 @@ pub(crate) fn below_device(
         }
     }
     let limited = |growth: Growth| {
+        // A filesystem that keeps what was overwritten takes more with every write, however small the device is.
+        if growth.kind == GrowthKind::Copies && growth.at_most_bytes == u64::MAX {
+            return Growth { taking: Taking::Always(u64::MAX), ..growth };
+        }
         let at_most_bytes = growth.at_most_bytes.min(most_bytes);
         Growth { at_most_bytes, taking, ..growth }
     };
@@ -75,6 +79,7 @@ pub(crate) fn of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, anew:
 /// What a test file in the directory at `path` takes of its own filesystem.
 pub(crate) fn of_directory(machine: &Machine<'_>, path: &Path) -> Option<Growth> {
     let growth = filesystem(machine, path, &fs::metadata(path).ok()?, u64::MAX)?;
+    let growth = explained(growth, probe::rewriting(path).why());
     Some(Growth { taking: Taking::TestFile { unknown_bytes: 0 }, ..growth })
 }
 
@@ -89,16 +94,20 @@ fn add_stack(machine: &Machine<'_>, device: &Node, names: &mut Vec<String>) {
 /// What a file takes space of: its filesystem, or memory.
 fn space_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, anew: &Anew) -> Vec<Growth> {
     let at_most_bytes = anew.at_most_bytes;
-    let explained = |growth: Growth| match anew.why {
-        Some(why) => Growth { kind: GrowthKind::Copies, name: format!("{} ({why})", growth.name), ..growth },
-        None => growth,
-    };
-    let own = filesystem(machine, path, meta, at_most_bytes).map(explained);
+    let own = filesystem(machine, path, meta, at_most_bytes).map(|growth| explained(growth, anew.why));
     let mut growths: Vec<Growth> = own.into_iter().collect();
     if probe::is_in_memory(path) {
         growths.extend(memory(machine, &shown(path), at_most_bytes));
     }
     growths
+}
+
+/// The same, with the reason why blocks that a file has already do not help.
+fn explained(growth: Growth, why: Option<&str>) -> Growth {
+    match why {
+        Some(why) => Growth { kind: GrowthKind::Copies, name: format!("{} ({why})", growth.name), ..growth },
+        None => growth,
+    }
 }
 
 fn filesystem(machine: &Machine<'_>, path: &Path, meta: &Metadata, at_most_bytes: u64) -> Option<Growth> {

@@ -9,6 +9,38 @@ pub(crate) fn kept_bytes(total_bytes: u64) -> u64 {
     total_bytes.div_ceil(10).min(MOST_KEPT_BYTES)
 }
 
+/// What a filesystem does with the blocks of a file that is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewriting {
+    /// It writes them in place, or has the old one back with each new one.
+    InPlace,
+    /// It writes to another place and keeps the old blocks until nothing of their extent is left: up to as much again.
+    Copies,
+    /// It writes to another place and keeps all that was there until a cleaner comes round, which may be in an hour.
+    Keeps,
+}
+
+impl Rewriting {
+    /// Why blocks that a file has already do not help; `None` if they do.
+    pub(crate) fn why(self) -> Option<&'static str> {
+        match self {
+            Self::InPlace => None,
+            Self::Copies => Some("which writes changed blocks to another place"),
+            Self::Keeps => Some("which keeps everything that was overwritten, until its cleaner comes round"),
+        }
+    }
+
+    /// What a file takes of which `first_bytes` are allocated first, and `again_bytes` overwritten, each block as often as there is
+    /// time for; [`u64::MAX`] if there is no limit.
+    pub(crate) fn taken_bytes(self, first_bytes: u64, again_bytes: u64) -> u64 {
+        match self {
+            Self::Keeps if again_bytes > 0 => u64::MAX,
+            Self::InPlace | Self::Keeps => first_bytes,
+            Self::Copies => first_bytes.saturating_add(again_bytes),
+        }
+    }
+}
+
 /// How much a target takes of something that writing to it uses up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taking {

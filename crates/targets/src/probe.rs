@@ -2,6 +2,7 @@
 //! do not wait and pages that are not kept, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
 //! reading only.
 
+use crate::growth::Rewriting;
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
@@ -66,20 +67,32 @@ pub(crate) fn has_writers(path: &Path) -> bool {
     false
 }
 
-/// Whether direct I/O opens; `None` if opening fails for another reason.
+/// Whether direct I/O opens, and is direct; `None` if opening fails for another reason.
 pub(crate) fn direct_io(path: &Path) -> Option<bool> {
-    match rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty()) {
-        Ok(_) => Some(true),
+    let opened = rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty());
+    is_direct(opened.map(drop), told_align(path))
+}
+
+/// What opening with `O_DIRECT` and statx(2) say together. A file whose alignment is told to be 0 has no direct I/O (statx(2)): it opens,
+/// and goes through the page cache, as encrypted, compressed and data-journalled files of ext4 and f2fs do.
+fn is_direct(opened: Result<(), Errno>, told_align: Option<u64>) -> Option<bool> {
+    match opened {
+        Ok(()) => Some(told_align != Some(0)),
         Err(Errno::INVAL) => Some(false),
         Err(_) => None,
     }
 }
 
-/// Alignment in bytes that direct I/O requires, from statx(2) (Linux 6.1 and later); `None` if it is not reported.
+/// Alignment in bytes that direct I/O requires; `None` if it is not reported, or there is no direct I/O.
 pub(crate) fn direct_align(path: &Path) -> Option<u64> {
+    told_align(path).filter(|&bytes| bytes > 0)
+}
+
+/// What statx(2) says of the alignment of direct I/O (Linux 6.1 and later): 0 where there is none, `None` if it is not reported.
+fn told_align(path: &Path) -> Option<u64> {
     let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
-    let told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
-    (told && answer.stx_dio_offset_align > 0).then_some(u64::from(answer.stx_dio_offset_align))
+    let is_told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
+    is_told.then_some(u64::from(answer.stx_dio_offset_align))
 }
 
 /// Whether reads of the first bytes, direct or not, support `RWF_NOWAIT`; `None` if that cannot be tried.
@@ -125,12 +138,22 @@ pub(crate) fn is_overlay(path: &Path) -> bool {
     filesystem_type(path) == Some(OVERLAY)
 }
 
-/// Whether the filesystem at `path` may need free space to overwrite what a file has already: it writes it to another place, and
-/// keeps the old blocks for a while. Not f2fs, which has the old block back with each new one.
-pub(crate) fn copies_on_write(path: &Path) -> bool {
-    /// include/uapi/linux/magic.h, and the sources of bcachefs and OpenZFS: btrfs, bcachefs, zfs, nilfs2.
-    const COPYING_TYPES: [u64; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
-    filesystem_type(path).is_some_and(|kind| COPYING_TYPES.contains(&kind))
+/// What the filesystem at `path` does with what a file has already when it is overwritten. f2fs has the old block back with each new
+/// one.
+pub(crate) fn rewriting(path: &Path) -> Rewriting {
+    filesystem_type(path).map_or(Rewriting::InPlace, rewriting_of)
+}
+
+fn rewriting_of(kind: u64) -> Rewriting {
+    /// include/uapi/linux/magic.h, and the sources of bcachefs and OpenZFS: btrfs, bcachefs, zfs.
+    const COPYING_TYPES: [u64; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
+    /// nilfs2, whose cleaner leaves what is younger than an hour (nilfs_cleanerd.conf(5), `protection_period`).
+    const KEEPING_TYPE: u64 = 0x3434;
+    match kind {
+        KEEPING_TYPE => Rewriting::Keeps,
+        kind if COPYING_TYPES.contains(&kind) => Rewriting::Copies,
+        _ => Rewriting::InPlace,
+    }
 }
 
 /// Whether files at `path` may be neither changed nor removed, or only be added to: the attributes of chattr(1).
@@ -186,6 +209,26 @@ pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> 
 mod tests {
     use super::*;
     use std::io::Write as _;
+
+    #[test]
+    fn filesystems_rewrite_in_three_ways() {
+        assert_eq!(rewriting_of(0xef53), Rewriting::InPlace);
+        assert_eq!(rewriting_of(0x9123_683e), Rewriting::Copies);
+        assert_eq!(rewriting_of(0x3434), Rewriting::Keeps);
+        let taken = |way: Rewriting| [0, 4].map(|again| way.taken_bytes(10, again));
+        assert_eq!(taken(Rewriting::InPlace), [10, 10]);
+        assert_eq!(taken(Rewriting::Copies), [10, 14]);
+        assert_eq!(taken(Rewriting::Keeps), [10, u64::MAX]);
+    }
+
+    #[test]
+    fn what_opens_directly_need_not_be_direct() {
+        assert_eq!(is_direct(Ok(()), None), Some(true), "before Linux 6.1");
+        assert_eq!(is_direct(Ok(()), Some(512)), Some(true));
+        assert_eq!(is_direct(Ok(()), Some(0)), Some(false));
+        assert_eq!(is_direct(Err(Errno::INVAL), None), Some(false));
+        assert_eq!(is_direct(Err(Errno::ACCESS), Some(512)), None);
+    }
 
     #[test]
     fn a_file_answers() {

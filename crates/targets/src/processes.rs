@@ -64,6 +64,47 @@ pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Opene
     found.extend(persistent(|| users_of_file_now(proc, path, inode, which)));
 }
 
+/// An open file of another process.
+pub(crate) struct Descriptor<'process> {
+    /// Where it is found in procfs.
+    pub(crate) link: &'process Path,
+    /// Its name, as procfs has it.
+    pub(crate) path: &'process Path,
+    /// `None` before Linux 5.14.
+    pub(crate) inode_number: Option<u64>,
+}
+
+impl Descriptor<'_> {
+    /// The inode and its size, as far as that is known without asking a server; `None` for what is no regular file.
+    pub(crate) fn stat(&self) -> Option<(Inode, u64)> {
+        let stat = stat_no_sync(self.link)?;
+        let is_file = FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::RegularFile;
+        is_file.then(|| (inode_of(&stat), stat.stx_size))
+    }
+}
+
+/// Adds a use for each process that has a file open for writing which `is_it` recognises. What may not be inspected is skipped.
+pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, found: &mut Found) {
+    found.extend(persistent(|| {
+        let mut now = Found::default();
+        for process in others(proc, &mut Found::default()) {
+            let file = |name: &String| {
+                let link = process.directory.join("fd").join(name);
+                let path = fs::read_link(&link).ok().filter(|path| path.is_absolute())?;
+                let inode_number =
+                    fdinfo(&process.directory, name, "ino:").and_then(|number| number.parse().ok());
+                let open = Descriptor { link: &link, path: &path, inode_number };
+                (is_it(&open) && writes(&process.directory, name)).then_some(path)
+            };
+            if let Some(path) = descriptors(&process).unwrap_or_default().iter().find_map(file) {
+                let text = format!("{} has {} open, which may be this file", process.shown(), path.display());
+                now.add(UseKind::OpenElsewhere, &text);
+            }
+        }
+        now
+    }));
+}
+
 /// Checks again if something was found, and keeps what persists: a process that opens a device to read its label has
 /// closed it by then, and a forked one has started its program, which closes what it inherited.
 pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
@@ -221,7 +262,7 @@ fn node_number(stat: &Statx) -> Option<NodeNumber> {
 
 /// stat(2) that does not ask a server: a dead one would not answer.
 fn stat_no_sync(link: &Path) -> Option<Statx> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE;
     rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted).ok()
 }
 

@@ -8,7 +8,7 @@ use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path};
 use crate::examined::{Examined, Place};
 use crate::fills_up::{check_growth, share_growth};
-use crate::growth::kept_bytes;
+use crate::growth::{Rewriting, kept_bytes};
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::registry::TestFile;
@@ -25,19 +25,29 @@ pub struct TestFileOptions {
     pub size: TestFileSize,
     /// Seed of its data; the same seed gives the same bytes.
     pub seed: u64,
+    /// Whether the run overwrites it, which takes more of a filesystem that copies on write.
+    pub is_rewritten: bool,
     /// Raised by signals; checked before every MiB.
     pub stop: StopFlag,
 }
 
 /// The size in bytes of each of `files` test files that share the space of a directory, from what was examined: a tenth of the
-/// filesystem stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk.
+/// filesystem stays free, at most 16 GiB. An adaptive one may end up smaller on a slow disk, and leaves room for what overwriting
+/// it takes; whether there is room for that beside one of a given size, [`crate::check_growth`] says.
 ///
 /// # Errors
 /// [`TargetError::TooLarge`] if they do not fit; if `directory` is not a directory.
-pub fn plan_test_file(directory: &Examined, size: TestFileSize, files: u64) -> Result<u64, TargetError> {
+pub fn plan_test_file(
+    directory: &Examined,
+    size: TestFileSize,
+    files: u64,
+    is_rewritten: bool,
+) -> Result<u64, TargetError> {
     match &directory.place {
-        Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes, .. } => {
-            plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes) / files.max(1), size)
+        Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes, rewriting, .. } => {
+            let room = may_use(*free_bytes, *total_bytes, *pool_spare_bytes) / files.max(1);
+            let is_halved = is_rewritten && *rewriting == Rewriting::Copies;
+            plan(path, room, if is_halved { room / 2 } else { room }, size)
         }
         _ => Err(TargetError::NotDirectory { path: shown(&directory.path) }),
     }
@@ -74,7 +84,7 @@ pub fn create_test_file(
     let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
     authorize(&fresh, Access::Write, &Permission::default())?;
     check_growth(&[&fresh])?;
-    let goal_bytes = plan_test_file(&fresh, options.size, 1)?;
+    let goal_bytes = plan_test_file(&fresh, options.size, 1, options.is_rewritten)?;
     let file = TestFile::create(path)?;
     let fill = FillOptions {
         goal_bytes,
@@ -111,11 +121,17 @@ fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> 
     free_bytes.saturating_sub(kept_bytes(total_bytes)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
-fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
+/// The size, if at most `may_use_bytes` may be used, and `adaptive_bytes` by a size that nobody requested.
+fn plan(
+    path: &Path,
+    may_use_bytes: u64,
+    adaptive_bytes: u64,
+    size: TestFileSize,
+) -> Result<u64, TargetError> {
     let size_bytes = match size {
         TestFileSize::Fixed(bytes) => bytes,
         TestFileSize::Adaptive { max_bytes, .. } if max_bytes < MIB => max_bytes,
-        TestFileSize::Adaptive { max_bytes, .. } => (max_bytes.min(may_use_bytes) / MIB * MIB).max(MIB),
+        TestFileSize::Adaptive { max_bytes, .. } => (max_bytes.min(adaptive_bytes) / MIB * MIB).max(MIB),
     };
     if size_bytes == 0 {
         return Err(TargetError::Empty { path: "the test file".to_owned() });

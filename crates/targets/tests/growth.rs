@@ -172,4 +172,13 @@ fn copying_on_write_takes_space_for_what_is_allocated() {
     assert!(most > 0 && most < 150 * MIB, "{most}");
     check_growth(&[&writing(&file, Some(most))]).unwrap();
     assert_eq!(code(check_growth(&[&writing(&file, Some(most + 1))])), "fills-up");
+    // A test file that is overwritten takes twice its size, one that is only read takes it once.
+    fs::remove_file(&file).unwrap();
+    run("sync", &["-f", mount.path().to_str().unwrap()]);
+    let place = look(mount.path());
+    let taking = |again_bytes| {
+        let taken = place.test_file_takes(150 * MIB, again_bytes);
+        code(check_growth(&[&Examined { write_bytes: Some(taken), ..place.clone() }]))
+    };
+    assert_eq!((taking(0), taking(4 * MIB), taking(150 * MIB)), ("", "", "fills-up"));
 }

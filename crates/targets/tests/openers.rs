@@ -189,7 +189,7 @@ fn a_library_that_a_program_runs() {
 /// A file that a container has open shows as a file of its overlay, under another device number.
 #[test]
 fn a_file_of_a_layer_that_is_open_through_the_overlay() {
-    if !requires(&[Need::Root]) {
+    if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -216,6 +216,12 @@ fn a_file_of_a_layer_that_is_open_through_the_overlay() {
         [authorized(&merged, &layer), authorized(&layer, &merged)]
     });
     let free = mounted.success().then(|| authorize(&look(&layer), Access::Write, &overwrite()));
+    let backing = mounted.success().then(|| {
+        let device = LoopDevice::builder().over(&layer).create().unwrap();
+        let authorized = authorize(&look(&merged), Access::Write, &overwrite());
+        drop(device);
+        authorized
+    });
     for place in [&at("merged"), top.to_str().unwrap()] {
         let _ = std::process::Command::new("umount").arg(place).status();
     }
@@ -223,6 +229,46 @@ fn a_file_of_a_layer_that_is_open_through_the_overlay() {
         assert_eq!(authorized.unwrap_err().code, "in-use");
     }
     assert!(free.is_none_or(|authorized| authorized.is_ok()));
+    assert!(backing.is_none_or(|authorized| authorized.unwrap_err().code == "backing-file"));
+}
+
+/// A filesystem that shows the directory `below` at `point`; unmounted in the end.
+struct View<'path> {
+    point: &'path Path,
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.point).status();
+    }
+}
+
+/// The kernel and other processes know the file by another device number. Writing to it would destroy what they keep in it.
+#[test]
+fn a_file_that_is_in_use_below_the_filesystem_that_shows_it() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("bindfs")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let [below, point] = ["below", "shown"].map(|name| directory.path().join(name));
+    for place in [&below, &point] {
+        std::fs::create_dir(place).unwrap();
+    }
+    let [image, shown] = [&below, &point].map(|place| place.join("disk.img"));
+    std::fs::write(&image, vec![7; 1 << 20]).unwrap();
+    run("bindfs", &[below.to_str().unwrap(), point.to_str().unwrap()]);
+    let view = View { point: &point };
+    let code = || authorize(&look(&shown), Access::Write, &overwrite()).map_err(|refusal| refusal.code);
+    assert_eq!(code(), Ok(()));
+    let device = LoopDevice::builder().over(&image).create().unwrap();
+    assert_eq!(code(), Err("backing-file"));
+    drop(device);
+    let holder = Holder::start(CHILD, Hold::Writing, &image);
+    assert_eq!(code(), Err("in-use"));
+    drop(holder);
+    // Our own claim makes the program behind the filesystem open the file.
+    drop(claimed(&shown, Access::Write, &overwrite()).open(write_mode()).unwrap());
+    drop(view);
 }
 
 /// Between two opens of a claim another process may open the target, and nothing prevents it.

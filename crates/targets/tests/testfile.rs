@@ -20,7 +20,7 @@ use support::{MIB, look, run, write_mode};
 static TURN: Mutex<()> = Mutex::new(());
 
 fn options(size: TestFileSize) -> TestFileOptions {
-    TestFileOptions { size, seed: 1, stop: StopFlag::new() }
+    TestFileOptions { size, seed: 1, is_rewritten: true, stop: StopFlag::new() }
 }
 
 fn fixed(bytes: u64) -> TestFileOptions {

@@ -13,7 +13,7 @@ fn an_adaptive_file_ends_with_its_time() {
     let directory = tempfile::tempdir().unwrap();
     let max_elapsed_ns = 300_000_000;
     let size = TestFileSize::Adaptive { max_bytes: 1 << 30, max_elapsed_ns };
-    let options = TestFileOptions { size, seed: 1, stop: StopFlag::new() };
+    let options = TestFileOptions { size, seed: 1, is_rewritten: true, stop: StopFlag::new() };
     let (_claim, made) =
         create_test_file(&look(directory.path()), &options, &Roots::default(), &mut |_| {}).unwrap();
     assert!(made.bytes == 1 << 30 || made.elapsed_ns < 4 * max_elapsed_ns, "{made:?}");

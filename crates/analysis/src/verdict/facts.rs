@@ -84,7 +84,7 @@ impl<'a> Facts<'a> {
     /// The judgement of a cell with a target on a filesystem that keeps its files in memory.
     pub(super) fn memory_filesystem(&self) -> Judgement {
         let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref()).map(|one| &one.kind);
-        let kind = kinds.into_iter().find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs"))?;
+        let kind = kinds.into_iter().find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs" | "rootfs"))?;
         Some((VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them")))
     }
 

@@ -65,6 +65,7 @@ fn directory() -> Examined {
         free_bytes: 1 << 40,
         total_bytes: 1 << 41,
         pool_spare_bytes: None,
+        rewriting: crate::growth::Rewriting::InPlace,
     };
     Examined { path: "/srv".into(), place, ..file(false) }
 }

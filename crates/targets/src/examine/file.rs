@@ -11,7 +11,7 @@ use crate::mounts::{Mount, mount_of};
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
-use crate::{anew, facts, file_uses, growing, probe, thin_pool};
+use crate::{anew, facts, file_uses, growing, probe, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -58,6 +58,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
         free_bytes,
         total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         pool_spare_bytes,
+        rewriting: probe::rewriting(&path),
     };
     Ok(Examined { growths, ..Examined::new(target, path, place, found) })
 }
@@ -78,6 +79,9 @@ pub(super) fn examine_file(
     let node = node_below(&path, &machine, mount);
     node.map_or(Ok(()), |node| refuse_suspended(&path, &machine, node))?;
     found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
+    if exclusive == Exclusive::Ask && found.uses.is_empty() {
+        twins::find_writers(&machine.roots.proc, &path, &mut found);
+    }
     // Who it is says more than that there is somebody.
     if exclusive == Exclusive::Ask && found.uses.is_empty() && probe::has_writers(&path) {
         found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");

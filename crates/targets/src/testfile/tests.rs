@@ -6,7 +6,8 @@ const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
 fn size(free_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
-    plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size)
+    let room = may_use(free_bytes, 100 * GIB, None);
+    plan(Path::new("/d"), room, room, size)
 }
 
 fn adaptive(max_bytes: u64) -> TestFileSize {
@@ -41,6 +42,28 @@ fn adaptive_sizes_fit_in_whole_mebibytes() {
     let error = size(10 * GIB + MIB - 1, adaptive(GIB)).unwrap_err();
     assert!(matches!(error, TargetError::TooLarge { wanted_bytes: MIB, .. }));
     assert!(size(50 * GIB, TestFileSize::Fixed(0)).is_err());
+}
+
+/// What is overwritten goes to another place first.
+#[test]
+fn an_adaptive_size_leaves_room_for_what_overwriting_takes() {
+    let size = |size, is_rewritten, rewriting| {
+        let place = Place::Directory {
+            path: "/d".into(),
+            dev: 1,
+            free_bytes: 50 * GIB,
+            total_bytes: 100 * GIB,
+            pool_spare_bytes: None,
+            rewriting,
+        };
+        let directory = Examined::new(Target::default(), "/d".into(), place, crate::uses::Found::default());
+        plan_test_file(&directory, size, 2, is_rewritten).unwrap()
+    };
+    let large = adaptive(TIB);
+    assert_eq!(size(large, true, Rewriting::Copies), 10 * GIB);
+    assert_eq!(size(large, false, Rewriting::Copies), 20 * GIB);
+    assert_eq!(size(large, true, Rewriting::InPlace), 20 * GIB);
+    assert_eq!(size(TestFileSize::Fixed(20 * GIB), true, Rewriting::Copies), 20 * GIB, "as requested");
 }
 
 #[test]
