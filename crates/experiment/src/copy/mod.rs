@@ -64,6 +64,8 @@ pub struct Copies {
     leftovers: Leftovers,
     /// The sums of both ends of each line, where they are storage.
     sums: Vec<[Option<CellSum>; 2]>,
+    /// That a device left before its copy came to its end, which dd may not notice: beyond the end of a device reads return nothing.
+    left: Option<String>,
 }
 
 /// A run that is being watched.
@@ -108,7 +110,7 @@ impl Copies {
     pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
         let mut record = empty_record(command, None);
         record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
-        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new() }
+        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new(), left: None }
     }
 
     /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
@@ -193,6 +195,7 @@ impl Copies {
             end.observer.end_io();
         }
         let calls = [&finished.input, &finished.output];
+        self.left = self.left.take().or_else(|| self.device_that_left(&ends, finished));
         let after: Vec<PageCacheState> = ends
             .iter()
             .zip(calls)
@@ -231,6 +234,16 @@ impl Copies {
             self.record.observer = end.observer.describe();
         }
         copy.runs.push(run);
+    }
+
+    /// That the device of an end is no longer there although its part of the copy is not done.
+    fn device_that_left(&self, ends: &[Option<WatchedEnd>; 2], finished: &Finished) -> Option<String> {
+        let [read_end, write_end] = ends;
+        let cut_short = read_end.as_ref().filter(|end| finished.input.bytes < end.before.bytes);
+        cut_short.into_iter().chain(write_end).find_map(|end| {
+            let words = rdsk_observe::place::left(&end.witness.target, &self.roots.sys)?;
+            Some(format!("{words}, and the copy ends there"))
+        })
     }
 
     /// Sees to it that the output is stable, and gives the time from the start of the copy until it is.
@@ -278,6 +291,9 @@ impl Copies {
         }
         let problem = |kind, code, message: String| Some(Problem::plain(kind, code, message));
         (self.record.status, self.record.error) = match end {
+            CopiesEnd::Done | CopiesEnd::Failed if self.left.is_some() => {
+                (Status::Failed, problem(ProblemKind::Io, "gone", self.left.unwrap_or_default()))
+            }
             CopiesEnd::Done => (Status::Complete, None),
             CopiesEnd::Failed => {
                 let message = "the copy failed; dd's message on standard error says why".into();
