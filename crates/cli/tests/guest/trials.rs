@@ -24,18 +24,25 @@ dmsetup message mp 0 fail_path $B
 call failed rdsk run /dev/mapper/mp --only headline --rw read --budget 4s --quiet --json - --json-compact
 dmsetup remove mp";
 
+/// A disk is deleted while it is copied. The last one: scenarios after it would lack the disk.
+const COPY: &str = "name=${S#/dev/}; dd if=/dev/urandom of=$S bs=1M count=64 oflag=direct status=none || :
+before=$(awk '{print $3}' /sys/block/$name/stat)
+(wait_for 60 awk -v least=$((before + 2048)) '$3 < least { exit 1 }' /sys/block/$name/stat; echo 1 > /sys/block/$name/device/delete) &
+fact disk $name; call rdsk rdsk dd if=$S of=/dev/null bs=512 iflag=direct";
+
 #[test]
 fn what_stacks_taught() {
     if !Tier::Extended.is_wanted() || !requires(&[Need::Root, Need::Guest]) {
         return;
     }
     let mut guest = guest()
-        .modules(&["ext4", "dm_mod", "dm_multipath", "dm_round_robin", "nd_e820", "nd_pmem"])
+        .modules(&["ext4", "dm_mod", "dm_multipath", "dm_round_robin", "nd_e820", "nd_pmem", "sd_mod"])
         .programs(&["mkfs.ext4", "dmsetup"])
         .memory(1024)
         .append("memmap=128M!768M")
         .disk(Disk::virtio("A", 64 * MIB))
         .disk(Disk::virtio("B", 64 * MIB))
+        .disk(Disk::scsi("S", 64 * MIB))
         .boot();
     let limit = Duration::from_secs(600);
     let pmem = guest.run(&Scenario::new("pmem", PMEM).limit(limit)).expect_done();
@@ -55,6 +62,12 @@ fn what_stacks_taught() {
     };
     assert_eq!(unsettled("whole"), "");
     assert!(unsettled("failed").contains("a path of dm-0 has failed"), "{}", unsettled("failed"));
+    let copied = guest.run(&Scenario::new("copy", COPY).limit(limit)).expect_done();
+    let call = copied.call("rdsk");
+    let said = call.said().split_whitespace().collect::<Vec<_>>().join(" ");
+    // dd takes the end for the end of the content and ends with 0; while the disk is removed, a read may also fail.
+    let is_told = said.contains(&format!("Not all was copied: {} is gone", copied.fact("disk")));
+    assert!(is_told || (call.code == 1 && said.contains("error reading")), "exit {}: {said}", call.code);
 }
 
 /// Id and code of the verdict of each cell that ran.

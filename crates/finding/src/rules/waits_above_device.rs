@@ -72,7 +72,7 @@ fn in_force(cells: &[&CellRecord]) -> (Vec<String>, String) {
         });
         for (target, kind, device, source, setting) in limits.chain(controls) {
             let device = printable(device);
-            let line = format!("in force on {device}: {}{setting}", printable(source));
+            let line = format!("in force on {device}: {} ={setting}", printable(source));
             let name = format!("{kind} is on for {device}");
             if !cell.workload.targets.contains(&target) || lines.contains(&line) || lines.len() >= MAX_CITED {
                 continue;
@@ -171,10 +171,10 @@ mod tests {
         assert_eq!(
             finding.evidence[1..],
             [
-                "in force on sda: /sys/fs/cgroup/x/io.max 1099511627776 bytes/s",
-                "in force on sda: /sys/fs/cgroup/io.cost.qos enable=1 min=50.00 max=150.00",
-                "in force on sda: /sys/fs/cgroup/io.cost.model rrandiops=100",
-                "in force on sda: /sys/fs/cgroup/db/io.latency target=75",
+                "in force on sda: /sys/fs/cgroup/x/io.max = 1099511627776 bytes/s",
+                "in force on sda: /sys/fs/cgroup/io.cost.qos = enable=1 min=50.00 max=150.00",
+                "in force on sda: /sys/fs/cgroup/io.cost.model = rrandiops=100",
+                "in force on sda: /sys/fs/cgroup/db/io.latency = target=75",
             ]
         );
         let text = finding.effect.unwrap().text;
