@@ -195,7 +195,7 @@ impl Copies {
             end.observer.end_io();
         }
         let calls = [&finished.input, &finished.output];
-        self.left = self.left.take().or_else(|| self.device_that_left(&ends, finished));
+        self.left = self.left.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
         let after: Vec<PageCacheState> = ends
             .iter()
             .zip(calls)
@@ -234,16 +234,6 @@ impl Copies {
             self.record.observer = end.observer.describe();
         }
         copy.runs.push(run);
-    }
-
-    /// That the device of an end is no longer there although its part of the copy is not done.
-    fn device_that_left(&self, ends: &[Option<WatchedEnd>; 2], finished: &Finished) -> Option<String> {
-        let [read_end, write_end] = ends;
-        let cut_short = read_end.as_ref().filter(|end| finished.input.bytes < end.before.bytes);
-        cut_short.into_iter().chain(write_end).find_map(|end| {
-            let words = rdsk_observe::place::left(&end.witness.target, &self.roots.sys)?;
-            Some(format!("{words}, and the copy ends there"))
-        })
     }
 
     /// Sees to it that the output is stable, and gives the time from the start of the copy until it is.
