@@ -22,6 +22,7 @@ mod foreign;
 mod limit;
 mod loops;
 mod read;
+mod uncounted;
 mod write;
 mod zeros;
 

@@ -77,8 +77,12 @@ pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// The text with a capital letter at its start and a full stop at its end.
+/// The text with a capital letter at its start and a full stop at its end. A name stays as it is spelled: `md0`, `io_uring`.
 pub fn sentence(text: &str) -> String {
+    let is_of_names = |letter: char| letter.is_ascii_digit() || letter == '_';
+    if text.split(' ').next().is_some_and(|word| word.contains(is_of_names)) {
+        return format!("{text}.");
+    }
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())
@@ -110,6 +114,9 @@ mod tests {
             (interval(2.016, 15.74), "The 95 % interval is 2.02 to 15.7."),
             (chance(0.0021), "p = 2e-3"),
             (chance(3e-9), "p < 1e-4"),
+            (sentence("the array is busy"), "The array is busy."),
+            (sentence("md0 is busy"), "md0 is busy."),
+            (sentence("io_uring works"), "io_uring works."),
             (figure(0.98), "0.98"),
             (figure(132.7), "133"),
         ];

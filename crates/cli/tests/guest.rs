@@ -27,6 +27,8 @@ mod stripe;
 mod thin;
 #[path = "guest/tree.rs"]
 mod tree;
+#[path = "guest/trials.rs"]
+mod trials;
 
 use rdsk_testkit::guest::Guest;
 

@@ -210,6 +210,20 @@ pub struct Limit {
     pub ops_per_s: Option<u64>,
 }
 
+/// A controller of control groups that may hold back the I/O of this process to a device without a limit of its own: `io.cost`, by a
+/// model of what the device can do, or `io.latency`, for the sake of a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoControl {
+    /// Index of the target.
+    pub target: u32,
+    /// Kernel name of the device: the target's own, or one below it.
+    pub device: String,
+    /// File that states it: `io.cost.qos`, `io.cost.model` or `io.latency` of a group; untrusted text.
+    pub source: String,
+    /// What the file says of the device, without its number: `target=75`; untrusted text.
+    pub setting: String,
+}
+
 /// Whose counters stand for what a target moved: its own device's; those of every device that its filesystem spreads over;
 /// or, where the own counters stand still, those of the devices below.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -255,6 +269,9 @@ pub struct Evidence {
     pub extents: Option<ExtentEvidence>,
     /// Limits in force.
     pub limits: Vec<Limit>,
+    /// Controllers that may hold the I/O back without a limit, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<IoControl>,
     /// The backing files of the loop devices among the devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopFile>,

@@ -29,8 +29,8 @@ pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{CellsSoFar, Event, Watch};
 pub use evidence::{
-    Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit, LoopFile,
-    PageCache, PageCacheState, ProcessIo,
+    Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, IoControl, Limit,
+    LoopFile, PageCache, PageCacheState, ProcessIo,
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};

@@ -5,7 +5,7 @@
 use crate::bpf::{Attachment, BlockLayer, Unavailable};
 use crate::counted::counted;
 use crate::delta::delta;
-use crate::limits::limits;
+use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
 use crate::processor::{ProcessorSample, Processors};
@@ -214,6 +214,7 @@ impl KernelObserver {
         };
         let carriers: Vec<(u32, String)> = self.loops.iter().filter_map(LoopWatch::carrier).collect();
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
+        let controls = controls(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
         let stacks = self.stacks.clone();
         let processor =
             processor.zip(io.processor.as_ref()).map(|(before, after)| before.until(after, interval_ns));
@@ -224,6 +225,7 @@ impl KernelObserver {
             stacks,
             process,
             limits,
+            controls,
             loops,
             processor,
             ..VisitEvidence::none()

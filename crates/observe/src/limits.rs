@@ -1,10 +1,11 @@
 //! Limits that control groups put on the I/O of a process to a device: `blkio.throttle` of version 1, `io.max` of
-//! version 2. It reads limits and never sets them.
+//! version 2; and the controllers of version 2 that hold I/O back without a limit, `io.cost` and `io.latency`. It reads limits and
+//! never sets them.
 
 use crate::mounts::{CgroupVersion, cgroups_of};
 use crate::stack::Stack;
 use crate::sysfs::{block_path, name_of};
-use rdsk_model::{Limit, Op, Target};
+use rdsk_model::{IoControl, Limit, Op, Target};
 use std::path::{Path, PathBuf};
 
 /// The files of version 1 and their direction.
@@ -17,6 +18,9 @@ const THROTTLE_FILES: [(&str, Op); 4] = [
 
 /// Devices that are looked at below the file of one loop device.
 const MAX_CARRIERS: usize = 64;
+
+/// Groups beside one that are looked at.
+const MAX_GROUPS: usize = 256;
 
 /// Every limit on a process (`/proc/self`, `/proc/PID`) for the devices of the targets and the devices below them; `sys` is
 /// where sysfs is mounted, and `carriers` are the devices that the files of loop devices lie on, each with the index of its target:
@@ -43,6 +47,64 @@ pub fn limits(
         }
     }
     found
+}
+
+/// What may hold back the I/O of a process to these devices without a limit of its own, where it can be read.
+///
+/// `io.cost.qos` and `io.cost.model` stand in the topmost group, apply to the groups below it and not to itself
+/// (block/blk-iocost.c: I/O of the root group is not charged). `io.latency` of a group protects it from its siblings, so that
+/// those of the process's own group, of the groups above and of the siblings of these count.
+pub fn controls(
+    process: &Path,
+    sys: &Path,
+    targets: &[Target],
+    stacks: &[Stack],
+    carriers: &[(u32, String)],
+) -> Vec<IoControl> {
+    let devices: Vec<Limited> =
+        targets.iter().flat_map(|target| devices_of(sys, target, stacks, carriers)).collect();
+    let mut found = Vec::new();
+    for group in cgroups_of(process, "io").into_iter().filter(|one| one.version == CgroupVersion::Unified) {
+        let Some((top, below)) = group.directories.split_last().filter(|(_, below)| !below.is_empty()) else {
+            continue;
+        };
+        cost(top, &devices, &mut found);
+        for directory in below {
+            let parent = directory.parent().unwrap_or(top);
+            let siblings = std::fs::read_dir(parent).into_iter().flatten().flatten().take(MAX_GROUPS);
+            for sibling in siblings.map(|entry| entry.path()) {
+                settings(&sibling.join("io.latency"), &devices, &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// The cost model of each device for which it is on.
+fn cost(top: &Path, devices: &[Limited], found: &mut Vec<IoControl>) {
+    let mut qos = Vec::new();
+    settings(&top.join("io.cost.qos"), devices, &mut qos);
+    qos.retain(|one| one.setting.split(' ').any(|word| word == "enable=1"));
+    let mut models = Vec::new();
+    settings(&top.join("io.cost.model"), devices, &mut models);
+    models.retain(|model| qos.iter().any(|one| one.device == model.device));
+    // The model first: it has the figures.
+    found.extend(models);
+    found.extend(qos);
+}
+
+/// The lines of a file, `major:minor key=value …`, that are about these devices.
+fn settings(file: &Path, devices: &[Limited], found: &mut Vec<IoControl>) {
+    let Ok(text) = std::fs::read_to_string(file) else { return };
+    for (number, setting) in text.lines().filter_map(|line| line.split_once(' ')) {
+        let named = devices.iter().filter(|device| device.major_minor == number);
+        found.extend(named.map(|device| IoControl {
+            target: device.target,
+            device: device.name.clone(),
+            source: file.display().to_string(),
+            setting: setting.trim().to_owned(),
+        }));
+    }
 }
 
 /// A device that a target's I/O goes through.
@@ -226,8 +288,42 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_model_and_a_neighbours_latency_are_seen() {
+        let root = tempfile::tempdir().unwrap();
+        let (process, sys) = (root.path().join("proc/self"), root.path().join("sys"));
+        let unified = root.path().join("cgroup");
+        let mountinfo = format!("30 24 0:26 / {} rw - cgroup2 cgroup2 rw\n", unified.display());
+        write(&process.join("mountinfo"), &mountinfo);
+        write(
+            &unified.join("io.cost.qos"),
+            "8:0 enable=1 ctrl=user min=50.00 max=150.00\n8:16 enable=0 ctrl=auto\n",
+        );
+        write(&unified.join("io.cost.model"), "8:0 ctrl=user model=linear rrandiops=100\n8:16 rrandiops=1\n");
+        write(&unified.join("db/io.latency"), "8:0 target=75\n9:9 target=1\n");
+        write(&unified.join("app/x/io.max"), "\n");
+        let seen = |group: &str| -> Vec<(String, String)> {
+            write(&process.join("cgroup"), &format!("0::{group}\n"));
+            let targets = [target_on(0, "sda", "8:0"), target_on(1, "sdb", "8:16")];
+            let found = controls(&process, &sys, &targets, &[], &[]);
+            assert!(found.iter().all(|one| (one.target, one.device.as_str()) == (0, "sda")), "{found:?}");
+            let short =
+                |one: IoControl| (one.source.rsplit('/').next().unwrap_or_default().to_owned(), one.setting);
+            found.into_iter().map(short).collect()
+        };
+        let expected = [
+            ("io.cost.model".to_owned(), "ctrl=user model=linear rrandiops=100".to_owned()),
+            ("io.cost.qos".to_owned(), "enable=1 ctrl=user min=50.00 max=150.00".to_owned()),
+            ("io.latency".to_owned(), "target=75".to_owned()),
+        ];
+        assert_eq!(seen("/app/x"), expected);
+        assert_eq!(seen("/app"), expected);
+        assert!(seen("/").is_empty(), "the root group is not charged");
+    }
+
+    #[test]
     fn nothing_readable_is_no_limit() {
         let nowhere = Path::new("/nonexistent");
         assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")], &[], &[]).is_empty());
+        assert!(controls(nowhere, nowhere, &[target_on(0, "sda", "8:0")], &[], &[]).is_empty());
     }
 }

@@ -206,9 +206,21 @@ impl LoopWatch {
         }
     }
 
+    /// Whether the file ends before what the loop device shows of it. It was longer when the device was set up.
+    fn is_shortened(&self, file: &File) -> bool {
+        let end = |&(begin, length): &(u64, u64)| begin.saturating_add(length);
+        let end_bytes = self.parts.iter().map(end).max().unwrap_or(0);
+        file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() < end_bytes)
+    }
+
     /// A file in very many pieces takes long to list; then an older list has to do for a while.
     fn ask_for_extents(&mut self, clock: &dyn Clock) {
         let Some(file) = &self.file else { return };
+        // What lies beyond the end of a file that was shortened meanwhile is no hole: there were data when it was read, or an error.
+        if self.is_shortened(file) {
+            self.extents = None;
+            return;
+        }
         let begin_ns = clock.now_ns();
         let is_recent =
             |(asked_ns, took_ns): (u64, u64)| begin_ns - asked_ns < took_ns.saturating_mul(EXTENTS_PAUSE);
@@ -353,8 +365,9 @@ mod tests {
         if let Some(extents) = seen.extents {
             assert_eq!((extents.hole_bytes, extents.mapped_bytes), (4 << 20, 0));
         }
-        std::fs::write(&file, vec![7; 1 << 20]).unwrap();
-        std::fs::File::open(&file).unwrap().sync_all().unwrap();
+        std::fs::File::options().write(true).open(&file).unwrap().set_len(4 << 20).unwrap();
+        let shortened = watch.end(&RealClock::default());
+        assert_eq!(shortened.extents, None, "what is beyond the end of the file is no hole");
     }
 
     /// A file of 8 MiB whose last 3 MiB are written, with a hole below the first partition and data below the second.

@@ -13,10 +13,18 @@ pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> 
     const EIO: i32 = 5;
     const ENXIO: i32 = 6;
     const ENODEV: i32 = 19;
+    const ENOSPC: i32 = 28;
+    // A write beyond the end of a device has no room there, and one that is gone has no bytes.
+    let has_no_room = error.errno == ENOSPC && target.kind == TargetKind::Block;
     if let Some(gone) = gone(target, sys)
-        && [EIO, ENXIO, ENODEV].contains(&error.errno)
+        && (has_no_room || [EIO, ENXIO, ENODEV].contains(&error.errno))
     {
         return Some(format!("{gone} is gone: the kernel no longer lists it"));
+    }
+    if error.errno == EIO
+        && let Some(words) = shortened(target, sys)
+    {
+        return Some(words);
     }
     if error.stream.is_none() || target.kind != TargetKind::Block {
         return None;
@@ -36,6 +44,38 @@ pub fn gone(target: &Target, sys: &Path) -> Option<String> {
         return Some(own.name.clone());
     }
     target.stack.iter().find(|name| !block_path(sys, name).exists()).cloned()
+}
+
+/// That a target's device left, in words: it is no longer in sysfs, or has no bytes. While the kernel removes a disk, and where a medium
+/// was taken out, it is still listed.
+pub fn left(target: &Target, sys: &Path) -> Option<String> {
+    if let Some(gone) = gone(target, sys) {
+        return Some(format!("{gone} is gone: the kernel no longer lists it"));
+    }
+    let own = target.device.as_ref()?;
+    let size = read_trimmed(&sys.join("dev/block").join(&own.major_minor).join("size"))?;
+    (size == "0").then(|| format!("{} is gone: it has 0 bytes by now", own.name))
+}
+
+/// That the file below a loop device of the stack ends before the loop device does: it was shortened after it was set up. The kernel
+/// shows the file by a path, so a file whose path leads elsewhere by now has no words.
+fn shortened(target: &Target, sys: &Path) -> Option<String> {
+    let own = target.device.as_ref().map(|device| &device.name);
+    own.into_iter().chain(&target.stack).find_map(|name| {
+        let directory = block_path(sys, name);
+        let shown = read_trimmed(&directory.join("loop/backing_file"))?;
+        let shown_bytes =
+            read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
+        let offset =
+            read_trimmed(&directory.join("loop/offset")).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let file = std::fs::metadata(&shown).ok().filter(std::fs::Metadata::is_file)?;
+        let has_bytes = file.len().saturating_sub(offset);
+        (has_bytes < shown_bytes).then(|| {
+            format!(
+                "the backing file of {name} has become shorter: it has {has_bytes} of its {shown_bytes} bytes"
+            )
+        })
+    })
 }
 
 /// Asks device mapper for the table of a device, by its number.
@@ -103,7 +143,7 @@ fn one_down(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::tests::target_on;
+    use crate::kernel::tests::{target_on, write};
     use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
 
     const MIB: u64 = 1 << 20;
@@ -157,11 +197,40 @@ mod tests {
         target.stack.push("sdz".into());
         assert_eq!(gone(&target, &fake.sys()).as_deref(), Some("sdz"), "one below it");
         let missing = target_on(0, "sdq", "65:0");
-        for errno in [5, 6, 19] {
+        for errno in [5, 6, 19, 28] {
             let words = words_of(&error(errno, 0), &missing, &fake.sys()).unwrap();
             assert_eq!(words, "sdq is gone: the kernel no longer lists it");
         }
-        assert_eq!(words_of(&error(28, 0), &missing, &fake.sys()), None, "no room is another matter");
+        assert_eq!(words_of(&error(12, 0), &missing, &fake.sys()), None, "no memory is another matter");
+        let file = Target { kind: TargetKind::File, ..missing.clone() };
+        assert_eq!(words_of(&error(28, 0), &file, &fake.sys()), None, "a full filesystem is another matter");
         assert_eq!(gone(&missing, Path::new("/nonexistent")), None, "without sysfs nothing is known");
+        assert!(
+            left(&missing, &fake.sys()).unwrap().starts_with("sdq is gone: the kernel no longer lists it")
+        );
+        let disk = target_on(0, "sda", "8:0");
+        assert_eq!(left(&disk, &fake.sys()), None);
+        write(&fake.sys().join("block/sda").canonicalize().unwrap().join("size"), "0\n");
+        assert_eq!(left(&disk, &fake.sys()).as_deref(), Some("sda is gone: it has 0 bytes by now"));
+    }
+
+    #[test]
+    fn a_loop_device_outlives_the_end_of_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("backing");
+        let file = std::fs::File::create(&path).unwrap();
+        let fake = tree();
+        let loop_directory = fake.sys().join("block/sda").canonicalize().unwrap();
+        write(&loop_directory.join("loop/backing_file"), &format!("{}\n", path.display()));
+        write(&loop_directory.join("loop/offset"), "4096\n");
+        write(&loop_directory.join("size"), "16\n");
+        let mut target = target_on(0, "sda1", "8:1");
+        target.stack = vec!["sda1".into(), "sda".into()];
+        let words = |errno: i32| words_of(&error(errno, 0), &target, &fake.sys()).unwrap_or_default();
+        file.set_len(8192).unwrap();
+        assert_eq!(words(5), "the backing file of sda has become shorter: it has 4096 of its 8192 bytes");
+        assert!(!words(6).contains("shorter"), "only an I/O error means that");
+        file.set_len(12288).unwrap();
+        assert_eq!(words(5), "the I/O began at byte 1048576 of sda");
     }
 }

@@ -7,8 +7,8 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
 use rdsk_model::{
-    Bio, BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, LoopFile,
-    ProcessIo, ProcessorUse, Request,
+    Bio, BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, IoControl, Latency, Limit,
+    LoopFile, ProcessIo, ProcessorUse, Request,
 };
 use rdsk_stats::Histogram;
 
@@ -22,6 +22,7 @@ pub struct EvidenceSum {
     devices: Vec<DeviceSum>,
     process: ProcessIo,
     limits: Vec<Limit>,
+    controls: Vec<IoControl>,
     stacks: Vec<Stack>,
     requests: Vec<Request>,
     bios: Vec<Bio>,
@@ -43,6 +44,15 @@ struct DeviceSum {
     of_visits: Vec<IntervalCounters>,
     in_flight_max: Option<u64>,
     series: Series,
+}
+
+/// Adds what is not known yet.
+fn add_new<T: PartialEq>(known: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !known.contains(&one) {
+            known.push(one);
+        }
+    }
 }
 
 impl EvidenceSum {
@@ -82,11 +92,8 @@ impl EvidenceSum {
                 self.stacks.push(stack);
             }
         }
-        for limit in visit.limits {
-            if !self.limits.contains(&limit) {
-                self.limits.push(limit);
-            }
-        }
+        add_new(&mut self.limits, visit.limits);
+        add_new(&mut self.controls, visit.controls);
     }
 
     /// Why the counters of some devices are missing from the sum: one line each, without duplicates.
@@ -123,6 +130,7 @@ impl EvidenceSum {
             bpf: self.bpf,
             process: self.process,
             limits: self.limits,
+            controls: self.controls,
             loops: self.loops,
             processor: processor.iter().copied().reduce(|mut sum, more| {
                 sum.add(&more);

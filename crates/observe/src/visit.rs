@@ -4,8 +4,8 @@
 use crate::series::Series;
 use crate::stack::Stack;
 use rdsk_model::{
-    Bio, BpfEvidence, DiskStat, EvidenceSource, IntervalCounters, Limit, LoopFile, ProcessIo, ProcessorUse,
-    Request,
+    Bio, BpfEvidence, DiskStat, EvidenceSource, IntervalCounters, IoControl, Limit, LoopFile, ProcessIo,
+    ProcessorUse, Request,
 };
 use rdsk_stats::Histogram;
 
@@ -43,6 +43,8 @@ pub struct VisitEvidence {
     pub process: ProcessIo,
     /// Limits in force at the end.
     pub limits: Vec<Limit>,
+    /// Controllers in force at the end that may hold the I/O back without a limit.
+    pub controls: Vec<IoControl>,
     /// The backing files of the loop devices among the devices.
     pub loops: Vec<LoopFile>,
     /// Who used the processors from `begin` to `end_io`; `None` if nobody counted.
@@ -62,6 +64,7 @@ impl VisitEvidence {
             bpf: None,
             process: ProcessIo::default(),
             limits: Vec::new(),
+            controls: Vec::new(),
             loops: Vec::new(),
             processor: None,
         }

@@ -33,8 +33,8 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
     None
 }
 
-/// The facts of the other arrays below `node`, top down, each once: RAID 1 below RAID 0, the arrays that carry the volumes of a group.
-/// Device mapper is asked of those of dm-raid only.
+/// The facts of the other arrays below `node`, top down, each once: RAID 1 below RAID 0, the arrays that carry the volumes of a group;
+/// and those of a multipath device of which a path has failed, at `node` or below. Device mapper's words count for dm-raid and these only.
 pub(crate) fn facts_below(
     tree: &Tree,
     node: &Node,
@@ -42,14 +42,19 @@ pub(crate) fn facts_below(
     mapper: &Mapper<'_>,
 ) -> Vec<ArrayFacts> {
     let below = tree.stack(node).into_iter().filter_map(|name| tree.get(&name).cloned());
-    let others = below.filter(|node| first.is_some_and(|first| first.device != node.kernel_name()));
+    let others = below.filter(|node| first.is_none_or(|first| first.device != node.kernel_name()));
     let arrays = others.filter_map(|node| {
         if node.directory.join("md").is_dir() && !node.slaves.is_empty() {
-            return Some(of_md(&node));
+            return first.map(|_| of_md(&node));
         }
         let is_mapped = node.slaves.len() > 1 && node.directory.join("dm").is_dir();
         let facts = is_mapped.then(|| of_dm(&node, mapper))?;
-        facts.level.as_deref().is_some_and(|level| level.starts_with("raid")).then_some(facts)
+        let has_lost_a_path = facts.degraded.is_some_and(|failed| failed > 0);
+        match facts.level.as_deref() {
+            Some("multipath") => has_lost_a_path.then_some(facts),
+            Some(level) => (first.is_some() && level.starts_with("raid")).then_some(facts),
+            None => None,
+        }
     });
     arrays.take(MAX_ARRAYS).collect()
 }
@@ -118,8 +123,24 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
                 ..silent
             }
         }
+        // Paths are no members.
+        "multipath" => ArrayFacts {
+            level: Some("multipath".into()),
+            degraded: status.first().map(|line| failed_paths(&line.parameters)),
+            ..silent
+        },
         kind => ArrayFacts { level: Some(kind.to_owned()), ..silent },
     }
+}
+
+/// The paths that the status of a multipath device calls failed: `… 8:16 F 1 …`, where `A` is one that works
+/// (drivers/md/dm-mpath.c, `multipath_status`).
+fn failed_paths(status: &str) -> u64 {
+    let words: Vec<&str> = status.split_whitespace().collect();
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_device =
+        |word: &str| word.split_once(':').is_some_and(|(major, minor)| is_number(major) && is_number(minor));
+    words.windows(2).filter(|pair| is_device(pair[0]) && pair[1] == "F").count() as u64
 }
 
 #[cfg(test)]
@@ -205,6 +226,46 @@ mod tests {
             .holder("sda", "dm-0")
             .holder("sdb", "dm-0");
         assert_eq!(found(&fake, "dm-0"), None);
+    }
+
+    #[test]
+    fn a_path_that_has_failed_is_counted() {
+        let table = [line("multipath", "0 0 2 1 round-robin 0 1 1 8:16 10 round-robin 0 1 1 8:0 10")];
+        let failed = |status: &str| read(&table, &[line("multipath", status)]);
+        let one = failed("2 0 0 0 2 2 E 0 1 0 8:16 F 1 A 0 1 0 8:0 A 0 ");
+        assert_eq!((one.level.as_deref(), one.members, one.degraded), (Some("multipath"), None, Some(1)));
+        assert_eq!(failed("2 0 0 0 1 1 A 0 2 2 8:16 A 0 0 1 8:32 A 0 0 1").degraded, Some(0));
+        assert_eq!(read(&table, &[]).degraded, None, "who may not ask is told nothing");
+    }
+
+    /// Devices of multipath-tools are no array, so that this is all that is told of them.
+    #[test]
+    fn a_failed_path_is_told_at_the_device_and_above_it() {
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::dm("dm-0", "mpatha", "mpath-3600508b4000156d7", 8 * GIB))
+            .disk(FakeDisk::dm("dm-1", "vg-lv", &format!("LVM-{}", "a".repeat(64)), 4 * GIB))
+            .holder("sda", "dm-0")
+            .holder("sdb", "dm-0")
+            .holder("dm-0", "dm-1");
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let told = |state: &str, name: &str| -> Vec<(String, Option<u64>)> {
+            let row = |words: &str| format!("0 16777216 multipath {words}\n");
+            let answers = BTreeMap::from([
+                ("table dm-0".to_owned(), row("0 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1")),
+                (
+                    "status dm-0".to_owned(),
+                    row(&format!("2 0 0 0 1 1 A 0 2 2 8:0 {state} 1 0 1 8:16 A 0 0 1")),
+                ),
+            ]);
+            let device = crate::facts::device(&tree, tree.get(name).unwrap(), &Mapper::Answers(&answers));
+            assert_eq!(device.array, None);
+            device.arrays_below.into_iter().map(|array| (array.device, array.degraded)).collect()
+        };
+        assert_eq!(told("F", "dm-0"), [("dm-0".to_owned(), Some(1))]);
+        assert_eq!(told("F", "dm-1"), [("dm-0".to_owned(), Some(1))]);
+        assert!(told("A", "dm-1").is_empty());
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
     let hint = match (&examined.place, kind) {
         (Place::Block { .. }, UseKind::Member) => &format!(
             "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
-            quoted(&shown(&examined.path))
+            labelled_nodes(examined)
         ),
         (Place::Block { .. }, UseKind::Metadata) => {
             "measure reads, or, if nothing needs it any more, zero the first block of the device that has it (dd if=/dev/zero bs=4096 count=1)"
@@ -145,6 +145,18 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
     };
     refusal(examined, code, &reason, hint)
+}
+
+/// The nodes whose labels are refused, as words of a command line; the target's own where none is known.
+fn labelled_nodes(examined: &Examined) -> String {
+    let mut nodes: Vec<String> = Vec::new();
+    for used in examined.uses.iter().filter(|used| used.kind == UseKind::Member) {
+        let node = quoted(&shown(used.labelled.as_deref().unwrap_or(&examined.path)));
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    nodes.join(" ")
 }
 
 fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {

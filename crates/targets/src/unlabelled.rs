@@ -39,7 +39,7 @@ pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Sig
         let kinds =
             labels.iter().filter(|(of, _)| of.name == part.name).map(|(_, label)| label.kind.as_str());
         if let Some(why) = kinds.filter(|_| !is_known).find_map(|kind| over_several(kind, &beginning)) {
-            found.add(UseKind::Member, &format!("{why}{on}"));
+            found.add_label(machine.roots.dev.join(part.kernel_name()), &format!("{why}{on}"));
         }
     }
     let unlabelled = |part: &&&Node| labels.iter().all(|(of, _)| of.name != part.name);

@@ -2,6 +2,7 @@
 //! `file_uses` find them, `authorize` decides.
 
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// How a target is in use, the most serious first: a refusal names the first kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -52,12 +53,16 @@ pub struct Use {
     pub kind: UseKind,
     /// By what: `/home on sdb3`; safe to print.
     pub text: String,
+    /// The node of the device that has the label, for a use by a label; it may be that of a partition of the target, or of the disk
+    /// around it.
+    #[serde(skip)]
+    pub labelled: Option<PathBuf>,
 }
 
 impl Use {
     /// A use; control characters in `text` are escaped.
     pub(crate) fn new(kind: UseKind, text: &str) -> Self {
-        Self { kind, text: rdsk_units::printable(text) }
+        Self { kind, text: rdsk_units::printable(text), labelled: None }
     }
 }
 
@@ -72,6 +77,11 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
+    }
+
+    /// A label at this node says that its device belongs to something.
+    pub(crate) fn add_label(&mut self, node: PathBuf, text: &str) {
+        self.uses.push(Use { labelled: Some(node), ..Use::new(UseKind::Member, text) });
     }
 
     pub(crate) fn doubt(&mut self, text: &str) {

@@ -234,6 +234,8 @@ fn members_are_refused_even_with_the_right_word() {
     write_lvm_label(&nodes[0]);
     let message = refused(&device, device.path(), "member");
     assert!(message.contains(&format!("(LVM2_member on {}p1)", device.name())), "{message}");
+    let hint = refusal(device.path(), &backing(&device)).hint;
+    assert!(hint.ends_with(&format!("wipefs --all {}", nodes[0].display())), "{hint}");
     refused(&device, &nodes[0], "member");
     claimed(&nodes[1], Access::Write, &backing(&device));
 }

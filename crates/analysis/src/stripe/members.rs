@@ -151,7 +151,12 @@ pub fn unrest(words: &ArrayFacts) -> Vec<String> {
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
     let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
     let missing = words.degraded.filter(|&missing| missing > 0);
-    let missing = missing.map(|missing| format!("{name} is missing {missing} of its members"));
+    let has_paths = words.level.as_deref() == Some("multipath");
+    let missing = missing.map(|missing| match missing {
+        1 if has_paths => format!("a path of {name} has failed"),
+        _ if has_paths => format!("{missing} paths of {name} have failed"),
+        _ => format!("{name} is missing {missing} of its members"),
+    });
     activity.into_iter().chain(missing).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
+use super::uncounted::{self, memory_had_nothing};
 use crate::metrics::is_memory_disk;
 use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, StreamRange, VerdictCode};
@@ -28,7 +29,9 @@ const READAHEAD_BYTES: u64 = 8 << 20;
 
 /// Steps 2 to 4 of the verdict: `hole`, `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
-    hole(facts).or_else(|| if facts.is_direct() { direct(facts) } else { buffered(facts) })
+    hole(facts)
+        .or_else(|| uncounted::judge(facts))
+        .or_else(|| if facts.is_direct() { direct(facts) } else { buffered(facts) })
 }
 
 fn hole(facts: &Facts<'_>) -> Judgement {
@@ -113,17 +116,6 @@ fn is_never_charged(facts: &Facts<'_>) -> bool {
 /// The same of memory that does not count its I/O, as RAM disks do not.
 fn is_uncounted_memory(facts: &Facts<'_>) -> bool {
     facts.memory_disk().is_some() && memory_had_nothing(facts)
-}
-
-/// Whether memory can have answered nothing: none of the span was cached at the start, and no byte was read twice.
-fn memory_had_nothing(facts: &Facts<'_>) -> bool {
-    let cell = facts.cell;
-    let passes = metrics::visits(cell) * facts.targets.len().max(1) as u64;
-    let is_random = cell.workload.pattern == Pattern::Random;
-    // Random places repeat; few of a large span hardly do.
-    let most = cell.workload.span_bytes.saturating_mul(passes) / if is_random { 20 } else { 1 };
-    let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
-    was_empty && facts.bytes <= most
 }
 
 /// A file that takes less room than it has bytes: compressed, as btrfs and squashfs keep it. Its device read all of it.

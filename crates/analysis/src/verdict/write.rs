@@ -3,6 +3,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
+use super::uncounted;
 use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
 use rdsk_model::{IoPath, Op, Sync, VerdictCode};
@@ -24,6 +25,10 @@ const JOURNAL_BYTES: u64 = 16 << 20;
 /// Steps 3 and 4 of the verdict: `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     let Some(share) = facts.share else { return Some(without_counters(facts)) };
+    let by_the_processor = uncounted::judge(facts);
+    if by_the_processor.is_some() {
+        return by_the_processor;
+    }
     if let Some(text) = through_pages(facts).or_else(|| journalled(facts)) {
         return Some((VerdictCode::PageCache, text));
     }

@@ -75,6 +75,30 @@ const FAULTS: &[Fault] = &[
         check: throttled,
         tier: Tier::Extended,
     },
+    Fault {
+        name: "the file below a loop device is shortened",
+        script: "ext4 $A; at=$(mounted $A); dd if=/dev/urandom of=$at/img bs=1M count=32 status=none; sync
+            losetup --direct-io=on /dev/loop0 $at/img
+            # Once 4 MiB were read, which only a measurement does.
+            (wait_for 60 awk '$3 < 8192 { exit 1 }' /sys/block/loop0/stat; truncate -s 8M $at/img) &
+            call rdsk rdsk run /dev/loop0 --only headline --budget 30s --quiet --json -
+            losetup -d /dev/loop0; umount $at",
+        check: shortened,
+        tier: Tier::Extended,
+    },
+    Fault {
+        name: "a cost model of a control group",
+        script: "group=/sys/fs/cgroup/costly; echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $group
+            dev=$(cat /sys/block/${A#/dev/}/dev); fresh $A; dd if=/dev/urandom of=$A bs=1M count=16 oflag=direct status=none
+            echo \"$dev enable=1 ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=100\" > /sys/fs/cgroup/io.cost.qos
+            echo \"$dev ctrl=user model=linear rbps=4194304 rseqiops=50 rrandiops=50 wbps=4194304 wseqiops=50 wrandiops=50\" \
+                > /sys/fs/cgroup/io.cost.model
+            call rdsk sh -c \"echo \\$\\$ > $group/cgroup.procs
+                exec rdsk run $A --only headline --rw read --budget 40s --quiet --json -\"
+            echo \"$dev enable=0\" > /sys/fs/cgroup/io.cost.qos; rmdir $group",
+        check: held_by_a_model,
+        tier: Tier::Extended,
+    },
     // The last one: the scenarios after it would lack the disk.
     Fault {
         name: "a disk is taken away",
@@ -93,7 +117,7 @@ fn faults_are_named() {
         return;
     }
     let mut guest = guest()
-        .modules(&["dm_mod", "dm_delay", "dm_flakey", "dm_zero", "ext4", "sd_mod"])
+        .modules(&["dm_mod", "dm_delay", "dm_flakey", "dm_zero", "ext4", "loop", "sd_mod"])
         .carried(&["scsi_debug"])
         .programs(&["dmsetup", "mkfs.ext4", "sfdisk", "lsblk", "wipefs"])
         .disk(Disk::virtio("A", 64 * MIB))
@@ -172,6 +196,30 @@ fn bad_sector(outcome: &ScenarioOutcome) -> Vec<String> {
 
 fn taken_away(outcome: &ScenarioOutcome) -> Vec<String> {
     told(outcome, 4, &[&format!("{} is gone", outcome.fact("disk"))])
+}
+
+/// Data was read and then an error; there was no hole.
+fn shortened(outcome: &ScenarioOutcome) -> Vec<String> {
+    let mut found = told(outcome, 4, &["the backing file of loop0 has become shorter"]);
+    let record = outcome.call("rdsk").json();
+    let verdicts = cells(&record).iter().map(|cell| &cell["verdict"]["code"]);
+    found.extend(
+        verdicts.filter(|code| **code == "hole").map(|_| "what was read is called a hole".to_owned()),
+    );
+    found
+}
+
+/// Most of each read's time passed above the device, and the model that held it is named with its figures.
+fn held_by_a_model(outcome: &ScenarioOutcome) -> Vec<String> {
+    let mut found = told(outcome, 0, &[]);
+    let record = outcome.call("rdsk").json();
+    let findings = record["findings"].as_array().into_iter().flatten();
+    let above = findings.filter(|finding| finding["code"] == "waits-above-device");
+    let cited = above.map(|finding| finding["evidence"].to_string()).collect::<String>();
+    if !cited.contains("/sys/fs/cgroup/io.cost.model") || !cited.contains("rrandiops=50 ") {
+        found.push(format!("the model is not named: {cited}"));
+    }
+    found
 }
 
 fn nothing_is_wrong(outcome: &ScenarioOutcome) -> Vec<String> {

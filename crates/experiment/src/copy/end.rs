@@ -1,7 +1,7 @@
 //! One end of a copy: what it is, what the operands ask of it, and what a device holds that was read.
 
-use super::WaitFor;
-use rdsk_dd::{Amount, Calls, Operands, Side};
+use super::{WaitFor, WatchedEnd};
+use rdsk_dd::{Amount, Calls, Finished, Operands, Side};
 use rdsk_engine::{look_at_device, look_ns};
 use rdsk_model::{
     CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
@@ -10,6 +10,7 @@ use rdsk_targets::Witness;
 use rustix::fs::{FileType, OFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What a device holds where these calls read it, from a few of its pages; others for each `seed`, for as long as `goes_on`. It reads,
@@ -40,6 +41,19 @@ pub(super) fn content_after(
     }
     let (began, most) = (Instant::now(), Duration::from_nanos(look_ns(run.to_close_ns)));
     content(witness, calls, run.start_ns, &mut || began.elapsed() < most && goes_on(WaitFor::Look))
+}
+
+/// That the device of an end is no longer there although its part of the copy is not done.
+pub(super) fn device_that_left(
+    [read_end, write_end]: &[Option<WatchedEnd>; 2],
+    finished: &Finished,
+    sys: &Path,
+) -> Option<String> {
+    let cut_short = read_end.as_ref().filter(|end| finished.input.bytes < end.before.bytes);
+    cut_short.into_iter().chain(write_end).find_map(|end| {
+        let words = rdsk_observe::place::left(&end.witness.target, sys)?;
+        Some(format!("{words}, and the copy ends there"))
+    })
 }
 
 /// An end as the Record shows it.

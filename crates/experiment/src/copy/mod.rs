@@ -68,6 +68,8 @@ pub struct Copies {
     leftovers: Leftovers,
     /// The sums of both ends of each line, where they are storage.
     sums: Vec<[Option<CellSum>; 2]>,
+    /// That a device left before its copy came to its end, which dd may not notice: beyond the end of a device reads return nothing.
+    left: Option<String>,
 }
 
 /// A run that is being watched.
@@ -124,7 +126,7 @@ impl Copies {
     pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
         let mut record = empty_record(command, None);
         record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
-        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new() }
+        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new(), left: None }
     }
 
     /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
@@ -209,6 +211,7 @@ impl Copies {
             end.observer.end_io();
         }
         let calls = [&finished.input, &finished.output];
+        self.left = self.left.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
         let after: Vec<PageCacheState> = ends
             .iter()
             .zip(calls)
@@ -294,6 +297,9 @@ impl Copies {
         }
         let problem = |kind, code, message: String| Some(Problem::plain(kind, code, message));
         (self.record.status, self.record.error) = match end {
+            CopiesEnd::Done | CopiesEnd::Failed if self.left.is_some() => {
+                (Status::Failed, problem(ProblemKind::Io, "gone", self.left.unwrap_or_default()))
+            }
             CopiesEnd::Done => (Status::Complete, None),
             CopiesEnd::Failed => {
                 let message = "the copy failed; dd's message on standard error says why".into();

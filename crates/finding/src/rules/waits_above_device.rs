@@ -1,12 +1,13 @@
 //! `waits-above-device`: one I/O at a time took much longer than its request was in the device. Where a limit of a control group is
 //! known to be the reason, `throttled` says so instead.
 
-use super::common::{cells, cite, has_verdict, how_many};
+use super::common::{MAX_CITED, cells, cite, has_verdict, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{InDevice, in_device};
 use rdsk_analysis::contention::contention;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Severity, Stake, VerdictCode};
+use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("waits-above-device", Severity::Cause, Needs::Counters, check);
 
@@ -29,16 +30,20 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "The kernel gave each request to the device long after the call, or the call returned long after the device was \
                 done: the figure is not the device's. A control group's limit that rdsk does not see, a cost model (io.cost, \
-                io.latency), the throttling of writeback or a lock of the filesystem look like this.";
+                io.latency; what of them can be read stands below), the throttling of writeback or a lock of the filesystem look like this.";
     let advice = "compare outside the container or slice, and look at io.max, io.latency and io.cost of every group above";
-    let found = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
+    let mut found = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
+    let (lines, named) = in_force(&cells);
+    for finding in &mut found {
+        finding.evidence.extend(lines.iter().cloned());
+    }
     let Some(worst) =
         cells.iter().filter_map(|cell| waits(cell)).max_by(|a, b| factor(*a).total_cmp(&factor(*b)))
     else {
         return found;
     };
     let what = format!(
-        "I/Os waited above the device: {}, {} of {} each",
+        "I/Os waited above the device: {}, {} of {} each{named}",
         how_many(&cells),
         words::nanos(metrics::whole(worst.outside_ns())),
         words::nanos(metrics::whole(worst.call_ns))
@@ -47,6 +52,39 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let valued =
         |finding: Finding| finding.inferred().effect(Stake::Figure, Some(factor(worst)), what.clone());
     found.into_iter().map(valued).collect()
+}
+
+/// The controllers and limits in force on the cells' targets, one line each, and a clause that names them. That they held the I/O is
+/// not known.
+fn in_force(cells: &[&CellRecord]) -> (Vec<String>, String) {
+    let (mut lines, mut names): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let limits = cell.evidence.limits.iter().filter(|limit| limit.op == cell.workload.op);
+        let limits = limits.map(|limit| {
+            let bytes = limit.bytes_per_s.map(|bytes| format!(" {bytes} bytes/s"));
+            let ops = limit.ops_per_s.map(|ops| format!(" {ops} I/Os/s"));
+            let setting = [bytes, ops].into_iter().flatten().collect::<String>();
+            (limit.target, "a limit", &limit.device, &limit.source, setting)
+        });
+        let controls = cell.evidence.controls.iter().map(|one| {
+            let kind = if one.source.ends_with("/io.latency") { "io.latency" } else { "io.cost" };
+            (one.target, kind, &one.device, &one.source, format!(" {}", printable(&one.setting)))
+        });
+        for (target, kind, device, source, setting) in limits.chain(controls) {
+            let device = printable(device);
+            let line = format!("in force on {device}: {} ={setting}", printable(source));
+            let name = format!("{kind} is on for {device}");
+            if !cell.workload.targets.contains(&target) || lines.contains(&line) || lines.len() >= MAX_CITED {
+                continue;
+            }
+            lines.push(line);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let named = if names.is_empty() { String::new() } else { format!("; {}", names.join(", ")) };
+    (lines, named)
 }
 
 fn factor(times: InDevice) -> f64 {
@@ -77,7 +115,7 @@ mod tests {
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};
-    use rdsk_model::{CpuTime, IoPath, Limit, Op, ProcessorUse, Record};
+    use rdsk_model::{CpuTime, IoControl, IoPath, Limit, Op, ProcessorUse, Record};
 
     /// A thousand reads of 4 ms each, whose requests were this long in the device.
     fn reads(device_ns: u64, change: impl FnOnce(&mut CellRecord)) -> Record {
@@ -101,6 +139,49 @@ mod tests {
         let effect = finding.effect.unwrap();
         assert_eq!(effect.text, "I/Os waited above the device: r, 3.90 ms of 4.00 ms each");
         fires(RULE, &reads(1_990_000, |_| {}));
+    }
+
+    #[test]
+    fn names_the_controllers_in_force_on_its_targets() {
+        let control = |target: u32, file: &str, setting: &str| IoControl {
+            target,
+            device: "sda".into(),
+            source: format!("/sys/fs/cgroup/{file}"),
+            setting: setting.into(),
+        };
+        let finding = fires(
+            RULE,
+            &reads(100_000, |cell| {
+                cell.evidence.controls = vec![
+                    control(0, "io.cost.qos", "enable=1 min=50.00 max=150.00"),
+                    control(0, "io.cost.model", "rrandiops=100"),
+                    control(0, "db/io.latency", "target=75"),
+                    control(7, "other/io.latency", "target=1"),
+                ];
+                cell.evidence.limits = vec![Limit {
+                    target: 0,
+                    device: "sda".into(),
+                    source: "/sys/fs/cgroup/x/io.max".into(),
+                    op: Op::Read,
+                    bytes_per_s: Some(1 << 40),
+                    ops_per_s: None,
+                }];
+            }),
+        );
+        assert_eq!(
+            finding.evidence[1..],
+            [
+                "in force on sda: /sys/fs/cgroup/x/io.max = 1099511627776 bytes/s",
+                "in force on sda: /sys/fs/cgroup/io.cost.qos = enable=1 min=50.00 max=150.00",
+                "in force on sda: /sys/fs/cgroup/io.cost.model = rrandiops=100",
+                "in force on sda: /sys/fs/cgroup/db/io.latency = target=75",
+            ]
+        );
+        let text = finding.effect.unwrap().text;
+        assert!(
+            text.ends_with("3.90 ms of 4.00 ms each; a limit is on for sda, io.cost is on for sda, io.latency is on for sda"),
+            "{text}"
+        );
     }
 
     #[test]

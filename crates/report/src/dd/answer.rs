@@ -34,6 +34,10 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
         (Some(read), Some(write)) => vec![write, (read.0, read.1.replacen("This", "The reads", 1))],
     };
     let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
+    // dd takes the end of a device that was removed for the end of its content.
+    if let Some(error) = record.error.as_ref().filter(|error| error.code == "gone") {
+        sentences.insert(0, format!("Not all was copied: {}.", printable(&error.message)));
+    }
     sentences.extend(pace(copy, &parts));
     if copy.runs.iter().any(|run| !run.is_complete) {
         let is_alone = !copy.runs.iter().any(|run| run.is_complete);

@@ -2,7 +2,9 @@
 
 use super::{Style, copies};
 use rdsk_finding::fixtures::{self, copies as made, kept_in_memory, read_from_memory, with};
-use rdsk_model::{CellRecord, Copy, EndKind, Experiment, IoPath, Op, Record, Sync, Target};
+use rdsk_model::{
+    CellRecord, Copy, EndKind, Experiment, IoPath, Op, Problem, ProblemKind, Record, Sync, Target,
+};
 
 const S: u64 = 1_000_000_000;
 const BLOCKS: u64 = 4096;
@@ -270,4 +272,15 @@ fn a_run_that_was_cut_short_leaves_the_others() {
         told(&record(fixtures::file(), vec![kept_in_memory(writes(IoPath::Buffered, S), S, 8 * S)], copy));
     assert!(text.contains("runs 2: 1.00 s"), "{text}");
     assert!(text.contains("The last run was cut short: these are the times of those before it."), "{text}");
+}
+
+/// Beyond the end of a device that was removed, reads return nothing, and dd ends well.
+#[test]
+fn a_device_that_left_is_told_before_its_figure() {
+    let mut record = record(fixtures::file(), vec![reads(IoPath::Direct)], from_file(&[S]));
+    let complete = told(&record);
+    assert!(!complete.contains("Not all was copied"), "{complete}");
+    record.error = Some(Problem::plain(ProblemKind::Io, "gone", "sda is gone, and the copy ends there"));
+    let text = told(&record);
+    assert!(text.starts_with("rdsk Not all was copied: sda is gone, and the copy ends there. "), "{text}");
 }

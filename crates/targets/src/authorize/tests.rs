@@ -107,6 +107,21 @@ fn every_use_refuses_every_write_and_no_read() {
 }
 
 #[test]
+fn a_label_on_a_partition_is_removed_there() {
+    let mut examined = disk();
+    let label =
+        |node: &str, text: &str| Use { labelled: Some(node.into()), ..Use::new(UseKind::Member, text) };
+    examined.uses =
+        vec![label("/dev/sdb2", "LVM2_member on sdb2"), label("/dev/sdb3", "crypto_LUKS on sdb3")];
+    let refusal = refused(&examined, &destroy("WD 1"));
+    assert_eq!(refusal.code, "member");
+    assert!(refusal.hint.ends_with("with wipefs --all /dev/sdb2 /dev/sdb3"), "{}", refusal.hint);
+    examined.uses.truncate(1);
+    examined.uses.push(label("/dev/sdb2", "another on sdb2"));
+    assert!(refused(&examined, &destroy("WD 1")).hint.ends_with("--all /dev/sdb2"), "each node once");
+}
+
+#[test]
 fn the_refusal_of_a_mounted_disk_reads_as_designed() {
     let mut examined = disk();
     examined.uses = vec![Use::new(UseKind::Mounted, "/home on sdb3"), Use::new(UseKind::Swap, "sdb2")];

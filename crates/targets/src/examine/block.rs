@@ -114,7 +114,7 @@ pub(crate) fn examine_node(
     for (of, signature) in &labels {
         let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
         if let Some(why) = labels::why_kept(machine, of, signature) {
-            found.add(UseKind::Member, &format!("{why}{on}"));
+            found.add_label(node_path(machine, node, of, path), &format!("{why}{on}"));
         }
     }
     let inventory = Inventory::read(machine);
@@ -129,6 +129,15 @@ pub(crate) fn examine_node(
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures, growths }
 }
 
+/// Where the node of a partition of the device `node`, of its disk, or of itself is, if that of `node` is `path`.
+fn node_path(machine: &Machine<'_>, node: &Node, of: &Node, path: &Path) -> PathBuf {
+    if of.name == node.name {
+        return path.to_owned();
+    }
+    let place = machine.roots.dev.join(of.kernel_name());
+    if place.exists() { place } else { path.with_file_name(of.kernel_name()) }
+}
+
 /// The labels on the device, its partitions and its disk, whose other sectors may hold some.
 fn labels_around<'machine>(
     machine: &'machine Machine<'_>,
@@ -140,8 +149,7 @@ fn labels_around<'machine>(
     let mut labels: Vec<(&Node, Signature)> = own.iter().map(|signature| (node, signature.clone())).collect();
     for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
         // An extended partition is too short for signatures, and a node may be missing: a missing node holds none.
-        let place = machine.roots.dev.join(other.kernel_name());
-        let place = if place.exists() { place } else { path.with_file_name(other.kernel_name()) };
+        let place = node_path(machine, node, other, path);
         match tools::wipefs(&machine.roots.tools, &place, &other.name)
             .and_then(|answer| signature::parse(&answer))
         {
