@@ -7,7 +7,7 @@ mod end;
 use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
 use rdsk_analysis::Analysis;
-use rdsk_dd::{BlockMemory, Calls, Finished, Operands, Side};
+use rdsk_dd::{Calls, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, measure_clock};
 use rdsk_model::{
     Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
@@ -26,10 +26,6 @@ use std::time::{Duration, Instant};
 
 /// Bytes that are written out between two looks at whether to go on.
 const PIECE_BYTES: u64 = 64 << 20;
-
-/// The largest block that is laid in one piece; what lies below a device, which may take fewer pieces than it says, takes as many pages.
-const ONE_PIECE_BYTES: u64 = 64 << 10;
-const PAGE_BYTES: u64 = 4096;
 
 /// What is done about data that dd leaves in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,18 +75,6 @@ pub struct Watching {
     start_ns: u64,
     ends: [Option<WatchedEnd>; 2],
     usage: Option<Usage>,
-}
-
-impl Watching {
-    /// Where a block of so many bytes is to lie: in one piece where every device that is copied from or to takes each page of it as a piece
-    /// of its own in one request, so that the requests are those of dd.
-    pub fn block_memory(&self, bytes: u64) -> BlockMemory {
-        let pieces =
-            |end: &WatchedEnd| end.witness.target.device.as_ref().and_then(|device| device.max_segments);
-        let takes_it = |end: &WatchedEnd| pieces(end).is_some_and(|most| bytes.div_ceil(PAGE_BYTES) <= most);
-        let are_all = bytes <= ONE_PIECE_BYTES && self.ends.iter().flatten().all(takes_it);
-        if are_all { BlockMemory::OnePiece } else { BlockMemory::Pages }
-    }
 }
 
 struct WatchedEnd {
