@@ -50,7 +50,8 @@ fn directories_and_zones_and_filesystems_that_turn_read_only() {
         "{POOL}
 sum=$(md5sum < $other/precious)
 call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
-call run rdsk run $at --only headline --rw write --budget 3s --quiet --json - --json-compact
+# A file grows as long as its part of the budget lasts: 3 s gave a busy machine 6 MiB.
+call run rdsk run $at --only headline --rw write --budget 12s --quiet --json - --json-compact
 sync; fact after $(used)
 dd if=/dev/urandom of=$other/more bs=1M count=2 status=none conv=fsync
 echo 3 > /proc/sys/vm/drop_caches
@@ -69,8 +70,7 @@ call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compa
     let free = total.parse::<u64>().unwrap() - used.parse::<u64>().unwrap();
     assert!(free * 10 >= total.parse().unwrap(), "{used} of {total} chunks are in use");
     let size = run.json()["targets"][0]["size_bytes"].as_u64().unwrap();
-    // A file grows as long as its part of the budget lasts: 11 MiB here, and 6 on a machine that does ten other things.
-    assert!(size >= MIB, "the file of {size} bytes is smaller than it must be");
+    assert!(size >= 8 * MIB, "the file of {size} bytes is smaller than it must be");
     assert_eq!((outcome.call("large").code, error_code(&outcome.call("large")).as_str()), (3, "no-space"));
     assert_eq!((outcome.call("full").code, error_code(&outcome.call("full")).as_str()), (3, "thin-pool"));
     assert_eq!(outcome.fact("left"), "0");
