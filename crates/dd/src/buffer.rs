@@ -1,12 +1,9 @@
 //! Buffers that start at a page, as direct I/O needs them.
 
-use rdsk_sys::memory::use_huge_pages;
+use rdsk_sys::memory::{HUGE_PAGE_BYTES, use_huge_pages};
 
 /// Alignment of every buffer: a page, which no device's block exceeds in practice.
 const ALIGNMENT: usize = 4096;
-
-/// Bytes of a huge page; where they differ, memory is in small ones.
-const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes that start at a multiple of 4 KiB.
 pub(crate) struct Buffer {
@@ -25,9 +22,10 @@ impl Buffer {
     /// The same in one piece of the machine's memory, which is there already, where the kernel has a huge page for it; otherwise in
     /// pages. A device is given one piece instead of one for each page.
     pub(crate) fn in_one_piece(bytes: u64) -> Option<Self> {
-        let length = usize::try_from(bytes).ok().filter(|&length| length <= HUGE_PAGE)?;
-        let mut buffer = Self::aligned(length, HUGE_PAGE, 2 * HUGE_PAGE)?;
-        use_huge_pages(&mut buffer.space[buffer.start..buffer.start + HUGE_PAGE]);
+        let length = usize::try_from(bytes).ok().filter(|&length| length <= HUGE_PAGE_BYTES)?;
+        let mut buffer = Self::aligned(length, HUGE_PAGE_BYTES, 2 * HUGE_PAGE_BYTES)?;
+        use_huge_pages(&mut buffer.space[buffer.start..buffer.start + HUGE_PAGE_BYTES]);
+        // Touched now, and not when the copy is timed.
         std::hint::black_box(buffer.bytes()).fill(0);
         Some(buffer)
     }
@@ -53,12 +51,12 @@ mod tests {
     #[test]
     fn memory_is_zeros_from_a_boundary_on() {
         for bytes in [1, 512, 4096, 16_384, 65_536] {
-            let both = [(Buffer::new(bytes), ALIGNMENT), (Buffer::in_one_piece(bytes), HUGE_PAGE)];
+            let both = [(Buffer::new(bytes), ALIGNMENT), (Buffer::in_one_piece(bytes), HUGE_PAGE_BYTES)];
             for (mut buffer, boundary) in both.map(|(buffer, boundary)| (buffer.unwrap(), boundary)) {
                 assert_eq!(buffer.bytes().as_ptr().addr() % boundary, 0);
                 assert_eq!(buffer.bytes(), vec![0; usize::try_from(bytes).unwrap()]);
             }
         }
-        assert!(Buffer::in_one_piece(HUGE_PAGE as u64 + 1).is_none());
+        assert!(Buffer::in_one_piece(HUGE_PAGE_BYTES as u64 + 1).is_none());
     }
 }

@@ -5,12 +5,10 @@
 use crate::error::EngineError;
 use crate::random::{WyRand, mix};
 use rdsk_model::ReadContent;
+use rdsk_sys::memory::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
-
-/// Size and alignment of a huge page on every architecture rdsk runs on today.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Slots start on this boundary: a page, and the strictest alignment that direct I/O requires.
 const SLOT_ALIGN_BYTES: usize = 4096;

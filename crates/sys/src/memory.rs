@@ -25,6 +25,9 @@ pub fn give_back_freed() {
     }
 }
 
+/// A huge page of most machines. Where it is another size, memory that is laid out by this one is in small pages.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// Asks for huge pages below memory that has not been touched, from the start of a page on; without them it stays as it is.
 pub fn use_huge_pages(memory: &mut [u8]) {
     let advice = rustix::mm::Advice::LinuxHugepage;

@@ -5,7 +5,7 @@ use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Exclusive, examine_path, uses_now};
+use crate::examine::{Hold, examine_path, uses_now};
 use crate::examined::{Attachment, Examined, Place};
 use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
@@ -104,7 +104,7 @@ pub fn claim(
     roots: &Roots,
 ) -> Result<Claim, TargetError> {
     if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
-        let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Exclusive::Ask)?;
+        let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Hold::NotYet)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
             let what = "its path leads to something else";
             return Err(TargetError::Changed { path: shown(&examined.path), what });
@@ -138,7 +138,7 @@ pub fn claim(
         // Whether it opens for writing is tested first: permissions, immutable files, running programs.
         let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
         // While nobody else can take it, everything is checked once more: a signature may be new.
-        let now = examine_path(&claim.target.name, claim.path.clone(), roots, Exclusive::Ours)?;
+        let now = examine_path(&claim.target.name, claim.path.clone(), roots, Hold::Ours)?;
         authorize(&now, access, permission)?;
         drop(open);
     }

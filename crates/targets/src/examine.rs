@@ -23,11 +23,12 @@ use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// Whether the kernel is asked who holds a device exclusively, or has a file open for writing.
+/// Whether this process holds the target already, which decides what can be asked of the kernel and what may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exclusive {
-    Ask,
-    /// It would report this process, which has it open.
+pub(crate) enum Hold {
+    /// The kernel is asked who holds a device exclusively, or has a file open for writing.
+    NotYet,
+    /// It would name this process. The target is written next, so that first blocks are read for metadata without a label.
     Ours,
 }
 
@@ -51,7 +52,7 @@ pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
             named.ok_or_else(|| TargetError::from_io(given, "found", error))?
         }
     };
-    examine_path(name, path, roots, Exclusive::Ask)
+    examine_path(name, path, roots, Hold::NotYet)
 }
 
 /// Examines what `path` leads to; no part of it may be a symlink.
@@ -59,12 +60,12 @@ pub(crate) fn examine_path(
     name: &str,
     path: PathBuf,
     roots: &Roots,
-    exclusive: Exclusive,
+    hold: Hold,
 ) -> Result<Examined, TargetError> {
     let meta = fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "examined", error))?;
     let kind = meta.file_type();
     if kind.is_block_device() {
-        return examine_block(name, path, &meta, roots, exclusive);
+        return examine_block(name, path, &meta, roots, hold);
     }
     if !kind.is_file() && !kind.is_dir() {
         return Err(TargetError::NotMeasurable { path: shown(&path), what: describe(kind) });
@@ -75,7 +76,7 @@ pub(crate) fn examine_path(
     if kind.is_dir() {
         examine_directory(name, path, roots)
     } else {
-        examine_file(name, path, &meta, roots, exclusive)
+        examine_file(name, path, &meta, roots, hold)
     }
 }
 

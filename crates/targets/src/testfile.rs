@@ -5,7 +5,7 @@ use crate::authorize::authorize;
 use crate::claim::Claim;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Exclusive, examine_path};
+use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
 use crate::fills_up::{check_growth, share_growth};
 use crate::growth::{Rewriting, kept_bytes};
@@ -81,7 +81,7 @@ pub fn create_test_file(
     if options.stop.is_raised() {
         return Err(TargetError::Interrupted);
     }
-    let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
+    let fresh = examine_path(&directory.target.name, path.clone(), roots, Hold::NotYet)?;
     authorize(&fresh, Access::Write, &Permission::default())?;
     check_growth(&[&fresh])?;
     let goal_bytes = plan_test_file(&fresh, options.size, 1, options.is_rewritten)?;

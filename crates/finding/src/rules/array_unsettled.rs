@@ -14,8 +14,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cited = |cell: &CellRecord| cite(cell, "state of the array", state(analysis, cell).join(", "));
     let text = "So it was when the run began. A resync, recovery or check reads and writes the members beside the run, and each holds \
                 the other up. Without a member, RAID 4, 5 and 6 compute its data from all the others, and RAID 1 and 10 have a copy \
-                less to read and to write. I/O to a multipath device goes through the paths that are left. The figures are those of this state, not of the whole array at rest.";
-    let advice = "wait until it has ended, or replace the member or the path, and measure again: /proc/mdstat, lvs -a -o+sync_percent or dmsetup status tells";
+                less to read and to write. I/O to a multipath device goes through the paths that are left. The figures are those \
+                of this state, not of the whole array at rest.";
+    let advice = "wait until it has ended, or replace the member or the path, and measure again: /proc/mdstat, \
+                  lvs -a -o+sync_percent or dmsetup status tells";
     let found = RULE.about_any(&cells, "the array is not at rest, or not whole", text, cited, advice);
     let what = format!("{why}: {}", how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()

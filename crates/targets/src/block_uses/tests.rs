@@ -1,10 +1,12 @@
 //! Machines as people have them: what uses a disk must be found through every layer, and nothing else may be reported.
 
+use crate::examine::{Hold, examine_node};
 use crate::fake::Fake;
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::uses::Found;
 use rdsk_testkit::{LoopDevice, Need, requires};
+use std::path::Path;
 
 const NONE: [&str; 0] = [];
 
@@ -248,13 +250,7 @@ fn facts_identities_and_stack_are_read() {
         .answer("wipefs sdb", "");
     fake.with(|machine, found| {
         let node = machine.tree.get("sdb1").unwrap();
-        let parts = crate::examine::examine_node(
-            machine,
-            node,
-            std::path::Path::new("/dev/sdb1"),
-            crate::examine::Exclusive::Ask,
-            found,
-        );
+        let parts = examine_node(machine, node, Path::new("/dev/sdb1"), Hold::NotYet, found);
         assert_eq!(found.doubts, NONE);
         let device = &parts.device;
         assert_eq!((device.name.as_str(), device.major_minor.as_str()), ("sdb1", "8:17"));
@@ -285,13 +281,7 @@ fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
     );
     fake.with(|machine, found| {
         let node = machine.tree.get("sdb").unwrap();
-        let parts = crate::examine::examine_node(
-            machine,
-            node,
-            std::path::Path::new("/dev/sdb"),
-            crate::examine::Exclusive::Ask,
-            found,
-        );
+        let parts = examine_node(machine, node, Path::new("/dev/sdb"), Hold::NotYet, found);
         assert_eq!(found.uses[0].text, "/tank on sdb9");
         assert_eq!(found.doubts, ["wipefs is not installed"]);
         assert_eq!(parts.signatures[0].text, "zfs_member \"tank\"");

@@ -1,7 +1,7 @@
 //! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and which signatures
 //! are on it. It opens devices for reading only.
 
-use super::Exclusive;
+use super::Hold;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
@@ -25,7 +25,7 @@ pub(super) fn examine_block(
     path: PathBuf,
     meta: &Metadata,
     roots: &Roots,
-    exclusive: Exclusive,
+    hold: Hold,
 ) -> Result<Examined, TargetError> {
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
@@ -37,7 +37,7 @@ pub(super) fn examine_block(
         return Err(TargetError::Suspended { path: shown(&path), device });
     }
     match node {
-        Some(node) => parts = examine_node(&machine, node, &path, exclusive, &mut found),
+        Some(node) => parts = examine_node(&machine, node, &path, hold, &mut found),
         None => found.doubt(&format!("sysfs does not know the device {number}")),
     }
     let size_bytes = parts.device.size_bytes.or_else(|| probe::block_size(&path)).unwrap_or(0);
@@ -45,7 +45,7 @@ pub(super) fn examine_block(
         return Err(TargetError::Empty { path: shown(&path) });
     }
     // A more serious use says more than the kernel's "busy".
-    if exclusive == Exclusive::Ask && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
+    if hold == Hold::NotYet && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
     found.sort_uses();
@@ -92,7 +92,7 @@ pub(crate) fn examine_node(
     machine: &Machine<'_>,
     node: &Node,
     path: &Path,
-    exclusive: Exclusive,
+    hold: Hold,
     found: &mut Found,
 ) -> BlockParts {
     found.extend(block_uses::find(machine, node));
@@ -119,7 +119,7 @@ pub(crate) fn examine_node(
     }
     let inventory = Inventory::read(machine);
     // This reads the device and others, and leaves pages in the cache: only before it is written, while nobody else can take it.
-    if exclusive == Exclusive::Ours {
+    if hold == Hold::Ours {
         unlabelled::find(&inventory, node, &labels, found);
     }
     let mut growths = thin_pool::of_device(machine, node, found);

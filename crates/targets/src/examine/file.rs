@@ -1,6 +1,6 @@
 //! Examines a regular file or a directory: its filesystem, the device under it, what uses it. It opens for reading only.
 
-use super::Exclusive;
+use super::Hold;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
@@ -68,7 +68,7 @@ pub(super) fn examine_file(
     path: PathBuf,
     meta: &Metadata,
     roots: &Roots,
-    exclusive: Exclusive,
+    hold: Hold,
 ) -> Result<Examined, TargetError> {
     if meta.len() == 0 {
         return Err(TargetError::Empty { path: shown(&path) });
@@ -79,11 +79,11 @@ pub(super) fn examine_file(
     let node = node_below(&path, &machine, mount);
     node.map_or(Ok(()), |node| refuse_suspended(&path, &machine, node))?;
     found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
-    if exclusive == Exclusive::Ask && found.uses.is_empty() {
+    if hold == Hold::NotYet && found.uses.is_empty() {
         twins::find_writers(&machine.roots.proc, &path, &mut found);
     }
     // Who it is says more than that there is somebody.
-    if exclusive == Exclusive::Ask && found.uses.is_empty() && probe::has_writers(&path) {
+    if hold == Hold::NotYet && found.uses.is_empty() && probe::has_writers(&path) {
         found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
     }
     if let Some(why) = probe::protection(&path) {
