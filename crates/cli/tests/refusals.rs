@@ -6,6 +6,7 @@ mod checked_run;
 #[path = "support/in_use.rs"]
 mod in_use;
 
+use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::Path;
@@ -13,9 +14,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use checked_run::{Answer, ask, directory, file_hash, rdsk, word, written_file};
-use in_use::{ById, Swap, lvm_label, settle};
+use in_use::{ById, lvm_label, settle};
 use rdsk_testkit::loopdev::mkfs_ext4;
-use rdsk_testkit::{LoopDevice, Need, cli, requires};
+use rdsk_testkit::{LoopDevice, Need, Swap, cli, requires};
 
 const DEVICE: [Need; 2] = [Need::Root, Need::Loop];
 const FILESYSTEM: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
@@ -24,8 +25,19 @@ const O_EXCL: i32 = 0o200;
 /// Asks to write in each way that a command line has, with the flag that would allow it if the device were unused, and
 /// expects each to be refused with this code and, in its message, these words, while the content stays.
 fn refused(name: &Path, identity: &str, device: &LoopDevice, code: &str, words: &[&str]) {
-    let name = word(name);
     let content = || device.content_hash().expect("a test's own device can be read");
+    refused_and_stays(name, identity, code, words, content);
+}
+
+/// The same, where this is what must stay.
+fn refused_and_stays<Content: PartialEq + Debug>(
+    name: &Path,
+    identity: &str,
+    code: &str,
+    words: &[&str],
+    content: impl Fn() -> Content,
+) {
+    let name = word(name);
     let before = content();
     for line in [
         format!("run {name} --destroy {identity}"),
@@ -159,8 +171,10 @@ fn swap_space() {
         return;
     }
     let device = small();
-    let swap = Swap::on(device.path());
-    refused(device.path(), &backing(&device), &device, "swap", &["active swap space", device.name()]);
+    let swap = Swap::on(&device).expect("it becomes swap space");
+    let words = ["active swap space", device.name()];
+    let written = || swap.sectors_of_others().expect("the kernel counts");
+    refused_and_stays(device.path(), &backing(&device), "swap", &words, written);
     drop(swap);
     // Not in use any more, it is still the user's.
     let answer = ask(&format!("run {} --rw write", word(device.path()))).expect_code(3);

@@ -6,7 +6,7 @@ mod support;
 use rdsk_model::{IoPath, Sync};
 use rdsk_targets::{Access, OpenMode, Permission, Roots, TargetError, UseKind, authorize, claim, examine};
 use rdsk_testkit::loopdev::mkfs_ext4;
-use rdsk_testkit::{LoopDevice, Need, requires};
+use rdsk_testkit::{LoopDevice, Need, Swap, requires};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_mode};
@@ -27,12 +27,18 @@ fn backing(device: &LoopDevice) -> Permission {
 #[track_caller]
 fn refused(device: &LoopDevice, path: &Path, code: &str) -> String {
     let before = device.content_hash().unwrap();
+    let message = every_way_refused(device, path, code);
+    assert_eq!(device.content_hash().unwrap(), before);
+    message
+}
+
+#[track_caller]
+fn every_way_refused(device: &LoopDevice, path: &Path, code: &str) -> String {
     for permission in [Permission::default(), overwrite(), backing(device)] {
         assert_eq!(refusal(path, &permission).code, code, "{permission:?}");
     }
     let refusal = refusal(path, &backing(device));
     assert!(!refusal.hint.contains("--destroy"), "{}", refusal.hint);
-    assert_eq!(device.content_hash().unwrap(), before);
     refusal.message
 }
 
@@ -93,13 +99,10 @@ fn swap_is_refused() {
         return;
     }
     let device = device(8);
-    let path = device.path().to_str().unwrap();
-    run("mkswap", &[path]);
-    run("swapon", &[path]);
-    let question = std::panic::AssertUnwindSafe(|| refused(&device, device.path(), "swap"));
-    let message = std::panic::catch_unwind(question);
-    run("swapoff", &[path]);
-    assert!(message.unwrap().contains("it is active swap space (loop"));
+    let swap = Swap::on(&device).unwrap();
+    let message = every_way_refused(&device, device.path(), "swap");
+    assert_eq!(swap.sectors_of_others().unwrap(), 0);
+    assert!(message.contains("it is active swap space (loop"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ways to be in use: swap, by-id names, an LVM label, a filesystem with nothing left to write. Each is undone when
+//! Ways to be in use: by-id names, an LVM label, a filesystem with nothing left to write. Each is undone when
 //! dropped. It touches nothing but what the test created.
 
 use std::fs::{self, OpenOptions};
@@ -53,27 +53,6 @@ impl Drop for ById {
         let _ = fs::remove_file(&self.0);
         // A directory in which another test still has a name stays, and goes with that one.
         made.retain(|directory| fs::remove_dir(directory).is_err());
-    }
-}
-
-/// Active swap space on a test's own device.
-#[derive(Debug)]
-pub(crate) struct Swap(PathBuf);
-
-impl Swap {
-    /// Makes and activates it.
-    pub(crate) fn on(device: &Path) -> Self {
-        done(Command::new("mkswap").arg(device));
-        // Of the lowest priority, so that the kernel has no reason to put anything there.
-        done(Command::new("swapon").args(["--priority", "0"]).arg(device));
-        Self(device.to_owned())
-    }
-}
-
-impl Drop for Swap {
-    fn drop(&mut self) {
-        // Not asserted: a second panic while the first one unwinds would hide it.
-        let _ = Command::new("swapoff").arg(&self.0).output();
     }
 }
 
