@@ -220,12 +220,15 @@ mdadm --quiet --stop /dev/md0
     wrong
 }
 
-/// An array that io_uring gives reads which must not wait, and which it would have to split.
+/// An array that io_uring gives reads which must not wait, and which it would have to split; and one that loses a member during a run.
 fn changes_meanwhile(guest: &mut Booted) -> Vec<String> {
     let script = "fresh $A $B; raid md0 1 $A $B -- --bitmap=none
 echo 64 > /sys/block/md0/queue/max_sectors_kb
 call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 3s --quiet --json - --json-compact
-mdadm --quiet --stop /dev/md0
+before=$(awk '{print $1}' /sys/block/md0/stat)
+(wait_for 60 awk -v least=$((before + 200)) '$1 < least { exit 1 }' /sys/block/md0/stat; mdadm --quiet /dev/md0 --fail $B) &
+call lost rdsk run /dev/md0 --only headline --rw read --budget 4s --quiet --json - --json-compact
+wait; mdadm --quiet --stop /dev/md0
 ";
     let outcome = guest.run(&Scenario::new("changes meanwhile", script).limit(Duration::from_secs(600)));
     if let Some(failure) = outcome.failure() {
@@ -248,6 +251,15 @@ mdadm --quiet --stop /dev/md0
     let is_alike = by("bpf").abs_diff(by("sysfs")) * 50 <= by("sysfs") && by("sysfs") > 0;
     if refused == 0 || given != submitted || !is_alike {
         wrong.push(format!("{refused} bios refused, {submitted} submitted, {given} requests; {checks:?}"));
+    }
+    let findings = outcome.call("lost").json()["findings"].clone();
+    let is_told = |finding: &serde_json::Value| {
+        let text = finding["effect"]["text"].as_str().unwrap_or_default();
+        finding["code"] == "array-unsettled"
+            && text.contains("md0 is missing 1 of its members at the end of the run")
+    };
+    if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
+        wrong.push(format!("nothing is said of the member that was lost: {findings}"));
     }
     wrong
 }
