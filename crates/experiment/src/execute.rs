@@ -9,7 +9,7 @@ use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
 use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
-use rdsk_targets::test_files_left;
+use rdsk_targets::{arrays_otherwise, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
 
@@ -163,10 +163,22 @@ fn measure(
     .run();
     if claimed.is_simulated() {
         record.simulated_ns = Some(backend.clock.now_ns());
+    } else {
+        note_arrays(&mut record.targets, request);
     }
     let taken_over = take_over(record, outcome, &backend);
     resumed.put_back(&mut record.cells);
     taken_over
+}
+
+/// Notes which arrays are in another state than before the first cell.
+fn note_arrays(targets: &mut [Target], request: &Request) {
+    for target in targets {
+        let found = arrays_otherwise(target, &request.roots);
+        if let Some(device) = &mut target.device {
+            device.arrays_at_end = found;
+        }
+    }
 }
 
 /// Puts what the runner saw into the Record.

@@ -146,6 +146,9 @@ pub struct Device {
     /// The other arrays below that one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrays_below: Vec<ArrayFacts>,
+    /// The arrays, of these or others, that were in another state when the run ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrays_at_end: Vec<ArrayFacts>,
 }
 
 impl Device {

@@ -47,11 +47,14 @@ struct request {
 
 struct bvec_iter {
 	unsigned int bi_size;
+	unsigned int bi_idx;
+	unsigned int bi_bvec_done;
 } KERNEL_TYPE;
 
 struct bio {
 	struct block_device *bi_bdev;
 	u32 bi_opf;
+	u8 bi_status;
 	struct bvec_iter bi_iter;
 } KERNEL_TYPE;
 

@@ -14,6 +14,8 @@
 /* Of cmd_flags and bi_opf. */
 #define OP_MASK 0xff
 #define OP_FLUSH 2
+/* A value of bi_status (BLK_STS_AGAIN), the same since 4.13. */
+#define STATUS_AGAIN 12
 
 /* Set before the object is loaded. The process whose bios are "this". */
 volatile const u32 OWN_PROCESS = 0;

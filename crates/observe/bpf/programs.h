@@ -243,6 +243,17 @@ static __always_inline void WAY(add_origin)(const struct place *place, struct bi
 	add_bio(place, &origin, READ(bio, bi_iter.bi_size));
 }
 
+static __always_inline struct request_kind WAY(kind_of_bio)(const struct place *place, struct bio *bio)
+{
+	u32 raw = READ(bio, bi_opf);
+	struct request_kind kind = {
+		.what = WHAT(place->index, 0, flags_of(raw), raw & OP_MASK),
+		.bytes = READ(bio, bi_iter.bi_size),
+	};
+
+	return kind;
+}
+
 static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 {
 	struct request_kind kind;
@@ -256,8 +267,7 @@ static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
 	raw = READ(bio, bi_opf);
 	flags = flags_of(raw);
 	op = raw & OP_MASK;
-	kind.what = WHAT(place.index, 0, flags, op);
-	kind.bytes = READ(bio, bi_iter.bi_size);
+	kind = WAY(kind_of_bio)(&place, bio);
 	if (!place.device->queues)
 		add_request(&place, &kind);
 	else if (!kind.bytes && flags & FLAG_PREFLUSH)
@@ -293,14 +303,39 @@ int WAY(bio_queue)(u64 *context)
 	return 0;
 }
 
+/* Whether a bio that must not wait came back untouched because it would have had to: one that the device would have to split. It is
+ * submitted again without that mark, and the device counts that one only. */
+static __always_inline int WAY(is_refused)(struct bio *bio)
+{
+	return READ(bio, bi_status) == STATUS_AGAIN && READ(bio, bi_iter.bi_idx) == 0 &&
+	       READ(bio, bi_iter.bi_bvec_done) == 0;
+}
+
+/* As a request that the driver gave back. */
+static __always_inline void WAY(take_back)(const struct place *place, struct bio *bio)
+{
+	struct request_kind kind = WAY(kind_of_bio)(place, bio);
+
+	add_request_elsewhere(place, &kind, -1);
+	if (!is_timed(place))
+		return;
+	add_moment(place, REQUEUED_BEGUN, REQUEUED_AT, REQUEUED, bpf_ktime_get_ns());
+	__sync_fetch_and_add(&place->device->in_flight, -1);
+}
+
 static __always_inline void WAY(bio_complete_at)(struct bio *bio, u32 number)
 {
 	struct bio_start *start;
 	struct place place;
 	u64 at;
 
-	if (!find(&place, number) || place.device->queues || !is_timed(&place))
+	if (!find(&place, number) || place.device->queues)
 		return;
+	if (!is_timed(&place)) {
+		if (WAY(is_refused)(bio))
+			WAY(take_back)(&place, bio);
+		return;
+	}
 	start = place_of_done(owner_of(ADDRESS(bio), place.index));
 	if (!start) {
 		ADD(&place.totals[UNSEEN], 1);
@@ -312,6 +347,8 @@ static __always_inline void WAY(bio_complete_at)(struct bio *bio, u32 number)
 	start->owner = 0;
 	if (at < place.since)
 		ADD(&place.totals[UNSEEN], 1);
+	else if (WAY(is_refused)(bio))
+		WAY(take_back)(&place, bio);
 	else
 		complete_one(&place, at);
 }

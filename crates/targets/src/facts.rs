@@ -43,6 +43,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
         arrays_below: crate::array::facts_below(tree, node, array.as_ref(), mapper),
+        arrays_at_end: Vec::new(),
         array,
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }

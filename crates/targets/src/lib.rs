@@ -51,6 +51,7 @@ mod unlabelled;
 mod uses;
 mod witness;
 
+pub use array::arrays_otherwise;
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, claim};
 pub use device_number::DeviceNumber;

@@ -1,5 +1,5 @@
 //! Devices that belong to something larger without a label of their own that util-linux knows: further devices of f2fs, realtime
-//! devices of XFS, metadata of device-mapper targets that are not active. What says so are the first blocks of the device, or of
+//! devices of XFS, metadata of DRBD and of device-mapper targets that are not active. What says so are the first blocks of the device, or of
 //! the one that has the label. It reads these blocks and decides nothing.
 
 use crate::device_number::DeviceNumber;
@@ -32,7 +32,7 @@ pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Sig
     for part in &parts {
         let on = if part.name == node.name { String::new() } else { format!(" on {}", part.kernel_name()) };
         let beginning = beginning_of(machine, part);
-        if let Some(what) = mapper_metadata(&beginning) {
+        if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
             found.add(UseKind::Metadata, &format!("{what}{on}"));
         }
         let is_known = found.uses.iter().any(|used| used.kind == UseKind::Member);
@@ -164,6 +164,14 @@ fn mapper_metadata(beginning: &[u8]) -> Option<&'static str> {
         0x445a_4244 => Some("zones of dm-zoned"),
         _ => None,
     }
+}
+
+/// Whether a device begins with DRBD's metadata of another device (`meta-disk` of drbd.conf; drivers/block/drbd, `struct
+/// meta_data_on_disk`: `magic`, of 8.3, of 8.4 while it is or was attached, and of 9). Those behind the data of the device itself have a
+/// label that util-linux knows.
+fn drbd_metadata(beginning: &[u8]) -> Option<&'static str> {
+    let magic = u32::from_be_bytes(beginning.get(60..64)?.try_into().ok()?);
+    matches!(magic, 0x8374_026b..=0x8374_026d).then_some("metadata of DRBD")
 }
 
 /// Why a filesystem is more than the device that begins so and has its label.

@@ -33,6 +33,7 @@ fn what_the_field_taught() {
     complaints.extend(fills_up(&mut guest));
     complaints.extend(takes_nothing(&mut guest));
     complaints.extend(goes_elsewhere(&mut guest));
+    complaints.extend(changes_meanwhile(&mut guest));
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -215,6 +216,50 @@ mdadm --quiet --stop /dev/md0
     let is_told = |finding: &serde_json::Value| finding["code"] == "array-unsettled";
     if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
         wrong.push(format!("nothing is said of the member that is missing: {findings}"));
+    }
+    wrong
+}
+
+/// An array that io_uring gives reads which must not wait, and which it would have to split; and one that loses a member during a run.
+fn changes_meanwhile(guest: &mut Booted) -> Vec<String> {
+    let script = "fresh $A $B; raid md0 1 $A $B -- --bitmap=none
+echo 64 > /sys/block/md0/queue/max_sectors_kb
+call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 3s --quiet --json - --json-compact
+before=$(awk '{print $1}' /sys/block/md0/stat)
+(wait_for 60 awk -v least=$((before + 200)) '$1 < least { exit 1 }' /sys/block/md0/stat; mdadm --quiet /dev/md0 --fail $B) &
+call lost rdsk run /dev/md0 --only headline --rw read --budget 4s --quiet --json - --json-compact
+wait; mdadm --quiet --stop /dev/md0
+";
+    let outcome = guest.run(&Scenario::new("changes meanwhile", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let mut wrong = Vec::new();
+    let evidence = outcome.call("refused").json()["cells"][0]["evidence"].clone();
+    let of_array = |list: &serde_json::Value| -> Vec<serde_json::Value> {
+        list.as_array().into_iter().flatten().filter(|one| one["device"] == "md0").cloned().collect()
+    };
+    let count = |of: &[serde_json::Value], is_refused: bool| -> u64 {
+        let of = of.iter().filter(|one| (one["nowait"] == true) == is_refused);
+        of.filter_map(|one| one["count"].as_u64()).sum()
+    };
+    let (bios, given) = (of_array(&evidence["bios"]), count(&of_array(&evidence["requests"]), false));
+    let (refused, submitted) = (count(&bios, true), count(&bios, false));
+    let checks = of_array(&evidence["bpf"]["checks"]);
+    let by = |source: &str| checks.iter().filter_map(|check| check[source].as_u64()).sum::<u64>();
+    // Those that were refused are neither among what the array was given nor among what it completed.
+    let is_alike = by("bpf").abs_diff(by("sysfs")) * 50 <= by("sysfs") && by("sysfs") > 0;
+    if refused == 0 || given != submitted || !is_alike {
+        wrong.push(format!("{refused} bios refused, {submitted} submitted, {given} requests; {checks:?}"));
+    }
+    let findings = outcome.call("lost").json()["findings"].clone();
+    let is_told = |finding: &serde_json::Value| {
+        let text = finding["effect"]["text"].as_str().unwrap_or_default();
+        finding["code"] == "array-unsettled"
+            && text.contains("md0 is missing 1 of its members at the end of the run")
+    };
+    if !findings.as_array().is_some_and(|all| all.iter().any(is_told)) {
+        wrong.push(format!("nothing is said of the member that was lost: {findings}"));
     }
     wrong
 }

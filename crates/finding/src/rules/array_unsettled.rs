@@ -1,18 +1,18 @@
-//! `array-unsettled`: the array below the target rebuilt or checked itself when the run began, or lacked members.
+//! `array-unsettled`: the array below the target rebuilt or checked itself when the run began or ended, or lacked members.
 
 use super::common::{cells, cite, how_many, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::stripe::unrest;
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Device, Finding, Record, Severity, Stake};
+use rdsk_model::{CellRecord, Device, Finding, Record, Severity, Stake, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("array-unsettled", Severity::Uncertain, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| reached_device(cell) && !state(analysis, cell).is_empty());
+    let cells = cells(analysis, |cell| is_about_device(cell) && !state(analysis, cell).is_empty());
     let Some(why) = cells.first().map(|cell| state(analysis, cell).join(", ")) else { return Vec::new() };
     let cited = |cell: &CellRecord| cite(cell, "state of the array", state(analysis, cell).join(", "));
-    let text = "So it was when the run began. A resync, recovery or check reads and writes the members beside the run, and each holds \
+    let text = "So it was when the run began or, where that is said, when it ended. A resync, recovery or check reads and writes the members beside the run, and each holds \
                 the other up. Without a member, RAID 4, 5 and 6 compute its data from all the others, and RAID 1 and 10 have a copy \
                 less to read and to write. I/O to a multipath device goes through the paths that are left. The figures are those \
                 of this state, not of the whole array at rest.";
@@ -23,10 +23,23 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
 
+/// What an array does beside a cell is work of others to it, or work that its members do not seem to do.
+fn is_about_device(cell: &CellRecord) -> bool {
+    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+    reached_device(cell) || matches!(code, Some(VerdictCode::Disturbed | VerdictCode::Unverified))
+}
+
 /// What is wrong with the arrays of a cell's targets, in words.
 fn state(record: &Record, cell: &CellRecord) -> Vec<String> {
     let targets = cell.workload.targets.iter().filter_map(|&target| metrics::target(record, target));
-    targets.filter_map(|target| target.device.as_ref()).flat_map(Device::arrays).flat_map(unrest).collect()
+    targets.filter_map(|target| target.device.as_ref()).flat_map(of_device).collect()
+}
+
+fn of_device(device: &Device) -> Vec<String> {
+    let before: Vec<String> = device.arrays().flat_map(unrest).collect();
+    let after = device.arrays_at_end.iter().flat_map(unrest).filter(|words| !before.contains(words));
+    let at_end: Vec<String> = after.map(|words| format!("{words} at the end of the run")).collect();
+    [before, at_end].concat()
 }
 
 #[cfg(test)]
@@ -69,6 +82,29 @@ mod tests {
             vec![ArrayFacts { device: "md1".into(), degraded: Some(1), ..ArrayFacts::default() }];
         let below = fires(RULE, &nested);
         assert_eq!(below.evidence, ["c: state of the array = md1 is missing 1 of its members"]);
+    }
+
+    #[test]
+    fn fires_on_an_array_that_is_otherwise_at_the_end() {
+        let mut record = on_array(Some("idle"), 0);
+        let device = record.targets[0].device.as_mut().unwrap();
+        let at_end =
+            ArrayFacts { activity: Some("check".into()), degraded: Some(1), ..device.array.clone().unwrap() };
+        device.arrays_at_end = vec![at_end];
+        let expected = "c: state of the array = md0 is busy with a check at the end of the run, md0 is missing 1 of its members at \
+                        the end of the run";
+        assert_eq!(fires(RULE, &record).evidence, [expected]);
+        // What the check reads is not the cell's.
+        record.cells[0].verdict.as_mut().unwrap().code = VerdictCode::Disturbed;
+        assert_eq!(fires(RULE, &record).evidence, [expected]);
+        record.cells[0].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
+        silent(RULE, &record);
+        // It was so before, and has ended.
+        let mut ended = on_array(Some("resync"), 0);
+        let device = ended.targets[0].device.as_mut().unwrap();
+        device.arrays_at_end =
+            vec![ArrayFacts { activity: Some("idle".into()), ..device.array.clone().unwrap() }];
+        assert_eq!(fires(RULE, &ended).evidence, ["c: state of the array = md0 is busy with a resync"]);
     }
 
     #[test]

@@ -126,3 +126,15 @@ fn metadata_of_device_mapper_is_known_by_its_first_block() {
     write(&fake, "sdb1", &[]);
     assert_eq!(uses(&fake, "sdb", &[]), NONE);
 }
+
+#[test]
+fn metadata_of_drbd_on_a_device_of_their_own_are_known_by_their_first_block() {
+    let fake = fake("");
+    // What drbdmeta 9.22 writes (v08), and what drbd 8.4 makes of it when it attaches (2026-11, Linux 6.1).
+    for number in [0x8374_026b_u32, 0x8374_026c, 0x8374_026d] {
+        write(&fake, "sdb1", &[(60, &number.to_be_bytes()), (64, &[0, 3, 0, 0, 0, 0, 0, 8])]);
+        assert_eq!(uses(&fake, "sdb", &[]), ["Metadata: metadata of DRBD on sdb1"]);
+    }
+    write(&fake, "sdb1", &[(60, &0x8374_026a_u32.to_be_bytes())]);
+    assert_eq!(uses(&fake, "sdb", &[]), NONE);
+}

@@ -111,6 +111,16 @@ pub(crate) const ROWS: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "metadata of a DRBD device that is not up, on a disk of their own",
+        // What drbdmeta writes there, as far as it is looked at.
+        set_up: "printf '\\203\\164\\002\\153\\000\\003\\000\\000' | dd of=$A bs=1 seek=60 conv=notrunc status=none; sync",
+        code: "member",
+        says: &["metadata of DRBD"],
+        tear_down: "dd if=/dev/zero of=$A bs=4096 count=1 status=none; sync",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Refusal {
         name: "backing device of a stopped bcache",
         set_up: "make-bcache -B $A; sync",
         code: "member",
