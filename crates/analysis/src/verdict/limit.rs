@@ -32,6 +32,7 @@ pub(super) fn bursts(facts: &Facts<'_>) -> bool {
         [(bytes_per_s, limit.bytes_per_s), (ops_per_s, limit.ops_per_s)]
             .into_iter()
             .any(|(rate, allowed)| rate.zip(allowed).is_some_and(|(rate, most)| is_burst(facts, rate, most)))
+            && changed(facts, limit).is_none()
     };
     limits(facts).any(|limit| holds_for_all(facts, limit) && is_above(limit))
 }
@@ -44,16 +45,27 @@ fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
 }
 
 /// The cell's own bytes and I/Os per second on a limited device; none on one that had only a part of them, such as a member of a
-/// stripe.
+/// stripe. Calls are no I/Os of the device where the kernel made fewer and larger ones of them, as it does when it reads ahead.
 fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
-    let moved = limited(facts, limit).and_then(|device| metrics::bytes_of(device, limit.op));
+    let device = limited(facts, limit);
+    let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
+    let arrived = device.and_then(|device| match limit.op {
+        Op::Read => Some(device.reads?.saturating_add(device.read_merges.unwrap_or(0))),
+        Op::Write => Some(device.writes?.saturating_add(device.write_merges.unwrap_or(0))),
+    });
     let part = target_part(facts, limit.target);
+    let result = &facts.cell.result;
     let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * part);
+    let one_by_one =
+        arrived.zip(result.ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops as f64 * part);
     let of = |rate: Option<Estimate>| rate.filter(|_| passes_all).map(|rate| rate.mean * part);
-    (of(facts.cell.result.bytes_per_s), of(facts.cell.result.ops_per_s))
+    (of(result.bytes_per_s), of(result.ops_per_s.filter(|_| one_by_one)))
 }
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
+    if let Some(text) = changed(facts, limit) {
+        return Some(text);
+    }
     let device = limited(facts, limit);
     let (own_bytes, own_ios) = own_rates(facts, limit);
     let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
@@ -93,13 +105,54 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
 }
 
+/// A file states one figure for a device and a direction at a time. Where visits found several, the limit was changed between them,
+/// and a mean between these is no burst above the lower one.
+fn changed(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
+    if !holds_for_all(facts, limit) || !is_at_the_device(facts) {
+        return None;
+    }
+    let is_same = |other: &&Limit| {
+        (&other.source, &other.device, other.target) == (&limit.source, &limit.device, limit.target)
+    };
+    let all: Vec<&Limit> = limits(facts).filter(is_same).collect();
+    let between = |rate: Option<f64>, allowed: Vec<u64>| {
+        let (least, most) = (*allowed.iter().min()?, *allowed.iter().max()?);
+        let is_within = |rate: &f64| {
+            *rate >= least as f64 * (1.0 - LIMIT_TOLERANCE) && *rate <= most as f64 * (1.0 + LIMIT_TOLERANCE)
+        };
+        rate.filter(|rate| least < most && is_within(rate)).map(|rate| (rate, allowed))
+    };
+    let (bytes_per_s, ops_per_s) = own_rates(facts, limit);
+    let bytes = between(bytes_per_s, all.iter().filter_map(|one| one.bytes_per_s).collect());
+    let ios = between(ops_per_s, all.iter().filter_map(|one| one.ops_per_s).collect());
+    let (rate, limits) = match (bytes, ios) {
+        (Some((rate, allowed)), _) => (words::rate(rate), named(&allowed, |most| words::rate(most as f64))),
+        (None, Some((rate, allowed))) => {
+            (format!("{} I/Os per second", words::figure(rate)), named(&allowed, |most| most.to_string()))
+        }
+        (None, None) => return None,
+    };
+    let (source, op) = (printable(&limit.source), limit.op);
+    Some(format!(
+        "{rate} is a mean under limits of {limits} that {source} set for {op}s one after the other: the limit was changed during \
+         the run; measure again"
+    ))
+}
+
+fn named(allowed: &[u64], words_of: impl Fn(u64) -> String) -> String {
+    words::list(&allowed.iter().map(|&most| words_of(most)).collect::<Vec<String>>())
+}
+
 /// The meaning of a rate above a limit in force.
 const BURST: &str = "a burst that is allowed before the limit applies, not a sustained rate; measure longer";
 
 /// Whether a rate is clearly above a limit, on a device that all of the I/O passed.
 fn is_burst(facts: &Facts<'_>, rate: f64, allowed: u64) -> bool {
-    let reached_device = facts.share.is_some_and(|share| share >= MOSTLY);
-    reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+    is_at_the_device(facts) && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+}
+
+fn is_at_the_device(facts: &Facts<'_>) -> bool {
+    facts.share.is_some_and(|share| share >= MOSTLY)
 }
 
 /// Whether a limit is sure to hold for the I/O. What a loop device does to its file's disk is charged to the group that asked for it
@@ -177,4 +230,89 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
             format!("the processor was busy {busy} of the time, {per_io} for each I/O{why}"),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{self, cell, with};
+    use rdsk_model::{CellRecord, IoPath};
+
+    const MIB: u64 = 1 << 20;
+
+    /// A cell of 128 MiB/s and 128 I/Os per second, and a file that stated these limits one after the other.
+    fn under(bytes_per_s: &[u64], ops_per_s: &[u64]) -> CellRecord {
+        let limit = |bytes_per_s, ops_per_s| Limit {
+            target: 0,
+            device: "sda".into(),
+            source: "/cg/io.max".into(),
+            op: Op::Read,
+            bytes_per_s,
+            ops_per_s,
+        };
+        with(cell("t", Op::Read, IoPath::Direct, MIB, 64, 500_000_000), |cell| {
+            let bytes = bytes_per_s.iter().map(|&most| limit(Some(most), None));
+            cell.evidence.limits =
+                bytes.chain(ops_per_s.iter().map(|&most| limit(None, Some(most)))).collect();
+        })
+    }
+
+    fn judged(cell: &CellRecord) -> (VerdictCode, String, bool) {
+        let targets = [fixtures::disk()];
+        let verdict = crate::verdict(cell, &targets, Some(8));
+        let cell = with(cell.clone(), |cell| cell.verdict = Some(verdict.clone()));
+        (verdict.code, verdict.text, super::super::is_burst(&cell, &targets))
+    }
+
+    #[test]
+    fn a_rate_between_the_limits_that_were_changed_is_no_burst() {
+        for (bytes, ios, rate) in [
+            (
+                &[200 * MIB, 100 * MIB][..],
+                &[][..],
+                "128.0 MiB/s is a mean under limits of 200.0 MiB/s and 100.0 MiB/s that",
+            ),
+            (&[], &[100, 200, 90], "128 I/Os per second is a mean under limits of 100, 200 and 90 that"),
+        ] {
+            let (code, text, is_burst) = judged(&under(bytes, ios));
+            assert_eq!((code, is_burst), (VerdictCode::Throttled, false), "{text}");
+            assert!(
+                text.starts_with(rate) && text.contains("the limit was changed during the run"),
+                "{text}"
+            );
+        }
+    }
+
+    /// Read-ahead makes one I/O of the device of many calls, and a limit counts what reaches the device.
+    #[test]
+    fn calls_that_became_fewer_ios_are_no_burst_of_ios() {
+        let ahead = |requests: u64, merges: u64| {
+            with(under(&[], &[30]), |cell| {
+                cell.evidence.device[0].reads = Some(requests);
+                cell.evidence.device[0].read_merges = Some(merges);
+                cell.evidence.device[0].diskstat.as_mut().unwrap().read_ios = requests;
+            })
+        };
+        let (code, text, is_burst) = judged(&ahead(8, 0));
+        assert_eq!((code, is_burst), (VerdictCode::Device, false), "{text}");
+        let (code, text, is_burst) = judged(&ahead(15, 0));
+        assert_eq!((code, is_burst), (VerdictCode::Throttled, false), "{text}");
+        assert!(text.starts_with("30.0 I/Os per second are the limit of 30"), "{text}");
+        // Merging comes after the limit.
+        let (code, text, is_burst) = judged(&ahead(8, 56));
+        assert_eq!((code, is_burst), (VerdictCode::Throttled, true), "{text}");
+    }
+
+    #[test]
+    fn a_rate_above_or_below_all_limits_is_what_it_is_without_a_change() {
+        let (code, text, is_burst) = judged(&under(&[60 * MIB, 100 * MIB], &[]));
+        assert_eq!((code, is_burst), (VerdictCode::Throttled, true), "{text}");
+        assert!(text.contains("a burst") && !text.contains("changed"), "{text}");
+        let (code, text, is_burst) = judged(&under(&[200 * MIB, 150 * MIB], &[]));
+        assert_eq!((code, is_burst), (VerdictCode::Device, false), "{text}");
+        // One limit on bytes and one on I/Os is no change.
+        let (code, text, _) = judged(&under(&[128 * MIB], &[1000]));
+        assert_eq!(code, VerdictCode::Throttled);
+        assert!(text.contains("is the limit of 128.0 MiB/s"), "{text}");
+    }
 }

@@ -53,6 +53,8 @@ pub enum Cause {
         /// One step, in ns.
         resolution_ns: u64,
     },
+    /// The limit of a control group, which is the rate of the cell, let some pass at once and held others back.
+    Limit,
     /// Neighbours in the order of issue are in the same band more often than chance has it: two speeds in time.
     TwoSpeeds,
     /// The device moved bytes for others meanwhile.
@@ -81,6 +83,7 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
+            Self::Limit => "a control group's limit",
             Self::TwoSpeeds => "two speeds in time",
             Self::OtherIo => "other programs' I/O",
             Self::StartOfPass { .. } => "start of a pass",
@@ -177,7 +180,7 @@ pub(super) fn latency_bands(
         return None;
     }
     // The curve over the positions shows them.
-    if matches!(cause, Cause::TwoSpeeds | Cause::Unknown) && is_of_positions(&lates, &main) {
+    if matches!(cause, Cause::Limit | Cause::TwoSpeeds | Cause::Unknown) && is_of_positions(&lates, &main) {
         return None;
     }
     let when = (cause == Cause::TwoSpeeds).then(|| stretches(cell, &lates, &main));
@@ -285,6 +288,9 @@ fn repeats(lates: &Lates) -> f64 {
 
 /// The first of the causes whose test holds.
 fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand], main: &Band) -> Cause {
+    if has_verdict(cell, VerdictCode::Throttled) {
+        return Cause::Limit;
+    }
     let count = lates.late_ns.len();
     let is_beside = beside_main(lates, main);
     let beside: Vec<usize> = (0..count).filter(|&index| is_beside[index]).collect();
@@ -326,7 +332,11 @@ fn missed_revolution(record: &Record, cell: &CellRecord, bands: &[LatencyBand]) 
 }
 
 fn is_disturbed(cell: &CellRecord) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed)
+    has_verdict(cell, VerdictCode::Disturbed)
+}
+
+fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
 /// The share of these I/Os that are among the first of their pass.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures::zones::{MS, made};
+use rdsk_model::VerdictCode;
 use rdsk_stats::rng::SplitMix64;
 
 fn seen(made: &(Record, CellRecord)) -> Zones {
@@ -146,28 +147,27 @@ fn a_band_has_its_share_and_its_offset_and_what_it_comes_with() {
 }
 
 #[test]
-fn a_revolution_of_a_rotational_disk_is_named_and_other_io_first() {
-    let turn = |rotational, disturbed| {
+fn a_revolution_of_a_rotational_disk_is_named_and_other_io_and_limits_first() {
+    let turn = |rotational, code: Option<VerdictCode>| {
         let mut noise = SplitMix64::new(9);
         let mut all = made(101, 8, |_, _, _| {
             let late = noise.uniform() < 0.3;
             noisy(&mut noise, 14 * MS) + if late { 8_333_333 } else { 0 }
         });
         all.0.targets[0].device.as_mut().unwrap().rotational = Some(rotational);
-        if disturbed {
-            all.1.verdict = Some(rdsk_model::Verdict {
-                code: rdsk_model::VerdictCode::Disturbed,
-                text: "others".into(),
-                device_share: None,
-            });
-        }
+        let text = "others".to_owned();
+        all.1.verdict = code.map(|code| rdsk_model::Verdict { code, text, device_share: None });
         seen(&all).latency_bands.unwrap().cause
     };
     assert!(
-        matches!(turn(true, false), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
+        matches!(turn(true, None), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
     );
-    assert_eq!(turn(false, false), Cause::Unknown);
-    assert_eq!(turn(true, true), Cause::OtherIo);
+    assert_eq!(turn(false, None), Cause::Unknown);
+    assert_eq!(turn(true, Some(VerdictCode::Disturbed)), Cause::OtherIo);
+    // What a control group holds back waits as long as its limit says, whatever the disk does.
+    for rotational in [false, true] {
+        assert_eq!(turn(rotational, Some(VerdictCode::Throttled)), Cause::Limit);
+    }
 }
 
 #[test]

@@ -83,6 +83,9 @@ fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
                 words::nanos(when.longest_ns.1)
             )
         }),
+        Cause::Limit => "The control group that rdsk runs in limits the I/O of this device: it lets some I/Os pass at once and holds \
+                         others back until the limit has room for them. They say nothing of the disk."
+            .into(),
         Cause::OtherIo => "The device served other I/O at the same time, and these I/Os had to wait for it.".into(),
         Cause::StartOfPass { share } => format!(
             "{} of the late I/Os are among the first of a pass: an idle device takes time to resume.",
@@ -112,6 +115,7 @@ fn advice(cause: Cause) -> &'static str {
         Cause::TwoSpeeds => {
             "look for what came and went at these times (iostat -x 1, temperature, a neighbour on the same host); quote both speeds"
         }
+        Cause::Limit => "run outside the limited group (container, slice), or raise the limit",
         Cause::OtherIo => "repeat the run when the device is idle",
         Cause::StartOfPass { .. } => "measure longer passes, or leave out the first I/Os of each",
         Cause::MissedRevolution { .. } => {
@@ -139,6 +143,7 @@ mod tests {
     use super::*;
     use rdsk_analysis::fixtures::rates::Noise;
     use rdsk_analysis::fixtures::zones::{ascending, made};
+    use rdsk_model::{Verdict, VerdictCode};
     use rdsk_stats::rng::SplitMix64;
 
     #[test]
@@ -237,6 +242,20 @@ mod tests {
         // One pass cannot tell positions from chance.
         let one = made(600, 1, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
         fires(RULE, &one.0);
+    }
+
+    /// A group that lets two I/Os pass in a slice of its time and holds the third one back until the next.
+    #[test]
+    fn what_a_limit_holds_back_is_not_of_an_unknown_cause() {
+        let held = |number: u32| if number.is_multiple_of(3) { 99_700_000 } else { 0 };
+        let mut record = made(60, 10, |_, pass, number| 400_000 + u64::from(pass) * 500 + held(number)).0;
+        record.cells[0].verdict =
+            Some(Verdict { code: VerdictCode::Throttled, text: "a limit".into(), device_share: None });
+        let finding = fires(RULE, &record);
+        assert!(finding.title.contains("later: a control group's limit"), "{}", finding.title);
+        assert!(finding.text.contains("holds others back"), "{}", finding.text);
+        assert_eq!(finding.confidence, Confidence::Inferred);
+        assert!(finding.advice.as_deref().unwrap_or_default().contains("raise the limit"), "{finding:?}");
     }
 
     fn noisy(rng: &mut SplitMix64, ns: f64) -> u64 {
