@@ -496,6 +496,27 @@ fn a_signal_ends_copy_and_record() {
     assert_eq!(value["status"], "interrupted");
 }
 
+/// dd's own end stays, whatever a limit on files does to the history that is written after it.
+#[test]
+fn a_limit_on_files_takes_nothing_but_the_history() {
+    let place = scratch();
+    let line = |explain: &str, operands: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("ulimit -c 0; ulimit -f 4; exec \"$0\" dd --explain {explain} {operands}");
+        shell.args(["-c", &line]).arg(common::command([""; 0]).get_program());
+        shell.current_dir(place.path()).env("RDSK_HISTORY", place.path().join("history.db"));
+        cli::run(shell, SOON)
+    };
+    let run = line("on", "if=/dev/zero of=out bs=512 count=1");
+    assert_eq!(run.ended, cli::Ended::Exited(0), "{}", run.stderr);
+    assert!(run.stderr.contains("\nrdsk    ") && run.stderr.contains("File too large"), "{}", run.stderr);
+    // The copy itself ends as dd's does.
+    for explain in ["on", "off"] {
+        let run = line(explain, "if=/dev/zero of=out bs=512 count=100");
+        assert!(matches!(run.ended, cli::Ended::Signalled(_)), "{}", run.stderr);
+    }
+}
+
 #[test]
 fn the_help_stands_by_itself() {
     for line in [&["dd", "--help"][..], &["dd", "if=x", "--help"]] {

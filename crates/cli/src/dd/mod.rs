@@ -14,7 +14,7 @@ use crate::cli_args::Form;
 use crate::exchange::Outputs;
 use crate::history::{self, Written};
 use crate::json_file::Sink;
-use crate::{exit, out};
+use crate::{exit, interrupt, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     BlockMemory, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
@@ -265,6 +265,8 @@ impl<'a> Patience<'a> {
 
 /// Writes the documents and the answer.
 fn tell(record: &Record, documents: &Documents, is_explained: bool, stderr: &mut Stderr) -> Result<(), ()> {
+    // It ends the copy, as it ends dd's. The copy is over, and its exit code must not be lost with the history.
+    interrupt::survive_file_limits();
     let json = documents.json.as_ref();
     let written = json.map_or(Ok(()), |sink| sink.write(&rdsk_report::json(record, Compactness::Full)));
     let is_in_json = json.is_some() && written.is_ok();

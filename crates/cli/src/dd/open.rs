@@ -5,9 +5,10 @@ use crate::history;
 use crate::same_place::is_database;
 use rdsk_dd::{NotOpened, OpenFile, Opening, Operands, Side};
 use rdsk_model::{IoPath, Sync};
-use rdsk_sys::start::Standard;
+use rdsk_sys::start::{Standard, was_closed};
 use rdsk_targets::{Access, OpenMode, Permission, Roots};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         );
         return Err(why.into());
     }
+    refuse_closed(operands.input.as_deref(), operands)?;
     let began = Instant::now();
     let input = opening.input(rustix::stdio::stdin())?;
     let mut took = began.elapsed();
@@ -40,6 +42,7 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         let why = "standard output is a block device, which rdsk writes only as of= with --destroy";
         return Err(why.to_owned().into());
     }
+    refuse_closed(operands.output.as_deref(), operands)?;
     let output = match operands.output.as_deref().filter(|name| is_block(name)) {
         Some(name) => Some(open_device(name, operands, permission)?),
         None => {
@@ -60,6 +63,28 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         output: Side::new(output, name(&operands.output, "standard output"), operands.charset),
         took,
     })
+}
+
+/// A name of a standard descriptor that was closed, such as /dev/stdin. What keeps its place is no file of the user's; dd finds none
+/// there, and ends before it truncates the other end.
+fn refuse_closed(name: Option<&OsStr>, operands: &Operands) -> Result<(), NotOpened> {
+    let Some(name) = name.filter(|name| names_closed(name)) else { return Ok(()) };
+    let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
+    Err(format!("failed to open {quoted}: {}", rdsk_dd::errno_words(Errno::NOENT)).into())
+}
+
+fn names_closed(name: &OsStr) -> bool {
+    let streams = [
+        (Standard::Input, rustix::stdio::stdin()),
+        (Standard::Output, rustix::stdio::stdout()),
+        (Standard::Error, rustix::stdio::stderr()),
+    ];
+    let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let Ok(named) = rustix::fs::statat(CWD, name, AtFlags::empty()).map(identity) else { return false };
+    // The root directory keeps the place, and can be named by itself.
+    let is_itself = Path::new(name) == Path::new("/");
+    let keeps = |stream| rustix::fs::fstat(stream).map(identity) == Ok(named);
+    !is_itself && streams.into_iter().any(|(standard, stream)| was_closed(standard) && keeps(stream))
 }
 
 /// Writing it would destroy the runs that were kept, and with them this one.

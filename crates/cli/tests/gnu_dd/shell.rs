@@ -114,6 +114,19 @@ fn a_limit_on_the_length_of_files_ends_a_copy_as_it_ends_dd() {
     ]);
 }
 
+/// The input is opened first: a file that would have been the output stays as it is.
+#[test]
+fn a_descriptor_that_was_closed_has_no_name() {
+    same(&[
+        "cp in out; @ if=/dev/stdin of=out <&-",
+        "cp in out; @ if=/dev/fd/0 of=out bs=1k seek=1 <&-",
+        "@ if=in of=/dev/stdout >&-",
+        "cp in out; @ if=/dev/stderr of=out 2>&-",
+        "@ if=/ of=new <&-",
+        "@ if=/dev/stdin of=new <in; cat new",
+    ]);
+}
+
 #[test]
 fn what_is_skipped_of_an_output_without_positions_is_read() {
     same(&[

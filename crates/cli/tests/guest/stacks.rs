@@ -236,7 +236,9 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
     let mut found = Vec::new();
     let mut judged = 0;
     for cell in record["cells"].as_array().expect("a Record has cells") {
-        if cell["verdict"].is_null() {
+        // On a busy machine the guest may have no time left for the last cells: of nothing that was done nothing can be wrong.
+        let is_undone = cell["result"]["stop"] == "budget" && number(&cell["result"]["ops"]) == 0;
+        if cell["verdict"].is_null() || is_undone {
             continue;
         }
         judged += 1;
