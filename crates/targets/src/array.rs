@@ -2,11 +2,8 @@
 //! if it may be read. It opens no disk, compares nothing and decides nothing.
 
 use crate::device_mapper::Mapper;
-use crate::machine::Machine;
-use crate::roots::Roots;
 use crate::sysfs::{Node, SECTOR_BYTES, Tree, read_number, read_text};
-use crate::uses::Found;
-use rdsk_model::{ArrayFacts, Device, Target};
+use rdsk_model::ArrayFacts;
 use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
 
 /// Stacked devices that are followed down to the one with several below it.
@@ -60,24 +57,6 @@ pub(crate) fn facts_below(
         }
     });
     arrays.take(MAX_ARRAYS).collect()
-}
-
-/// The arrays below a target that are in another state than when it was examined; none for a device that is not here any more.
-pub fn arrays_otherwise(target: &Target, roots: &Roots) -> Vec<ArrayFacts> {
-    let Some(device) = target.device.as_ref().filter(|_| target.stack.len() > 1) else { return Vec::new() };
-    let machine = Machine::read(roots, &mut Found::default());
-    let node = machine.tree.nodes().find(|node| node.number.to_string() == device.major_minor);
-    node.map(|node| otherwise(&machine.tree, node, &machine.mapper, device)).unwrap_or_default()
-}
-
-fn otherwise(tree: &Tree, node: &Node, mapper: &Mapper<'_>, before: &Device) -> Vec<ArrayFacts> {
-    let first = facts(tree, node, mapper);
-    let below = facts_below(tree, node, first.as_ref(), mapper);
-    let is_as_before = |now: &ArrayFacts| {
-        let known = before.arrays().find(|known| known.device == now.device);
-        known.is_some_and(|known| (&known.activity, known.degraded) == (&now.activity, now.degraded))
-    };
-    first.into_iter().chain(below).filter(|now| !is_as_before(now)).collect()
 }
 
 fn holds_data(node: &Node) -> bool {
@@ -236,22 +215,6 @@ mod tests {
         assert_eq!(volume[1].1, Some(1));
         assert!(told("md1").is_empty(), "it is the first one itself");
         assert!(told("sda").is_empty(), "a disk lies on none");
-    }
-
-    #[test]
-    fn an_array_that_is_in_another_state_is_told_with_its_new_one() {
-        let fake =
-            FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::md("md0", "raid1", 2, 0, 8 * GIB));
-        let fake = fake.holder("sda", "md0");
-        let tree = Tree::read(&fake.sys()).unwrap();
-        let (node, answers) = (tree.get("md0").unwrap(), BTreeMap::new());
-        let mapper = Mapper::Answers(&answers);
-        let before = crate::facts::device(&tree, node, &mapper);
-        assert_eq!(otherwise(&tree, node, &mapper, &before), []);
-        std::fs::write(fake.sys().join("block/md0/md/sync_action"), "check\n").unwrap();
-        let now = otherwise(&tree, node, &mapper, &before);
-        let states: Vec<_> = now.iter().map(|one| (one.device.as_str(), one.activity.as_deref())).collect();
-        assert_eq!(states, [("md0", Some("check"))]);
     }
 
     #[test]
