@@ -9,7 +9,7 @@ use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
 use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
-use rdsk_targets::{arrays_otherwise, test_files_left};
+use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
 
@@ -174,7 +174,7 @@ fn measure(
 /// Notes which arrays are in another state than before the first cell.
 fn note_arrays(targets: &mut [Target], request: &Request) {
     for target in targets {
-        let found = arrays_otherwise(target, &request.roots);
+        let found = arrays_at_end(target, &request.roots);
         if let Some(device) = &mut target.device {
             device.arrays_at_end = found;
         }

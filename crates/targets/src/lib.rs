@@ -4,7 +4,7 @@
 
 mod anew;
 mod array;
-mod array_at_end;
+mod arrays_at_end;
 mod authorize;
 mod block_uses;
 mod claim;
@@ -52,7 +52,7 @@ mod unlabelled;
 mod uses;
 mod witness;
 
-pub use array_at_end::arrays_otherwise;
+pub use arrays_at_end::arrays_at_end;
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, claim};
 pub use device_number::DeviceNumber;

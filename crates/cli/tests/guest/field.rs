@@ -227,7 +227,7 @@ echo 64 > /sys/block/md0/queue/max_sectors_kb
 call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 3s --quiet --json - --json-compact
 before=$(awk '{print $1}' /sys/block/md0/stat)
 (wait_for 60 awk -v least=$((before + 200)) '$1 < least { exit 1 }' /sys/block/md0/stat; mdadm --quiet /dev/md0 --fail $B) &
-call lost rdsk run /dev/md0 --only headline --rw read --budget 4s --quiet --json - --json-compact
+call lost rdsk run /dev/md0 --only headline --rw read --budget 10s --quiet --json - --json-compact
 wait; mdadm --quiet --stop /dev/md0
 ";
     let outcome = guest.run(&Scenario::new("changes meanwhile", script).limit(Duration::from_secs(600)));

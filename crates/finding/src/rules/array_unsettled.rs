@@ -12,10 +12,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| is_about_device(cell) && !state(analysis, cell).is_empty());
     let Some(why) = cells.first().map(|cell| state(analysis, cell).join(", ")) else { return Vec::new() };
     let cited = |cell: &CellRecord| cite(cell, "state of the array", state(analysis, cell).join(", "));
-    let text = "So it was when the run began or, where that is said, when it ended. A resync, recovery or check reads and writes the members beside the run, and each holds \
-                the other up. Without a member, RAID 4, 5 and 6 compute its data from all the others, and RAID 1 and 10 have a copy \
-                less to read and to write. I/O to a multipath device goes through the paths that are left. The figures are those \
-                of this state, not of the whole array at rest.";
+    let text = "So it was when the run began or, where that is said, when it ended. A resync, recovery or check reads and writes the \
+                members beside the run, and each holds the other up. Without a member, RAID 4, 5 and 6 compute its data from all the \
+                others, and RAID 1 and 10 have a copy less to read and to write. I/O to a multipath device goes through the paths \
+                that are left. The figures are those of this state, not of the whole array at rest.";
     let advice = "wait until it has ended, or replace the member or the path, and measure again: /proc/mdstat, \
                   lvs -a -o+sync_percent or dmsetup status tells";
     let found = RULE.about_any(&cells, "the array is not at rest, or not whole", text, cited, advice);

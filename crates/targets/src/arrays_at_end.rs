@@ -10,14 +10,14 @@ use crate::uses::Found;
 use rdsk_model::{ArrayFacts, Device, Target};
 
 /// The arrays below a target that are in another state than when it was examined; none for a device that is not here any more.
-pub fn arrays_otherwise(target: &Target, roots: &Roots) -> Vec<ArrayFacts> {
+pub fn arrays_at_end(target: &Target, roots: &Roots) -> Vec<ArrayFacts> {
     let Some(device) = target.device.as_ref().filter(|_| target.stack.len() > 1) else { return Vec::new() };
     let machine = Machine::read(roots, &mut Found::default());
     let node = machine.tree.nodes().find(|node| node.number.to_string() == device.major_minor);
-    node.map(|node| otherwise(&machine.tree, node, &machine.mapper, device)).unwrap_or_default()
+    node.map(|node| in_another_state(&machine.tree, node, &machine.mapper, device)).unwrap_or_default()
 }
 
-fn otherwise(tree: &Tree, node: &Node, mapper: &Mapper<'_>, before: &Device) -> Vec<ArrayFacts> {
+fn in_another_state(tree: &Tree, node: &Node, mapper: &Mapper<'_>, before: &Device) -> Vec<ArrayFacts> {
     let first = facts(tree, node, mapper);
     let below = facts_below(tree, node, first.as_ref(), mapper);
     let is_as_before = |now: &ArrayFacts| {
@@ -44,9 +44,9 @@ mod tests {
         let (node, answers) = (tree.get("md0").unwrap(), BTreeMap::new());
         let mapper = Mapper::Answers(&answers);
         let before = crate::facts::device(&tree, node, &mapper);
-        assert_eq!(otherwise(&tree, node, &mapper, &before), []);
+        assert_eq!(in_another_state(&tree, node, &mapper, &before), []);
         std::fs::write(fake.sys().join("block/md0/md/sync_action"), "check\n").unwrap();
-        let now = otherwise(&tree, node, &mapper, &before);
+        let now = in_another_state(&tree, node, &mapper, &before);
         let states: Vec<_> = now.iter().map(|one| (one.device.as_str(), one.activity.as_deref())).collect();
         assert_eq!(states, [("md0", Some("check"))]);
     }
