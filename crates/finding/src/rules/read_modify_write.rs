@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, system};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, read_by_writes};
+use rdsk_analysis::block_io::{block_io, read_per_write};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Pattern, Record, Severity, Stake};
 use rdsk_units::Bytes;
@@ -45,12 +45,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
-/// Bytes read per write of a cell.
-fn read_per_write(cell: &CellRecord) -> Option<f64> {
-    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(metrics::ratio(read_by_writes(cell)?, ops))
-}
-
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
 fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     let seen = block_io(cell)?;
@@ -66,7 +60,8 @@ fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
     let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
     let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
-    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}"))
+    let part = seen.part_in_words();
+    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}{part}"))
 }
 
 fn is_sequential(cell: &CellRecord) -> bool {

@@ -2,7 +2,8 @@
 
 use super::common::{cells, cite, reached_device};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, in_device};
+use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::in_device::in_device;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity};
 

@@ -3,8 +3,8 @@
 
 use super::common::{MAX_CITED, cells, cite, has_verdict, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{InDevice, in_device};
 use rdsk_analysis::contention::contention;
+use rdsk_analysis::in_device::{InDevice, in_device};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Severity, Stake, VerdictCode};
 use rdsk_units::printable;

@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Sum, block_io};
+use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
 use rdsk_units::percent;
@@ -31,9 +31,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// What a cell's close wrote, and its share of the cell's bytes.
 fn at_close(cell: &CellRecord) -> Option<(Sum, f64)> {
-    let bytes = cell.result.bytes.filter(|&bytes| bytes > 0 && cell.workload.op == Op::Write)?;
-    let sum = block_io(cell)?.by_call(Op::Write, "close");
-    let share = metrics::ratio(sum.bytes, bytes).min(1.0);
+    let seen = block_io(cell).filter(|seen| seen.bytes() > 0 && cell.workload.op == Op::Write)?;
+    let sum = seen.by_call(Op::Write, "close");
+    let share = metrics::ratio(sum.bytes, seen.bytes()).min(1.0);
     (share >= MIN_SHARE).then_some((sum, share))
 }
 
@@ -48,9 +48,10 @@ fn cited(cell: &CellRecord) -> String {
         cell,
         "written inside close(2)",
         format_args!(
-            "{} in {}, requests = {requests}{}",
+            "{} in {}, requests = {requests}{}{}",
             words::bytes(sum.bytes),
             words::plural(sum.count, "bio"),
+            part_in_words(cell),
             time.unwrap_or_default()
         ),
     )
