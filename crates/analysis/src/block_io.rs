@@ -68,6 +68,8 @@ struct Followed {
     elapsed_ns: u64,
     ops: u64,
     bytes: u64,
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    closing_ns: Option<u64>,
     is_all: bool,
 }
 
@@ -78,17 +80,24 @@ impl Followed {
         let Some(followed) = &bpf.followed else {
             let [elapsed_ns, ops, bytes] =
                 [result.elapsed_ns, result.ops, result.bytes].map(Option::unwrap_or_default);
-            return Some(Self { elapsed_ns, ops, bytes, is_all: true });
+            let closing_ns = closing_ns(result.to_return_ns, result.to_close_ns);
+            return Some(Self { elapsed_ns, ops, bytes, closing_ns, is_all: true });
         };
-        let mut sum = Self { elapsed_ns: 0, ops: 0, bytes: 0, is_all: false };
+        let mut sum = Self { elapsed_ns: 0, ops: 0, bytes: 0, closing_ns: Some(0), is_all: false };
         for &index in followed {
             let visit = result.visits.get(index as usize)?;
             sum.elapsed_ns += visit.elapsed_ns;
             sum.ops += visit.ops;
             sum.bytes += visit.bytes;
+            let more = closing_ns(visit.to_return_ns, visit.to_close_ns);
+            sum.closing_ns = sum.closing_ns.zip(more).map(|(sum, more)| sum + more);
         }
         Some(sum)
     }
+}
+
+fn closing_ns(to_return_ns: Option<u64>, to_close_ns: Option<u64>) -> Option<u64> {
+    Some(to_close_ns?.saturating_sub(to_return_ns?))
 }
 
 /// What BPF counted of a cell; `None` where it did not follow all bios and take all times in the visits that it followed, or missed
@@ -251,9 +260,10 @@ impl<'a> BlockIo<'a> {
         self.devices.iter().map(|device| device.splits).sum()
     }
 
-    /// The most requests that were in flight at once on one device.
+    /// The most requests that were in flight at once on one device; `None` where some visits were not followed, of which only samples
+    /// are known.
     pub fn deepest(&self) -> Option<u64> {
-        self.devices.iter().filter_map(|device| device.in_flight_max).max()
+        self.devices.iter().filter(|_| self.followed.is_all).filter_map(|device| device.in_flight_max).max()
     }
 
     /// The devices that count for the cell.
@@ -294,18 +304,31 @@ impl<'a> BlockIo<'a> {
         self.followed.bytes
     }
 
+    /// Time of the closes of these visits, in ns; `None` where it is not known.
+    pub fn closing_ns(&self) -> Option<u64> {
+        self.followed.closing_ns
+    }
+
+    /// Whether these are all visits of the cell.
+    pub fn is_of_all_visits(&self) -> bool {
+        self.followed.is_all
+    }
+
     /// ` in 1 of 6 visits`, where it is not all of them; else nothing.
     pub fn part_in_words(&self) -> String {
         part_in_words(self.cell)
     }
 
-    /// How much longer an I/O of the followed visits took than one of all visits, one at a time; 1 where they are all.
+    /// How much longer an I/O of the followed visits took than one of all, one at a time and after the warm-up, which the mean of the
+    /// latencies leaves out; 1 where all visits were followed.
     pub(crate) fn slower_than_all(&self) -> Option<f64> {
         let Followed { elapsed_ns, ops, is_all, .. } = self.followed;
         if is_all {
             return Some(1.0);
         }
-        let (all_ns, all) = (self.cell.result.elapsed_ns?, self.cell.result.ops?);
+        let result = &self.cell.result;
+        let all_ns = result.elapsed_ns?.saturating_sub(result.warmup_ns.unwrap_or(0));
+        let all = result.ops?.saturating_sub(result.warmup_ops.unwrap_or(0));
         (ops > 0 && all > 0 && all_ns > 0)
             .then(|| metrics::ratio(elapsed_ns, ops) / metrics::ratio(all_ns, all))
     }

@@ -220,6 +220,7 @@ impl KernelObserver {
         let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
         VisitEvidence {
             source: self.source,
+            elapsed_ns: end_ns.saturating_sub(begin_ns),
             devices,
             stacks,
             process,

@@ -24,8 +24,8 @@ pub(crate) struct Price {
 impl Price {
     /// Adds a visit.
     pub(crate) fn add(&mut self, visit: &VisitEvidence) {
-        let times = visit.devices.iter().filter_map(|device| device.counts.as_ref().ok());
-        let time_ns = times.map(|counts| counts.during_io.interval_ns).max().unwrap_or(0) as f64;
+        // Until everything was stable, as bios and requests are counted.
+        let time_ns = visit.elapsed_ns as f64;
         self.visits += 1;
         self.time_ns += time_ns;
         if visit.bpf.is_some() {
@@ -59,23 +59,12 @@ fn price_ns(visit: &VisitEvidence) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Series;
-    use crate::visit::{DeviceCounts, DeviceVisit};
-    use rdsk_model::{Bio, BpfEvidence, CountedDevice, IntervalCounters, Op, Request};
+    use rdsk_model::{Bio, BpfEvidence, CountedDevice, Op, Request};
 
     /// A visit of one second with so many direct reads, followed or not.
     fn visit(reads: u64, takes_bios: bool, is_followed: bool) -> VisitEvidence {
-        let during_io = IntervalCounters { interval_ns: 1_000_000_000, ..IntervalCounters::default() };
-        let counts = DeviceCounts { during_io, ..DeviceCounts::default() };
-        let device = DeviceVisit {
-            target: 0,
-            name: "sda".into(),
-            counts: Ok(counts),
-            in_flight_max: None,
-            series: Series::new(100),
-        };
         let counted = CountedDevice { device: "sda".into(), takes_bios, ..CountedDevice::default() };
-        let seen = VisitEvidence { devices: vec![device], ..VisitEvidence::none() };
+        let seen = VisitEvidence { elapsed_ns: 1_000_000_000, ..VisitEvidence::none() };
         if !is_followed {
             return seen;
         }

@@ -72,7 +72,11 @@ impl EvidenceSum {
         self.price.add(&visit);
         self.visits += 1;
         let is_left_out = visit.is_left_out;
-        if !is_left_out {
+        if is_left_out {
+            // The best that is known of such a visit takes nothing from the sum; less does.
+            let is_weak = visit.source > EvidenceSource::Sysfs;
+            self.source = self.source.map(|source| if is_weak { source.max(visit.source) } else { source });
+        } else {
             self.add_followed(&visit);
         }
         visit.requests.into_iter().for_each(|request| request.add_to(&mut self.requests));
@@ -329,6 +333,8 @@ mod tests {
             (Some(2012), Some(12), Some(0)),
             "sysfs counts in all of them"
         );
+        let weak = VisitEvidence { is_left_out: true, ..counted_visit(1, EvidenceSource::Process) };
+        assert_eq!(of(vec![followed_visit(5), weak]).source, EvidenceSource::Process);
         assert_eq!(of(vec![followed_visit(5), followed_visit(7)]).bpf.unwrap().followed, None, "all of them");
         // A visit that was to be followed and could not be is another matter: then nothing is sure.
         let failed = of(vec![followed_visit(5), left_out(), counted_visit(7, EvidenceSource::Sysfs)]);

@@ -30,6 +30,8 @@ pub trait Observer: Send {
 pub struct VisitEvidence {
     /// The best source that worked.
     pub source: EvidenceSource,
+    /// Time from `begin` to `end`, in ns; 0 if the observer does not tell.
+    pub elapsed_ns: u64,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
     /// The stack of each target; empty if each target is a device of its own that counts.
@@ -61,6 +63,7 @@ impl VisitEvidence {
     pub fn none() -> Self {
         Self {
             source: EvidenceSource::None,
+            elapsed_ns: 0,
             devices: Vec::new(),
             stacks: Vec::new(),
             requests: Vec::new(),

@@ -194,7 +194,9 @@ fn a_visit_that_is_left_out_is_counted_by_sysfs() {
             );
             sum.add(seen);
         }
-        let told = observer.describe().why_not_higher;
+        let facts = observer.describe();
+        assert_eq!(facts.source, EvidenceSource::Bpf, "the last visit takes nothing from those before");
+        let told = facts.why_not_higher;
         let is_told = told.as_ref().is_some_and(|why| why.contains("some visits"));
         assert_eq!(is_told, attachment == Attachment::Windowed, "{told:?}");
         sum.finish()

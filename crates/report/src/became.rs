@@ -29,7 +29,11 @@ pub(crate) fn draw(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRe
 
 /// One line for all cells whose writes made the same reads: `512, 1024: each write first reads 4 KiB`.
 pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
-    let clauses = cells.iter().filter_map(|cell| Some((first_reads(&block_io(cell)?)?, name(cell))));
+    let clause = |cell: &&CellRecord| {
+        let seen = block_io(cell)?;
+        Some((first_reads(&seen)? + &seen.part_in_words(), name(cell)))
+    };
+    let clauses = cells.iter().filter_map(clause);
     for (text, names) in by_key(clauses) {
         page.sentence(Tone::Plain, "  ", format!("{}: {text} (BPF)", names.join(", ")));
     }
@@ -252,7 +256,7 @@ mod tests {
         assert_eq!(
             sentence(&writes).unwrap(),
             "100 writes of 4 KiB in 1 of 2 visits became 100 bios of 4 KiB by pwrite64(2); requests: 90 of 4 KiB, 10 merged; 100 \
-             flushes; at most 1 in flight"
+             flushes"
         );
     }
 

@@ -18,7 +18,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let cited = |cell: &CellRecord| {
-        let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
+        let seen = block_io(cell).map(|seen| seen.calls());
+        let ops = words::plural(seen.or(cell.result.ops).unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         match inside_writes(cell, page.0) {

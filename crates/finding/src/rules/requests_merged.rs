@@ -57,11 +57,13 @@ fn where_it_grew(cell: &CellRecord) -> String {
     let mean = words::bytes(metrics::whole(bio));
     if bio >= LARGE_BIOS * request {
         format!(
-            " In {} the page cache submitted bios of {mean} on average, so little was left to merge.",
-            cell.id
+            " In {} the page cache submitted bios of {mean} on average{}, so little was left to merge.",
+            cell.id,
+            part_in_words(cell)
         )
     } else {
-        format!(" In {} the page cache submitted bios of {mean}, which the queue merged.", cell.id)
+        let part = part_in_words(cell);
+        format!(" In {} the page cache submitted bios of {mean}{part}, which the queue merged.", cell.id)
     }
 }
 

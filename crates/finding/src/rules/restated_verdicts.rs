@@ -175,9 +175,10 @@ fn cite_throttled(cell: &CellRecord) -> String {
     let held = in_device(cell).map(|times| {
         let ns = |ns: f64| words::nanos(metrics::whole(ns));
         format!(
-            "; of {} for each I/O its request was {} in the device",
+            "; of {} for each I/O its request was {} in the device{}",
             ns(times.call_ns),
-            ns(times.device_ns)
+            ns(times.device_ns),
+            part_in_words(cell)
         )
     });
     format!("{}{}", cite_verdict(cell), held.unwrap_or_default())
@@ -211,9 +212,10 @@ fn cite_cpu(cell: &CellRecord) -> String {
     let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
     let device = in_device(cell).map(|times| {
         format!(
-            ", in the device = {} of {}",
+            ", in the device = {} of {}{}",
             words::nanos(metrics::whole(times.device_ns)),
-            words::nanos(metrics::whole(times.call_ns))
+            words::nanos(metrics::whole(times.call_ns)),
+            part_in_words(cell)
         )
     });
     cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}{}", device.unwrap_or_default()))
