@@ -1,14 +1,13 @@
 //! What the calls of a cell became in the block layer: the bios that each call submitted and the requests that the device got, by
-//! exact size. Known only where BPF programs counted and took times all of the cell's time; nothing here is inferred, and nothing judged.
+//! exact size. Known only where BPF programs counted and took times in all of the visits that they followed, which may be some of the
+//! cell's; calls and bytes here are of these. Nothing is inferred, and nothing judged.
 
 use crate::{metrics, words};
-use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, IoPath, Op, Sync, is_write_call};
+use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, DiskStat, IoPath, Op, is_write_call};
 use rdsk_units::{Bytes, printable};
 
 /// The largest share of requests that the programs may have missed for their counts to be used at all.
 const MOST_MISSED: f64 = 0.01;
-/// How far the number of requests may be from the number of I/Os for each I/O to count as one request.
-const ONE_EACH: f64 = 0.05;
 /// Sizes of requests that words name.
 const NAMED_SIZES: usize = 2;
 
@@ -56,12 +55,53 @@ impl Sum {
 #[derive(Clone, Debug)]
 pub struct BlockIo<'a> {
     cell: &'a CellRecord,
+    /// The visits that were followed.
+    followed: Followed,
     devices: Vec<&'a DeviceEvidence>,
     /// Whether no request was missed, so that each count is exact; otherwise up to 1 % may lack.
     pub is_exact: bool,
 }
 
-/// What BPF counted of a cell; `None` where it did not follow all bios and take all times, or missed more than 1 % of the requests.
+/// The I/O of the visits that the programs followed.
+#[derive(Clone, Copy, Debug)]
+struct Followed {
+    elapsed_ns: u64,
+    ops: u64,
+    bytes: u64,
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    closing_ns: Option<u64>,
+    is_all: bool,
+}
+
+impl Followed {
+    /// `None` where the Record does not hold these visits.
+    fn of(cell: &CellRecord, bpf: &BpfEvidence) -> Option<Self> {
+        let result = &cell.result;
+        let Some(followed) = &bpf.followed else {
+            let [elapsed_ns, ops, bytes] =
+                [result.elapsed_ns, result.ops, result.bytes].map(Option::unwrap_or_default);
+            let closing_ns = closing_ns(result.to_return_ns, result.to_close_ns);
+            return Some(Self { elapsed_ns, ops, bytes, closing_ns, is_all: true });
+        };
+        let mut sum = Self { elapsed_ns: 0, ops: 0, bytes: 0, closing_ns: Some(0), is_all: false };
+        for &index in followed {
+            let visit = result.visits.get(index as usize)?;
+            sum.elapsed_ns += visit.elapsed_ns;
+            sum.ops += visit.ops;
+            sum.bytes += visit.bytes;
+            let more = closing_ns(visit.to_return_ns, visit.to_close_ns);
+            sum.closing_ns = sum.closing_ns.zip(more).map(|(sum, more)| sum + more);
+        }
+        Some(sum)
+    }
+}
+
+fn closing_ns(to_return_ns: Option<u64>, to_close_ns: Option<u64>) -> Option<u64> {
+    Some(to_close_ns?.saturating_sub(to_return_ns?))
+}
+
+/// What BPF counted of a cell; `None` where it did not follow all bios and take all times in the visits that it followed, or missed
+/// more than 1 % of the requests.
 pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let is_timed = cell.evidence.bpf.as_ref()?.timed_share().is_none();
     counted(cell).filter(|_| is_timed)
@@ -82,7 +122,8 @@ fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
     let worst = missed.into_iter().fold(0.0, f64::max);
     let is_exact = devices.iter().all(|device| bpf.lost_of(device.target, &device.name) == 0) && worst == 0.0;
-    (worst <= MOST_MISSED).then_some(BlockIo { cell, devices, is_exact })
+    let followed = Followed::of(cell, bpf)?;
+    (worst <= MOST_MISSED).then_some(BlockIo { cell, followed, devices, is_exact })
 }
 
 /// Share of a device's requests that one of the two sources missed; `None` if the programs did not observe it.
@@ -182,14 +223,52 @@ impl<'a> BlockIo<'a> {
         self.request_sizes(op).into_iter().map(|(bytes, _)| bytes).max()
     }
 
+    /// Requests of one direction that were merged into a neighbour, in the same visits; `None` where that is not known.
+    pub fn merges(&self, op: Op) -> Option<u64> {
+        let merges = |stat: &DiskStat| match op {
+            Op::Read => stat.read_merges,
+            Op::Write => stat.write_merges,
+        };
+        if self.followed.is_all { metrics::merges(self.cell, op) } else { self.by_sysfs(merges) }
+    }
+
+    /// Flushes of the devices in the same visits; `None` where that is not known.
+    pub fn flushes(&self) -> Option<u64> {
+        if self.followed.is_all {
+            return metrics::flushes(self.cell);
+        }
+        // Those of several devices may be the same flush.
+        let [device] = self.devices.as_slice() else { return None };
+        device.diskstat?.flush_ios?;
+        self.by_sysfs(|stat| stat.flush_ios.unwrap_or(0))
+    }
+
+    /// A counter of sysfs in the followed visits. It is known of the time in which the I/O ran, and what memory held is written later.
+    fn by_sysfs(&self, counter: impl Fn(&DiskStat) -> u64) -> Option<u64> {
+        let followed = self.cell.evidence.bpf.as_ref()?.followed.as_ref()?;
+        let is_direct = self.cell.workload.path == IoPath::Direct;
+        let of = |device: &DeviceEvidence| {
+            let counters = |index: &u32| Some(counter(&device.visits.get(*index as usize)?.diskstat));
+            followed.iter().map(counters).sum::<Option<u64>>()
+        };
+        let sum = self.devices.iter().map(|device| of(device)).sum::<Option<u64>>();
+        sum.filter(|_| is_direct)
+    }
+
     /// Bios that were cut because a device takes less in one request.
     pub fn splits(&self) -> Option<u64> {
         self.devices.iter().map(|device| device.splits).sum()
     }
 
-    /// The most requests that were in flight at once on one device.
+    /// The most requests that were in flight at once on one device; `None` where some visits were not followed, of which only samples
+    /// are known.
     pub fn deepest(&self) -> Option<u64> {
-        self.devices.iter().filter_map(|device| device.in_flight_max).max()
+        self.devices.iter().filter(|_| self.followed.is_all).filter_map(|device| device.in_flight_max).max()
+    }
+
+    /// The devices that count for the cell.
+    pub(crate) fn counted_devices(&self) -> &[&'a DeviceEvidence] {
+        &self.devices
     }
 
     /// The devices of which some requests were missed, so that their counts may be up to 1 % too low.
@@ -217,7 +296,41 @@ impl<'a> BlockIo<'a> {
 
     /// The calls of rdsk. The programs count the warm-up, and it is among these.
     pub fn calls(&self) -> u64 {
-        self.cell.result.ops.unwrap_or(0)
+        self.followed.ops
+    }
+
+    /// What these calls moved, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.followed.bytes
+    }
+
+    /// Time of the closes of these visits, in ns; `None` where it is not known.
+    pub fn closing_ns(&self) -> Option<u64> {
+        self.followed.closing_ns
+    }
+
+    /// Whether these are all visits of the cell.
+    pub fn is_of_all_visits(&self) -> bool {
+        self.followed.is_all
+    }
+
+    /// ` in 1 of 6 visits`, where it is not all of them; else nothing.
+    pub fn part_in_words(&self) -> String {
+        part_in_words(self.cell)
+    }
+
+    /// How much longer an I/O of the followed visits took than one of all, one at a time and after the warm-up, which the mean of the
+    /// latencies leaves out; 1 where all visits were followed.
+    pub(crate) fn slower_than_all(&self) -> Option<f64> {
+        let Followed { elapsed_ns, ops, is_all, .. } = self.followed;
+        if is_all {
+            return Some(1.0);
+        }
+        let result = &self.cell.result;
+        let all_ns = result.elapsed_ns?.saturating_sub(result.warmup_ns.unwrap_or(0));
+        let all = result.ops?.saturating_sub(result.warmup_ops.unwrap_or(0));
+        (ops > 0 && all > 0 && all_ns > 0)
+            .then(|| metrics::ratio(elapsed_ns, ops) / metrics::ratio(all_ns, all))
     }
 
     /// `128 of 512 KiB`, `16 of 660 KiB, 16 of 364 KiB and 3 of other sizes`.
@@ -233,6 +346,14 @@ impl<'a> BlockIo<'a> {
         }
         words::list(&parts)
     }
+}
+
+/// ` in 1 of 6 visits`, where BPF did not follow all of a cell's; else nothing.
+pub fn part_in_words(cell: &CellRecord) -> String {
+    let followed = cell.evidence.bpf.as_ref().and_then(|bpf| bpf.followed.as_ref());
+    followed.map_or_else(String::new, |followed| {
+        format!(" in {} of {} visits", followed.len(), cell.result.visits.len())
+    })
 }
 
 fn origin(bio: &Bio) -> Origin<'_> {
@@ -255,47 +376,14 @@ impl std::fmt::Display for Origin<'_> {
     }
 }
 
-/// Bytes that writes of a cell made the kernel read: of its own calls where BPF told them apart, else what the kernel charged to
-/// the process.
-pub fn read_by_writes(cell: &CellRecord) -> Option<u64> {
-    let told = block_io(cell).map(|seen| seen.reads_in_writes().0.bytes);
-    told.or_else(|| metrics::process_bytes(cell, Op::Read))
-}
-
-/// How long an I/O took, and how much of that its request was in the device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InDevice {
-    /// Mean time of the call, in ns.
-    pub call_ns: f64,
-    /// Mean time from the issuing of the request to its completion, in ns.
-    pub device_ns: f64,
-}
-
-impl InDevice {
-    /// Time of an I/O before its request was given to the device and after it was done.
-    pub fn outside_ns(&self) -> f64 {
-        (self.call_ns - self.device_ns).max(0.0)
-    }
-}
-
-/// Both times of a cell with one direct I/O at a time, each of them one request; `None` for all other cells, where the two cannot
-/// be compared: requests overlap, wait for each other or are flushes.
-pub fn in_device(cell: &CellRecord) -> Option<InDevice> {
-    let workload = &cell.workload;
-    let is_simple = workload.path == IoPath::Direct
-        && workload.sync == Sync::None
-        && workload.targets.len() == 1
-        && metrics::wanted_depth(workload) == 1;
-    let seen = block_io(cell).filter(|_| is_simple)?;
-    let device = cell.evidence.device_of(*workload.targets.first()?)?;
-    // The latencies are those of the target's own device, of all its requests.
-    let is_own = seen.devices.len() == 1 && std::ptr::eq(seen.devices[0], device);
-    let latency = cell.evidence.device_latency_ns.as_ref().filter(|_| is_own)?;
-    let calls = seen.calls() as f64;
-    let is_near = |count: u64| (count as f64 / calls - 1.0).abs() <= ONE_EACH;
-    let is_one_each = calls > 0.0 && is_near(latency.count) && is_near(seen.requests(workload.op).count);
-    let call_ns = cell.result.latency_ns.as_ref()?.mean.filter(|_| is_one_each)?;
-    Some(InDevice { call_ns, device_ns: latency.mean? })
+/// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF told them apart, else of what the kernel
+/// charged to the process. `None` without writes, or where neither is known.
+pub fn read_per_write(cell: &CellRecord) -> Option<f64> {
+    let (read, writes) = match block_io(cell) {
+        Some(seen) => (seen.reads_in_writes().0.bytes, seen.calls()),
+        None => (metrics::process_bytes(cell, Op::Read)?, cell.result.ops?),
+    };
+    (writes > 0).then(|| metrics::ratio(read, writes))
 }
 
 #[cfg(test)]
@@ -339,7 +427,7 @@ mod tests {
         assert_eq!(seen.own(Op::Write).count, 200);
         assert_eq!(seen.sizes_in_words(Op::Write), "2 of 512 KiB");
         assert_eq!(seen.requests(Op::Write), Sum { count: 2, bytes: 1 << 20 });
-        assert_eq!(read_by_writes(&cell), Some(1 << 20));
+        assert_eq!(read_per_write(&cell), Some(512.0));
     }
 
     #[test]
@@ -375,7 +463,31 @@ mod tests {
             cell.evidence.process.read_bytes = Some(77);
         });
         assert!(block_io(&without).is_none());
-        assert_eq!(read_by_writes(&without), Some(77));
+        assert_eq!(read_per_write(&without), Some(77.0 / 2048.0));
+    }
+
+    #[test]
+    fn calls_bytes_and_merges_are_of_the_visits_that_were_followed() {
+        let reads = |path: IoPath| {
+            let cell = fixtures::cell("r", Op::Read, path, 4096, 1, 1_000_000_000);
+            let bios = vec![bio(Op::Read, "this", Some("pread64"), 250, 4096)];
+            let cell = counted(cell, bios, vec![request(Op::Read, 4096, 250)]);
+            fixtures::bios::followed(cell, &[(100, 5), (400, 5), (150, 5)], &[0, 2])
+        };
+        let direct = reads(IoPath::Direct);
+        let seen = block_io(&direct).unwrap();
+        assert_eq!((seen.calls(), seen.bytes(), seen.own(Op::Read).count), (250, 250 * 4096, 250));
+        assert_eq!((seen.merges(Op::Read), seen.flushes()), (Some(25), Some(250)));
+        assert_eq!((seen.part_in_words().as_str(), seen.is_exact), (" in 2 of 3 visits", true));
+        // What memory held may move after the part of a visit that sysfs tells.
+        let buffered = reads(IoPath::Buffered);
+        let seen = block_io(&buffered).unwrap();
+        assert_eq!((seen.calls(), seen.merges(Op::Read), seen.flushes()), (250, None, None));
+        let all = with(direct.clone(), |cell| cell.evidence.bpf.as_mut().unwrap().followed = None);
+        let seen = block_io(&all).unwrap();
+        assert_eq!((seen.calls(), seen.bytes(), seen.part_in_words().as_str()), (650, 650 * 4096, ""));
+        let wrong = with(direct, |cell| cell.evidence.bpf.as_mut().unwrap().followed = Some(vec![0, 3]));
+        assert!(block_io(&wrong).is_none(), "there is no fourth visit");
     }
 
     #[test]
@@ -397,10 +509,8 @@ mod tests {
         let cell = counted(cell, bios, vec![request(Op::Read, 4096, 1000)]);
         let cell = with(cell, |cell| {
             (cell.result.warmup_ns, cell.result.warmup_ops) = (Some(500_000_000), Some(200));
-            cell.evidence.device_latency_ns = Some(fixtures::latency(1000, 1_000_000));
         });
         assert_eq!(block_io(&cell).unwrap().calls(), 1000);
-        assert!(in_device(&cell).is_some(), "each I/O is one request");
     }
 
     #[test]
@@ -416,27 +526,5 @@ mod tests {
         let seen = block_io(&cell).unwrap();
         assert_eq!(seen.sizes_in_words(Op::Read), "64 of 660 KiB, 64 of 364 KiB and 5 of other sizes");
         assert_eq!(seen.largest(Op::Read), Some(675_840));
-    }
-
-    #[test]
-    fn the_two_times_are_compared_where_each_io_is_one_request() {
-        let cell = |requests: u64| {
-            let cell = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 1000, 4_000_000_000);
-            let cell = counted(
-                cell,
-                vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)],
-                vec![request(Op::Read, 4096, requests)],
-            );
-            with(cell, |cell| {
-                cell.evidence.device_latency_ns = Some(fixtures::latency(requests, 1_000_000));
-            })
-        };
-        let times = in_device(&cell(1000)).unwrap();
-        assert!((times.call_ns - 4e6).abs() < 1.0 && (times.outside_ns() - 3e6).abs() < 1.0, "{times:?}");
-        assert!(in_device(&cell(1100)).is_none(), "others' requests are among them");
-        let deep = with(cell(1000), |cell| cell.workload.queue_depth = 2);
-        assert!(in_device(&deep).is_none());
-        let durable = with(cell(1000), |cell| cell.workload.sync = Sync::Dsync);
-        assert!(in_device(&durable).is_none());
     }
 }

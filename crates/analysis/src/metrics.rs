@@ -155,18 +155,29 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 /// Requests with data that the devices completed in one direction, until everything was stable: writes by BPF where its programs
 /// missed nothing, all else by sysfs. The kernel counts an empty flush among the writes too, with no sectors (measured on 6.18, loop
 /// and virtio), so flushes are taken off. A flush after a write that must be durable at once is not among them; where nothing
-/// would be left, the number is not known.
+/// would be left, the number is not known, and neither where BPF followed some visits only and flushes are many.
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
         // A simulated host counts its flushes apart.
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
         Op::Write => requests_by_bpf(cell, device, op).or_else(|| {
+            let is_part = cell.evidence.bpf.as_ref().is_some_and(|bpf| bpf.followed.is_some());
+            if is_part && has_many_flushes(device) {
+                return None;
+            }
             let rest = device.writes?.saturating_sub(device.flushes.unwrap_or(0));
             (rest > 0 || device.write_bytes == Some(0)).then_some(rest)
         }),
     };
     devices(cell)?.into_iter().map(requests).sum()
+}
+
+/// More flushes than this per write, and it is not known how many of the writes they are.
+const MOST_FLUSHES: f64 = 0.01;
+
+fn has_many_flushes(device: &DeviceEvidence) -> bool {
+    device.flushes.unwrap_or(0) as f64 > MOST_FLUSHES * device.writes.unwrap_or(0) as f64
 }
 
 /// Requests of a device by the programs in the block layer; `None` where they were not attached all the time, or where the bytes
@@ -414,6 +425,18 @@ mod tests {
             missed(|cell| cell.evidence.bpf.as_mut().unwrap().observed_ns = 4),
             None,
             "a part of the time"
+        );
+        let few = |flushes: u64| {
+            let mut cell = cell.clone();
+            cell.evidence.bpf.as_mut().unwrap().followed = Some(vec![0]);
+            cell.evidence.requests[0].count -= 1;
+            (cell.evidence.device[0].writes, cell.evidence.device[0].flushes) = (Some(1010), Some(flushes));
+            device_requests(&cell, Op::Write)
+        };
+        assert_eq!(
+            [few(10), few(500)],
+            [Some(1000), None],
+            "how many of the writes are flushes is not known"
         );
     }
 

@@ -2,7 +2,7 @@
 //! law (depth = rate × latency) says what a larger depth bought: a higher rate, longer waiting, or both. `%util` plays no part in
 //! it, because a device that serves several requests at once is "busy" with one of them. It advises nothing.
 
-use crate::block_io::block_io;
+use crate::block_io::{BlockIo, block_io};
 use crate::comparison::{Measure, Ratio, ratio_of};
 use crate::metrics;
 use rdsk_model::{CellRecord, Experiment, Record, VerdictCode, Workload};
@@ -96,9 +96,9 @@ fn state((low, _, high): (f64, f64, f64), of_device: Option<f64>) -> Option<Stat
     }
 }
 
-/// Mean time of the cell's requests in the device, if BPF timed them all.
+/// Mean time of the cell's requests in the device, if BPF timed them all: that of some visits is not compared with what all took.
 pub fn device_ns(cell: &CellRecord) -> Option<f64> {
-    block_io(cell)?;
+    block_io(cell).filter(BlockIo::is_of_all_visits)?;
     cell.evidence.device_latency_ns.as_ref()?.mean.filter(|&ns| ns > 0.0)
 }
 
@@ -132,6 +132,16 @@ mod tests {
         let found = two_depths(&record);
         assert_eq!(found.len(), 1);
         found[0].state
+    }
+
+    #[test]
+    fn what_some_visits_took_in_the_device_is_not_compared_with_what_all_took() {
+        let record = reads(4.0, Some((1_000_000, 1_100_000)));
+        assert_eq!(device_ns(&record.cells[1]).map(f64::round), Some(1_100_000.0));
+        let some = with(record.cells[1].clone(), |cell| {
+            cell.evidence.bpf.as_mut().unwrap().followed = Some(vec![0]);
+        });
+        assert!(block_io(&some).is_some() && device_ns(&some).is_none());
     }
 
     #[test]

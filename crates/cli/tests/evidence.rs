@@ -71,6 +71,50 @@ fn with_privilege_both_sources_count_the_same() {
     }
 }
 
+/// By default a fast device is not followed in each visit. What BPF tells is then of the visits that it names: as many requests as sysfs
+/// counted in these, and as many bytes of bios as their reads asked for.
+#[test]
+fn what_some_visits_became_is_told_of_these_visits() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let _turn = Turn::Bpf.take();
+    let device = loop_device();
+    let path = device.path().display().to_string();
+    let run = || {
+        let arguments =
+            ["stream", &path, "--rw", "read", "--pattern", "random", "--bs", "4k", "--budget", "4s"];
+        record_of(rdsk(&arguments.each_ref().map(|one| one as &dyn AsRef<std::ffi::OsStr>)))
+    };
+    let is_exact = |record: &Value| {
+        let cell = cell(record, "stream/read/direct");
+        let (evidence, visits) = (&cell["evidence"], cell["result"]["visits"].as_array().expect("a list"));
+        let bpf = &evidence["bpf"];
+        let followed: Vec<usize> = bpf["followed"].as_array().map_or_else(
+            || (0..visits.len()).collect(),
+            |some| {
+                some.iter().map(|index| usize::try_from(index.as_u64().expect("an index")).unwrap()).collect()
+            },
+        );
+        assert_eq!(followed.first(), Some(&0), "the first one always");
+        assert!(
+            followed.is_sorted() && followed.last().is_some_and(|&last| last < visits.len()),
+            "{followed:?}"
+        );
+        let devices = evidence["device"].as_array().expect("a list");
+        let of_sysfs = &devices.iter().find(|one| one["name"] == device.name()).expect("it counts")["visits"];
+        let sum = |of: &dyn Fn(usize) -> u64| followed.iter().map(|&index| of(index)).sum::<u64>();
+        let asked = sum(&|index| count(&visits[index], "/bytes"));
+        let read = sum(&|index| count(&of_sysfs[index], "/diskstat/read_sectors") * 512);
+        let told = (own_bytes(evidence, device.name(), false), requested_bytes(evidence, device.name()));
+        let is_part = count(bpf, "/observed_ns") < count(bpf, "/visits_ns");
+        let words =
+            format!("{asked} asked, {read} read, {told:?} by BPF in {followed:?} of {}", visits.len());
+        (is_part || told == (asked, read)).then_some(()).ok_or(words)
+    };
+    whole_and(run, is_exact);
+}
+
 /// Bytes of our own bios that read.
 fn own_bytes(evidence: &Value, device: &str, is_marked: bool) -> u64 {
     let bios = evidence["bios"].as_array().expect("a list").iter();

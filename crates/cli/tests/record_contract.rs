@@ -116,6 +116,7 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         lost: Some(3),
     };
     let bpf = BpfEvidence {
+        followed: Some(vec![0]),
         observed_ns: 2,
         timed_ns: Some(1),
         visits_ns: 3,

@@ -1,12 +1,17 @@
 //! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
 //! are added; what cannot be merged is left out.
 
-use rdsk_model::{DeviceEvidence, Evidence, Latency, ProcessIo};
+use rdsk_model::{DeviceEvidence, Evidence, EvidenceSource, Latency, ProcessIo};
 
 /// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
+    }
+    let is_of_all = |one: &Evidence| one.bpf.as_ref().is_none_or(|bpf| bpf.followed.is_none());
+    if !is_of_all(then) || !is_of_all(&now) {
+        // A visit that was continued may have been followed in one part only.
+        return merge(&without_bpf(then.clone()), without_bpf(now));
     }
     let device = |one: DeviceEvidence| {
         let known = then.device.iter().find(|then| (then.target, &then.name) == (one.target, &one.name));
@@ -41,6 +46,24 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         }),
         processor_visits: [then.processor_visits.as_slice(), &now.processor_visits].concat(),
         ..now
+    }
+}
+
+/// What sysfs tells.
+fn without_bpf(all: Evidence) -> Evidence {
+    let device = all.device.into_iter().map(|one| DeviceEvidence {
+        splits: None,
+        reads_caused_by_writes: None,
+        ..one
+    });
+    Evidence {
+        source: all.source.max(EvidenceSource::Sysfs),
+        device: device.collect(),
+        requests: Vec::new(),
+        bios: Vec::new(),
+        device_latency_ns: None,
+        bpf: None,
+        ..all
     }
 }
 
@@ -84,7 +107,7 @@ fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Op, Request};
+    use rdsk_model::{Bio, BpfEvidence, DiskStat, IntervalCounters, Op, Request};
 
     fn latency(values_ns: &[u64]) -> Latency {
         let mut histogram = rdsk_stats::Histogram::new();
@@ -172,6 +195,22 @@ mod tests {
         then.device[0].name = "sdb".into();
         let other = merge(&then, part(1, 1));
         assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
+    }
+
+    #[test]
+    fn a_part_of_which_some_visits_were_not_followed_is_left_to_sysfs() {
+        let of = |followed: Option<Vec<u32>>| Evidence {
+            source: EvidenceSource::Bpf,
+            bpf: Some(BpfEvidence { followed, ..BpfEvidence::default() }),
+            ..part(100, 1_000)
+        };
+        assert!(merge(&of(None), of(None)).bpf.is_some());
+        for (then, now) in [(Some(vec![0]), None), (None, Some(vec![1]))] {
+            let both = merge(&of(then), of(now));
+            assert_eq!((both.source, both.bpf, both.device_latency_ns), (EvidenceSource::Sysfs, None, None));
+            assert!(both.requests.is_empty() && both.bios.is_empty());
+            assert_eq!((both.device[0].reads, both.device[0].splits), (Some(200), None));
+        }
     }
 
     #[test]

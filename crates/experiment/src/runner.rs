@@ -158,6 +158,7 @@ impl Runner<'_> {
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
         };
+        observer.follow(state.totals[index].evidence.may_follow());
         observer.begin();
         let mut run = session.run(&mut policy)?;
         observer.end_io();

@@ -89,9 +89,14 @@ impl Bio {
     }
 }
 
-/// What BPF programs counted, over the visits of a cell, and what sysfs counted meanwhile.
+/// What BPF programs counted, over the visits of a cell that they followed, and what sysfs counted meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BpfEvidence {
+    /// Which of the cell's visits were followed, as indices into `result.visits`; `None` where it is all of them. At some thousand
+    /// I/Os per second following each of them takes more than 0.5 % of their time, and then some visits are left out: requests,
+    /// bios, device latencies, splits and the reads inside writes are those of the followed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Vec<u32>>,
     /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
     /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
     pub observed_ns: u64,
@@ -99,7 +104,7 @@ pub struct BpfEvidence {
     /// this part. `None` in older Records, where it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_ns: Option<u64>,
-    /// Time of the visits, until stable.
+    /// Time of the followed visits, until stable.
     pub visits_ns: u64,
     /// Each device, counted twice.
     pub checks: Vec<CrossCheck>,
@@ -150,7 +155,7 @@ impl CrossCheck {
 }
 
 impl BpfEvidence {
-    /// Adds a later visit.
+    /// Adds a later visit. Which visits were followed stays as it is: whoever has their indices sets it.
     pub fn add(&mut self, later: Self) {
         let timed_ns = self.timed_ns().saturating_add(later.timed_ns());
         self.timed_ns = (self.timed_ns.is_some() || later.timed_ns.is_some()).then_some(timed_ns);

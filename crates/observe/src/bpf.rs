@@ -79,6 +79,9 @@ pub(crate) struct BlockLayer {
     carriers: Vec<Carrier>,
     counted: Vec<CountedDevice>,
     visit: Option<Visit>,
+    /// Whether visits are to be followed from here on, and whether this one is not although it could be.
+    follows: bool,
+    leaves_out: bool,
     lost: u64,
     /// What was not seen of some visits, in words, each once.
     limits: Vec<&'static str>,
@@ -89,6 +92,9 @@ const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts f
                                throughout";
 const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts requests throughout, and takes times and follows bios to \
                              their calls for a part of each visit only: device latencies and bios are of that part";
+
+const LEFT_OUT: &str = "BPF follows some visits of a cell only where following all would take more than 0.5 % of its time; \
+                        --evidence bpf follows all";
 
 /// A device of a target.
 struct Carrier {
@@ -141,17 +147,29 @@ impl BlockLayer {
             carriers,
             counted,
             visit: None,
+            follows: true,
+            leaves_out: false,
             lost: 0,
             limits: Vec::new(),
         })
     }
 
-    /// Just before the first I/O.
+    /// Whether the next visits are to be followed. Those of `--evidence bpf` and of `rdsk dd` always are.
+    pub(crate) fn follow(&mut self, follows: bool) {
+        self.follows = follows || self.attachment != Attachment::Windowed;
+    }
+
+    /// Just before the first I/O of a visit.
     ///
     /// # Errors
     /// In words, why this visit will have no such evidence.
     pub(crate) fn begin(&mut self) -> Result<(), String> {
         self.visit = None;
+        self.leaves_out = !self.follows;
+        if self.leaves_out {
+            locked(&self.programs).detach();
+            return Ok(());
+        }
         let visit = Visit::begin(&self.programs, &self.stats, self.attachment);
         self.visit = Some(visit.map_err(|error| error.words())?);
         Ok(())
@@ -162,6 +180,10 @@ impl BlockLayer {
     /// # Errors
     /// In words, why there is none.
     pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), String> {
+        if self.leaves_out {
+            evidence.is_left_out = true;
+            self.tell(LEFT_OUT);
+        }
         let Some(visit) = self.visit.take() else { return Ok(()) };
         let ended = visit.end(&self.programs, &self.stats).map_err(|error| error.words())?;
         self.add(&ended, evidence);
@@ -179,6 +201,13 @@ impl BlockLayer {
             .into_iter()
             .chain(self.limits.iter().map(|limit| (*limit).to_owned()))
             .collect()
+    }
+
+    /// What was not seen, once.
+    fn tell(&mut self, limit: &'static str) {
+        if !self.limits.contains(&limit) {
+            self.limits.push(limit);
+        }
     }
 
     fn add(&mut self, ended: &Ended, evidence: &mut VisitEvidence) {
@@ -216,12 +245,11 @@ impl BlockLayer {
         let limits =
             [(ended.observed < ended.whole, COUNTED_IN_PART), (ended.timed < ended.observed, TIMED_IN_PART)];
         for (_, limit) in limits.into_iter().filter(|(is_so, _)| *is_so) {
-            if !self.limits.contains(&limit) {
-                self.limits.push(limit);
-            }
+            self.tell(limit);
         }
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
+            followed: None,
             observed_ns: nanoseconds(ended.observed),
             timed_ns: Some(nanoseconds(ended.timed)),
             visits_ns: nanoseconds(ended.whole),

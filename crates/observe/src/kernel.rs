@@ -4,7 +4,6 @@
 
 use crate::bpf::{Attachment, BlockLayer, Unavailable};
 use crate::counted::counted;
-use crate::delta::delta;
 use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
@@ -14,7 +13,7 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
-use rdsk_model::{Clock, DiskStat, EvidenceSource, IntervalCounters, ProcessIo, Target};
+use rdsk_model::{Clock, DiskStat, EvidenceSource, ProcessIo, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -185,7 +184,7 @@ impl KernelObserver {
         let interval_ns = io.end_ns.saturating_sub(begin_ns);
         let raw = (0..self.devices.len())
             .map(|index| {
-                counts(&self.devices[index], [&first[index], &io.samples[index], &last[index]], interval_ns)
+                self.devices[index].counts([&first[index], &io.samples[index], &last[index]], interval_ns)
             })
             .collect();
         let counts = self.trusted(raw);
@@ -221,6 +220,7 @@ impl KernelObserver {
         let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
         VisitEvidence {
             source: self.source,
+            elapsed_ns: end_ns.saturating_sub(begin_ns),
             devices,
             stacks,
             process,
@@ -300,6 +300,10 @@ impl KernelObserver {
 }
 
 impl Observer for KernelObserver {
+    fn follow(&mut self, follows: bool) {
+        self.block_layer.iter_mut().for_each(|layer| layer.follow(follows));
+    }
+
     fn begin(&mut self) {
         self.visit = None;
         self.loops.iter_mut().for_each(LoopWatch::begin);
@@ -346,10 +350,12 @@ impl Observer for KernelObserver {
             process,
             processor: self.processors.read(),
         });
+        let before = self.source;
         let mut evidence = self.evidence(begun, &io, &last, end_ns);
         let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));
         ended.err().into_iter().for_each(|problem| self.note(problem));
-        self.source = self.source.min(evidence.source);
+        // A visit that was not to be followed takes nothing from those before.
+        self.source = self.source.min(if evidence.is_left_out { before } else { evidence.source });
         evidence
     }
 
@@ -373,17 +379,6 @@ impl Observer for KernelObserver {
             cost_ns_per_io: (ios > 0 && cost_ns > 0).then(|| cost_ns as f64 / ios as f64),
         }
     }
-}
-
-/// The differences between three samples of a device: at the start, at the end of the I/O, and when everything was stable.
-fn counts(device: &Watched, [first, io, last]: [&Result<DiskStat, String>; 3], interval_ns: u64) -> Counts {
-    let first = first.as_ref().map_err(Clone::clone)?;
-    let between = |after: &Result<DiskStat, String>| -> Result<DiskStat, String> {
-        delta(first, after.as_ref().map_err(Clone::clone)?)
-            .map_err(|back| format!("counters of {}: {back}", device.name))
-    };
-    let during_io = IntervalCounters { interval_ns, diskstat: between(io)? };
-    Ok(DeviceCounts { until_stable: between(last)?, during_io, ..DeviceCounts::default() })
 }
 
 fn source_of(is_counted: bool, process: Option<ProcessIo>) -> EvidenceSource {

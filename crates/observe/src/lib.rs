@@ -15,6 +15,7 @@ mod loop_files;
 pub mod members;
 mod mounts;
 pub mod place;
+mod price;
 pub mod process;
 mod processor;
 mod quota;

@@ -2,6 +2,7 @@
 //! If a value is unknown for one visit, it is unknown for the sum.
 
 use crate::counted::counted;
+use crate::price::Price;
 use crate::process::charged_in_both;
 use crate::series::Series;
 use crate::stack::Stack;
@@ -17,7 +18,10 @@ const NS_PER_MS: u64 = 1_000_000;
 /// Visits added so far. Start with [`EvidenceSum::default`].
 #[derive(Clone, Debug, Default)]
 pub struct EvidenceSum {
-    visits: u64,
+    visits: u32,
+    /// Those that were followed.
+    followed: Vec<u32>,
+    price: Price,
     source: Option<EvidenceSource>,
     devices: Vec<DeviceSum>,
     process: ProcessIo,
@@ -38,7 +42,7 @@ struct DeviceSum {
     target: u32,
     name: String,
     /// Visits that knew this device; fewer than all means that the sum is unknown.
-    visits: u64,
+    visits: u32,
     counts: Option<DeviceCounts>,
     /// What each visit counted during its I/O; used only with `counts`.
     of_visits: Vec<IntervalCounters>,
@@ -56,34 +60,29 @@ fn add_new<T: PartialEq>(known: &mut Vec<T>, more: Vec<T>) {
 }
 
 impl EvidenceSum {
+    /// Whether the next visit may be followed bio by bio, so that all of this takes at most 0.5 % of the time of the visits.
+    pub fn may_follow(&self) -> bool {
+        self.price.allows_one_more()
+    }
+
     /// Adds one visit.
     pub fn add(&mut self, visit: VisitEvidence) {
         self.process =
             if self.visits == 0 { visit.process } else { charged_in_both(&self.process, &visit.process) };
+        self.price.add(&visit);
         self.visits += 1;
-        // The best source comes first in `EvidenceSource`, so the larger one is weaker; the sum has the weakest source of
-        // its parts.
-        self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
+        let is_left_out = visit.is_left_out;
+        if is_left_out {
+            // The best that is known of such a visit takes nothing from the sum; less does.
+            let is_weak = visit.source > EvidenceSource::Sysfs;
+            self.source = self.source.map(|source| if is_weak { source.max(visit.source) } else { source });
+        } else {
+            self.add_followed(&visit);
+        }
         visit.requests.into_iter().for_each(|request| request.add_to(&mut self.requests));
         visit.bios.into_iter().for_each(|bio| bio.add_to(&mut self.bios));
-        self.device_latency = match (self.device_latency.take(), visit.device_latency) {
-            (Some(mut sum), Some(more)) => {
-                sum.merge(&more);
-                Some(sum)
-            }
-            (None, first) if self.visits == 1 => first,
-            _ => None,
-        };
-        self.bpf = match (self.bpf.take(), visit.bpf) {
-            (Some(mut sum), Some(more)) => {
-                sum.add(more);
-                Some(sum)
-            }
-            (None, first) if self.visits == 1 => first,
-            _ => None,
-        };
         for device in visit.devices {
-            self.add_device(device);
+            self.add_device(device, is_left_out);
         }
         visit.loops.into_iter().for_each(|one| add_loop(&mut self.loops, one));
         self.processor.push(visit.processor);
@@ -96,6 +95,31 @@ impl EvidenceSum {
         add_new(&mut self.controls, visit.controls);
     }
 
+    /// What a visit tells that was not left out. It is the sum's only while each such visit tells it.
+    fn add_followed(&mut self, visit: &VisitEvidence) {
+        // The best source comes first in `EvidenceSource`, so the larger one is weaker; the sum has the weakest source of
+        // its parts.
+        self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
+        let is_first = self.followed.is_empty();
+        self.followed.push(self.visits - 1);
+        self.device_latency = match (self.device_latency.take(), &visit.device_latency) {
+            (Some(mut sum), Some(more)) => {
+                sum.merge(more);
+                Some(sum)
+            }
+            (None, Some(first)) if is_first => Some(first.clone()),
+            _ => None,
+        };
+        self.bpf = match (self.bpf.take(), &visit.bpf) {
+            (Some(mut sum), Some(more)) => {
+                sum.add(more.clone());
+                Some(sum)
+            }
+            (None, Some(first)) if is_first => Some(first.clone()),
+            _ => None,
+        };
+    }
+
     /// Why the counters of some devices are missing from the sum: one line each, without duplicates.
     pub fn problems(&self) -> &[String] {
         &self.problems
@@ -104,6 +128,7 @@ impl EvidenceSum {
     /// The evidence of all visits. An observer does not know `page_cache` and `extents`, which stay `None`.
     pub fn finish(self) -> Evidence {
         let visits = self.visits;
+        let is_part = self.followed.len() < visits as usize;
         let device: Vec<DeviceEvidence> =
             self.devices.into_iter().map(|device| device.finish(visits)).collect();
         let counted = |stack: &Stack| {
@@ -127,7 +152,7 @@ impl EvidenceSum {
                 .filter(|timed| timed.count() > 0)
                 .as_ref()
                 .map(Latency::from),
-            bpf: self.bpf,
+            bpf: self.bpf.map(|bpf| BpfEvidence { followed: is_part.then_some(self.followed), ..bpf }),
             process: self.process,
             limits: self.limits,
             controls: self.controls,
@@ -141,7 +166,7 @@ impl EvidenceSum {
         }
     }
 
-    fn add_device(&mut self, visit: DeviceVisit) {
+    fn add_device(&mut self, visit: DeviceVisit, is_left_out: bool) {
         if let Err(why) = &visit.counts
             && !self.problems.contains(why)
         {
@@ -164,7 +189,11 @@ impl EvidenceSum {
         sum.visits += 1;
         sum.of_visits.extend(visit.counts.iter().map(|counts| counts.during_io));
         sum.counts = sum.counts.zip(visit.counts.ok()).map(|(mut counts, more)| {
-            counts.add(&more);
+            if is_left_out {
+                counts.add_left_out(&more);
+            } else {
+                counts.add(&more);
+            }
             counts
         });
         sum.in_flight_max = sum.in_flight_max.max(visit.in_flight_max);
@@ -184,7 +213,7 @@ fn add_loop(loops: &mut Vec<LoopFile>, more: LoopFile) {
 }
 
 impl DeviceSum {
-    fn finish(self, visits: u64) -> DeviceEvidence {
+    fn finish(self, visits: u32) -> DeviceEvidence {
         let Some(counts) = self.counts.filter(|_| self.visits == visits) else {
             return DeviceEvidence { target: self.target, name: self.name, ..DeviceEvidence::default() };
         };
@@ -253,6 +282,67 @@ mod tests {
             process,
             ..VisitEvidence::none()
         }
+    }
+
+    /// A visit with so many reads, each one request.
+    fn counted_visit(reads: u64, source: EvidenceSource) -> VisitEvidence {
+        let counts = DeviceCounts {
+            until_stable: DiskStat { read_ios: reads, ..DiskStat::default() },
+            splits: (source == EvidenceSource::Bpf).then_some(reads),
+            reads_caused_by_writes: (source == EvidenceSource::Bpf).then_some(0),
+            ..DeviceCounts::default()
+        };
+        VisitEvidence { source, ..visit(Ok(counts), ProcessIo::default()) }
+    }
+
+    fn followed_visit(reads: u64) -> VisitEvidence {
+        let mut latency = Histogram::new();
+        latency.record(reads);
+        let bpf = BpfEvidence { observed_ns: 10, visits_ns: 10, ..BpfEvidence::default() };
+        let request = Request {
+            target: 0,
+            device: "loop9".into(),
+            op: rdsk_model::Op::Read,
+            bytes: 4096,
+            fua: false,
+            count: reads,
+        };
+        VisitEvidence {
+            requests: vec![request],
+            device_latency: Some(latency),
+            bpf: Some(bpf),
+            ..counted_visit(reads, EvidenceSource::Bpf)
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_leaves_the_rest_as_it_is() {
+        let left_out = || VisitEvidence { is_left_out: true, ..counted_visit(1000, EvidenceSource::Sysfs) };
+        let of = |visits: Vec<VisitEvidence>| {
+            let mut sum = EvidenceSum::default();
+            visits.into_iter().for_each(|visit| sum.add(visit));
+            sum.finish()
+        };
+        let seen = of(vec![followed_visit(5), left_out(), followed_visit(7), left_out()]);
+        let (bpf, device) = (seen.bpf.as_ref().unwrap(), &seen.device[0]);
+        assert_eq!((seen.source, bpf.followed.as_deref()), (EvidenceSource::Bpf, Some(&[0, 2][..])));
+        assert_eq!((bpf.visits_ns, seen.requests[0].count), (20, 12));
+        assert_eq!(seen.device_latency_ns.as_ref().unwrap().count, 2);
+        assert_eq!(
+            (device.reads, device.splits, device.reads_caused_by_writes),
+            (Some(2012), Some(12), Some(0)),
+            "sysfs counts in all of them"
+        );
+        let weak = VisitEvidence { is_left_out: true, ..counted_visit(1, EvidenceSource::Process) };
+        assert_eq!(of(vec![followed_visit(5), weak]).source, EvidenceSource::Process);
+        assert_eq!(of(vec![followed_visit(5), followed_visit(7)]).bpf.unwrap().followed, None, "all of them");
+        // A visit that was to be followed and could not be is another matter: then nothing is sure.
+        let failed = of(vec![followed_visit(5), left_out(), counted_visit(7, EvidenceSource::Sysfs)]);
+        assert_eq!(
+            (failed.source, failed.bpf, failed.device_latency_ns),
+            (EvidenceSource::Sysfs, None, None)
+        );
+        assert_eq!(failed.device[0].splits, None);
     }
 
     fn between(before: &DiskStat, after: &DiskStat, interval_ns: u64) -> VisitEvidence {

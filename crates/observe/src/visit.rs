@@ -12,6 +12,9 @@ use rdsk_stats::Histogram;
 /// Counts while a visit runs: `begin`, `end_io`, `end`, in this order, visit after visit. The one trait that a source of
 /// evidence implements.
 pub trait Observer: Send {
+    /// Whether the visits from here on are to be followed bio by bio, as they are without this call. An observer that always follows
+    /// them, or never, does as before.
+    fn follow(&mut self, _follows: bool) {}
     /// Just before the first I/O.
     fn begin(&mut self);
     /// When the last I/O returned: `during_io` covers the time from `begin` to here.
@@ -27,6 +30,8 @@ pub trait Observer: Send {
 pub struct VisitEvidence {
     /// The best source that worked.
     pub source: EvidenceSource,
+    /// Time from `begin` to `end`, in ns; 0 if the observer does not tell.
+    pub elapsed_ns: u64,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
     /// The stack of each target; empty if each target is a device of its own that counts.
@@ -39,6 +44,8 @@ pub struct VisitEvidence {
     pub device_latency: Option<Histogram>,
     /// How BPF programs counted; `None` without them.
     pub bpf: Option<BpfEvidence>,
+    /// Whether there is nothing of BPF because the visit was not to be followed ([`Observer::follow`]).
+    pub is_left_out: bool,
     /// What the kernel charged to the process from `begin` to `end_io`.
     pub process: ProcessIo,
     /// Limits in force at the end.
@@ -56,12 +63,14 @@ impl VisitEvidence {
     pub fn none() -> Self {
         Self {
             source: EvidenceSource::None,
+            elapsed_ns: 0,
             devices: Vec::new(),
             stacks: Vec::new(),
             requests: Vec::new(),
             bios: Vec::new(),
             device_latency: None,
             bpf: None,
+            is_left_out: false,
             process: ProcessIo::default(),
             limits: Vec::new(),
             controls: Vec::new(),
@@ -104,11 +113,19 @@ pub struct DeviceCounts {
 impl DeviceCounts {
     /// Adds the counts of another visit; what is unknown for either of them is unknown in the sum.
     pub fn add(&mut self, more: &Self) {
-        let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+        self.splits = sum(self.splits, more.splits);
+        self.reads_caused_by_writes = sum(self.reads_caused_by_writes, more.reads_caused_by_writes);
+        self.add_left_out(more);
+    }
+
+    /// Adds the counts of a visit that was not followed: what only BPF tells stays that of the visits that were.
+    pub fn add_left_out(&mut self, more: &Self) {
         self.until_stable.add(&more.until_stable);
         self.during_io.add(&more.during_io);
-        self.splits = sum(self.splits, more.splits);
         self.waiting_ns = sum(self.waiting_ns, more.waiting_ns);
-        self.reads_caused_by_writes = sum(self.reads_caused_by_writes, more.reads_caused_by_writes);
     }
+}
+
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one?.checked_add(other?)
 }

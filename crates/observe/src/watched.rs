@@ -1,12 +1,14 @@
 //! One block device and its counters: where they are, and whether they can be trusted. If not, it says why; it never
 //! guesses.
 
+use crate::delta::delta;
 use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
 use crate::sysfs::{block_path, is_number, nvme_paths};
-use rdsk_model::{DiskStat, Target};
+use crate::visit::DeviceCounts;
+use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,6 +83,24 @@ impl Watched {
     /// Its directory in sysfs.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable.
+    ///
+    /// # Errors
+    /// In words, what is missing or went back.
+    pub(crate) fn counts(
+        &self,
+        [first, io, last]: [&Result<DiskStat, String>; 3],
+        interval_ns: u64,
+    ) -> Result<DeviceCounts, String> {
+        let first = first.as_ref().map_err(Clone::clone)?;
+        let between = |after: &Result<DiskStat, String>| -> Result<DiskStat, String> {
+            delta(first, after.as_ref().map_err(Clone::clone)?)
+                .map_err(|back| format!("counters of {}: {back}", self.name))
+        };
+        let during_io = IntervalCounters { interval_ns, diskstat: between(io)? };
+        Ok(DeviceCounts { until_stable: between(last)?, during_io, ..DeviceCounts::default() })
     }
 
     /// One sample, or why there is none. After an error the file is opened again, because a device that was removed and came

@@ -153,11 +153,7 @@ impl Clock for RealClock {
     }
 }
 
-/// The observer of a run takes both sources, and they agree.
-#[test]
-fn a_visit_has_what_the_programs_counted() {
-    let Some(device) = device_of(SIZE) else { return };
-    let _turn = Turn::Bpf.take();
+fn observer_of(device: &LoopDevice, attachment: Attachment) -> KernelObserver {
     let target = Target {
         size_bytes: SIZE,
         device: Some(Device {
@@ -169,13 +165,68 @@ fn a_visit_has_what_the_programs_counted() {
         ..Target::default()
     };
     let clock = Arc::new(RealClock(Instant::now()));
-    let observer = KernelObserver::new(&[target], Path::new("/sys"), Path::new("/proc"), clock);
-    let mut observer = observer.with_bpf(Attachment::Throughout);
+    KernelObserver::new(&[target], Path::new("/sys"), Path::new("/proc"), clock).with_bpf(attachment)
+}
+
+fn read_fifty(device: &LoopDevice) {
+    dd(&format!("if={} of=/dev/null bs=64k count=50 iflag=direct", device.path().display()));
+}
+
+/// A visit that is not to be followed has nothing of BPF, and the next one that is has its own reads only. Who asks for BPF gets it in
+/// every visit.
+#[test]
+fn a_visit_that_is_left_out_is_counted_by_sysfs() {
+    let Some(device) = device_of(SIZE) else { return };
+    let _turn = Turn::Bpf.take();
+    let four_visits = |attachment| {
+        let mut observer = observer_of(&device, attachment);
+        let mut sum = EvidenceSum::default();
+        for follows in [true, false, true, false] {
+            observer.follow(follows);
+            observer.begin();
+            read_fifty(&device);
+            observer.end_io();
+            let seen = observer.end();
+            assert_eq!(seen.is_left_out, !follows && attachment == Attachment::Windowed);
+            assert_eq!(
+                seen.is_left_out,
+                seen.bpf.is_none() && seen.requests.is_empty() && seen.bios.is_empty()
+            );
+            sum.add(seen);
+        }
+        let facts = observer.describe();
+        assert_eq!(facts.source, EvidenceSource::Bpf, "the last visit takes nothing from those before");
+        let told = facts.why_not_higher;
+        let is_told = told.as_ref().is_some_and(|why| why.contains("some visits"));
+        assert_eq!(is_told, attachment == Attachment::Windowed, "{told:?}");
+        sum.finish()
+    };
+    for (attachment, followed, reads) in
+        [(Attachment::Windowed, Some(vec![0, 2]), 100), (Attachment::Throughout, None, 200)]
+    {
+        let is_one = |seen: &Evidence| {
+            let size = |request: &&Request| (request.op, request.bytes) == (Op::Read, 64 << 10);
+            let bpf = seen.bpf.as_ref().unwrap();
+            assert_eq!((seen.source, &bpf.followed), (EvidenceSource::Bpf, &followed));
+            bpf.lost == 0 && seen.requests.iter().find(size).is_some_and(|request| request.count == reads)
+        };
+        let seen = (0..ATTEMPTS).map(|_| four_visits(attachment)).find(is_one).unwrap();
+        assert!(seen.device[0].reads.is_some_and(|all| all >= 200), "{:?}", seen.device[0]);
+        assert_eq!((seen.device[0].visits.len(), seen.device[0].splits), (4, Some(0)));
+    }
+}
+
+/// The observer of a run takes both sources, and they agree.
+#[test]
+fn a_visit_has_what_the_programs_counted() {
+    let Some(device) = device_of(SIZE) else { return };
+    let _turn = Turn::Bpf.take();
+    let mut observer = observer_of(&device, Attachment::Throughout);
     let mut three_visits = || {
         let mut sum = EvidenceSum::default();
         for _ in 0..3 {
             observer.begin();
-            dd(&format!("if={} of=/dev/null bs=64k count=50 iflag=direct", device.path().display()));
+            read_fifty(&device);
             observer.end_io();
             sum.add(observer.end());
         }

@@ -1,6 +1,6 @@
 //! What the calls of a cell became in the block layer, in a sentence: the bios and who submitted them, the requests by exact size,
-//! the reads that writes waited for. It says nothing of a cell that BPF did not count throughout, and only the requests of one whose
-//! bios were followed for a part of the time.
+//! the reads that writes waited for. It says nothing of a cell whose visits BPF did not count throughout, and only the requests of
+//! one whose bios were followed for a part of a visit's time.
 
 use crate::page::{Page, Tone};
 use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part};
@@ -29,7 +29,11 @@ pub(crate) fn draw(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRe
 
 /// One line for all cells whose writes made the same reads: `512, 1024: each write first reads 4 KiB`.
 pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
-    let clauses = cells.iter().filter_map(|cell| Some((first_reads(&block_io(cell)?)?, name(cell))));
+    let clause = |cell: &&CellRecord| {
+        let seen = block_io(cell)?;
+        Some((first_reads(&seen)? + &seen.part_in_words(), name(cell)))
+    };
+    let clauses = cells.iter().filter_map(clause);
     for (text, names) in by_key(clauses) {
         page.sentence(Tone::Plain, "  ", format!("{}: {text} (BPF)", names.join(", ")));
     }
@@ -53,7 +57,7 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     if calls == 0 {
         return None;
     }
-    let asked = asked(cell, calls);
+    let asked = format!("{}{}", asked(cell, calls), seen.part_in_words());
     let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
         count: all.count + sum.count,
         bytes: all.bytes + sum.bytes,
@@ -68,8 +72,8 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         if is_each(cell, bios) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
-    parts.extend(requests(cell, &seen, op));
-    let flushes = metrics::flushes(cell).filter(|&count| count > 0 && op == Op::Write);
+    parts.extend(requests(&seen, op));
+    let flushes = seen.flushes().filter(|&count| count > 0 && op == Op::Write);
     parts.extend(
         flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
     );
@@ -114,10 +118,10 @@ fn is_partial(cell: &CellRecord) -> bool {
 }
 
 /// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
-fn requests(cell: &CellRecord, seen: &BlockIo<'_>, op: Op) -> Option<String> {
+fn requests(seen: &BlockIo<'_>, op: Op) -> Option<String> {
     let sizes = seen.sizes_in_words(op);
     let mut requests = (!sizes.is_empty()).then(|| format!("requests: {sizes}"))?;
-    if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
+    if let Some(merges) = seen.merges(op).filter(|&merges| merges > 0) {
         requests.push_str(&format!(", {} merged", grouped(merges)));
     }
     if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
@@ -241,6 +245,19 @@ mod tests {
         assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    #[test]
+    fn visits_that_were_not_followed_are_not_among_the_calls() {
+        let writes = cell("w", Op::Write, IoPath::Direct, 4096, 1, 1_000_000_000);
+        let bios = vec![bio(Op::Write, "this", Some("pwrite64"), 100, 4096)];
+        let writes = counted(writes, bios, vec![request(Op::Write, 4096, 90)]);
+        let writes = rdsk_finding::fixtures::bios::followed(writes, &[(100, 5), (400, 5)], &[0]);
+        assert_eq!(
+            sentence(&writes).unwrap(),
+            "100 writes of 4 KiB in 1 of 2 visits became 100 bios of 4 KiB by pwrite64(2); requests: 90 of 4 KiB, 10 merged; 100 \
+             flushes"
+        );
     }
 
     #[test]

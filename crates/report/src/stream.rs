@@ -9,6 +9,7 @@ use crate::header::write_cache;
 use crate::page::{Page, Tone, WIDTH};
 use crate::spark;
 use crate::tree;
+use rdsk_analysis::block_io::part_in_words;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
@@ -63,7 +64,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
             page,
             &cell.evidence,
             target,
-            &format!("what {} I/O became, device by device", mode(cell)),
+            &format!("what {} I/O became{}, device by device", mode(cell), part_in_words(cell)),
         );
     }
     page.blank();

@@ -49,7 +49,13 @@ fn add(
     let lead = "  ".repeat(level);
     let kind = counted.kind.as_ref().map_or_else(String::new, |kind| format!(" ({kind})"));
     let name = &counted.device;
-    let stat = evidence.device.iter().find(|one| (one.target, &one.name) == (counted.target, name));
+    // Of all visits: where some were not followed, what it counted is not of these requests.
+    let is_of_all = evidence.bpf.as_ref().is_none_or(|bpf| bpf.followed.is_none());
+    let stat = evidence
+        .device
+        .iter()
+        .filter(|_| is_of_all)
+        .find(|one| (one.target, &one.name) == (counted.target, name));
     lines.push(format!("{lead}{name}{kind}"));
     let bios = evidence.bios.iter().filter(|bio| (bio.target, &bio.device) == (counted.target, name));
     let bios = came(bios);
@@ -217,6 +223,17 @@ mod tests {
                 "  sdc",
                 "    nothing",
             ]
+        );
+    }
+
+    #[test]
+    fn flushes_of_all_visits_do_not_stand_beside_requests_of_some() {
+        let mut evidence = raid();
+        evidence.bpf.as_mut().expect("it has some").followed = Some(vec![0]);
+        let lines = tree(&evidence, 0);
+        assert!(
+            lines.iter().any(|line| line.trim() == "requests: 2 writes of 64 KiB with FUA, 1 read of 64 KiB"),
+            "{lines:?}"
         );
     }
 

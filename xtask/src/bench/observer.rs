@@ -156,7 +156,11 @@ fn figures(record: &Value, evidence: &str) -> Result<Run> {
     }
     let why = &record["observer"]["why_not_higher"];
     ensure!(cell["evidence"]["bpf"].is_object(), "the programs did not count: {why}");
-    let counted = number(cell, "/evidence/bpf/observed_ns")? / number(cell, "/evidence/bpf/visits_ns")?;
+    let visits = cell["result"]["visits"].as_array().map_or(0, Vec::len) as f64;
+    let followed =
+        cell["evidence"]["bpf"]["followed"].as_array().map_or(visits, |followed| followed.len() as f64);
+    let observed = number(cell, "/evidence/bpf/observed_ns")? / number(cell, "/evidence/bpf/visits_ns")?;
+    let counted = observed * followed / visits;
     Ok(Run { rate, p50_ns, counted })
 }
 
@@ -169,12 +173,15 @@ mod tests {
     fn a_run_tells_its_rate_and_for_how_long_it_was_counted() {
         let cell = json!({
             "id": CELL,
-            "result": {"ops": 1000, "elapsed_ns": 500_000_000, "latency_ns": {"p50": 1300}},
+            "result": {"ops": 1000, "elapsed_ns": 500_000_000, "latency_ns": {"p50": 1300}, "visits": [{}, {}, {}, {}]},
             "evidence": {"bpf": {"observed_ns": 25, "visits_ns": 100}},
         });
-        let record = json!({"cells": [cell]});
+        let mut record = json!({"cells": [cell]});
         let run = |counted| Run { rate: 2000.0, p50_ns: 1300.0, counted };
         assert_eq!(figures(&record, "auto").unwrap(), run(0.25));
+        record["cells"][0]["evidence"]["bpf"]["followed"] = json!([0]);
+        assert_eq!(figures(&record, "auto").unwrap(), run(0.0625), "a quarter of one of four visits");
+        record["cells"][0]["evidence"]["bpf"]["followed"] = json!([0, 1, 2, 3]);
         assert_eq!(figures(&record, "sysfs").unwrap(), run(0.0));
         let without = json!({"cells": [{"id": CELL, "result": {"ops": 1, "elapsed_ns": 1}, "evidence": {}}]});
         assert!(figures(&without, "bpf").is_err(), "a run without BPF is no comparison");

@@ -89,8 +89,9 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         words: SOURCES,
         uses: &[on(MEASURING, "What counts beside the I/O", "auto")],
-        details: "auto: BPF where the kernel permits it, for a part of each visit above 100 000 I/Os per second; \
-                  bpf: BPF throughout, or an error; sysfs: the counters of /sys alone.",
+        details: "auto: BPF where the kernel permits it, in the first visit of a cell and in as many more as take no more than \
+                  0.5 % of its time, and for a part of each above 100 000 I/Os per second; bpf: BPF throughout, or an error; sysfs: the counters of \
+                  /sys alone.",
         example: "--evidence sysfs",
         ..SWITCH
     },

@@ -240,6 +240,7 @@ const EVIDENCE: Shape = Object(&[
 ]);
 
 const BPF: Shape = Object(&[
+    ("followed", LeftOut(&List(&Whole))),
     ("observed_ns", Whole),
     ("timed_ns", LeftOut(&Whole)),
     ("visits_ns", Whole),

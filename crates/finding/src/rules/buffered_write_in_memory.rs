@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, is_of_loop_file};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Stake, VerdictCode};
 
@@ -54,7 +54,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// `, written by fsync(2) = 64 MiB`: who submitted most of the bytes; nothing where BPF did not tell.
 fn written_by(cell: &CellRecord) -> String {
     let most = block_io(cell).and_then(|seen| seen.origins(Op::Write).first().copied());
-    most.map_or(String::new(), |(origin, sum)| format!(", written by {origin} = {}", words::bytes(sum.bytes)))
+    most.map_or(String::new(), |(origin, sum)| {
+        format!(", written by {origin} = {}{}", words::bytes(sum.bytes), part_in_words(cell))
+    })
 }
 
 /// Time until stable over time until return.

@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, system};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync, VerdictCode};
 use rdsk_units::percent;
@@ -49,7 +49,8 @@ fn cited(cell: &CellRecord) -> String {
         let await_ns = metrics::whole(row.writes.await_ms * 1e6);
         format!(", aqu-sz = {}, w_await = {}", words::figure(row.aqu_sz), words::nanos(await_ns))
     });
-    cite(cell, "deepest queue", format_args!("{deepest} with one writer{row}{}", submitters(cell)))
+    let least = if part_in_words(cell).is_empty() { "" } else { "at least " };
+    cite(cell, "deepest queue", format_args!("{least}{deepest} with one writer{row}{}", submitters(cell)))
 }
 
 /// `, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %`.
@@ -61,7 +62,11 @@ fn submitters(cell: &CellRecord) -> String {
     let parts: Vec<String> = named
         .map(|(origin, sum)| format!("by {origin} = {}", percent(metrics::ratio(sum.bytes, all.max(1)))))
         .collect();
-    if parts.is_empty() { String::new() } else { format!(", submitted {}", parts.join(", ")) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(", submitted {}{}", parts.join(", "), seen.part_in_words())
+    }
 }
 
 #[cfg(test)]

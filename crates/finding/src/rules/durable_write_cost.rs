@@ -130,7 +130,12 @@ fn by_bpf(cell: &CellRecord) -> Option<String> {
     let seen = block_io(cell)?;
     let (fua, flushes) = seen.durable();
     let requests = grouped(seen.requests(Op::Write).count);
-    Some(format!("{} of {requests}, bios that only ask for a flush = {}", grouped(fua), grouped(flushes)))
+    let part = seen.part_in_words();
+    Some(format!(
+        "{} of {requests}, bios that only ask for a flush = {}{part}",
+        grouped(fua),
+        grouped(flushes)
+    ))
 }
 
 fn rate(cell: &CellRecord) -> String {

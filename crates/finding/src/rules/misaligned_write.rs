@@ -61,9 +61,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// `, in 2.00 bios inside the write`; nothing where BPF did not tell.
 fn bios_per_write(cell: &CellRecord) -> String {
-    let inside =
-        block_io(cell).map(|seen| metrics::ratio(seen.reads_in_writes().0.count, seen.calls().max(1)));
-    inside.map_or(String::new(), |bios| format!(", in {} bios inside the write", words::figure(bios)))
+    block_io(cell).map_or(String::new(), |seen| {
+        let bios = metrics::ratio(seen.reads_in_writes().0.count, seen.calls().max(1));
+        format!(", in {} bios inside the write{}", words::figure(bios), seen.part_in_words())
+    })
 }
 
 /// The smallest safe size and alignment: a page, or the device's physical block when that is larger.

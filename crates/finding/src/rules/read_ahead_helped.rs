@@ -73,9 +73,10 @@ fn cited(cell: &CellRecord) -> String {
         cell,
         "bios",
         format_args!(
-            "{} of {mean} on average for {} of {block}{deepest}",
+            "{} of {mean} on average for {} of {block}{}{deepest}",
             rdsk_units::grouped(own.count),
-            words::plural(seen.calls(), "read")
+            words::plural(seen.calls(), "read"),
+            seen.part_in_words()
         ),
     )
 }

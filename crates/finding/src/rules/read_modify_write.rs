@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, system};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, read_by_writes};
+use rdsk_analysis::block_io::{block_io, read_per_write};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Pattern, Record, Severity, Stake};
 use rdsk_units::Bytes;
@@ -18,7 +18,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let cited = |cell: &CellRecord| {
-        let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
+        let seen = block_io(cell).map(|seen| seen.calls());
+        let ops = words::plural(seen.or(cell.result.ops).unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         match inside_writes(cell, page.0) {
@@ -45,12 +46,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
-/// Bytes read per write of a cell.
-fn read_per_write(cell: &CellRecord) -> Option<f64> {
-    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(metrics::ratio(read_by_writes(cell)?, ops))
-}
-
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
 fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     let seen = block_io(cell)?;
@@ -66,7 +61,8 @@ fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
     let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
     let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
-    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}"))
+    let part = seen.part_in_words();
+    Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}{part}"))
 }
 
 fn is_sequential(cell: &CellRecord) -> bool {

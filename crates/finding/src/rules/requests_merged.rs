@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, is_simulated};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Sum, block_io};
+use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 use rdsk_units::Bytes;
@@ -57,11 +57,13 @@ fn where_it_grew(cell: &CellRecord) -> String {
     let mean = words::bytes(metrics::whole(bio));
     if bio >= LARGE_BIOS * request {
         format!(
-            " In {} the page cache submitted bios of {mean} on average, so little was left to merge.",
-            cell.id
+            " In {} the page cache submitted bios of {mean} on average{}, so little was left to merge.",
+            cell.id,
+            part_in_words(cell)
         )
     } else {
-        format!(" In {} the page cache submitted bios of {mean}, which the queue merged.", cell.id)
+        let part = part_in_words(cell);
+        format!(" In {} the page cache submitted bios of {mean}{part}, which the queue merged.", cell.id)
     }
 }
 
@@ -96,9 +98,9 @@ pub(super) fn sizes(cell: &CellRecord) -> String {
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
     let merges = metrics::merges(cell, op).map_or(String::new(), |merges| format!(", merges = {merges}"));
     let exact = block_io(cell).map(|seen| seen.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
-    let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}"));
+    let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}{}", part_in_words(cell)));
     let cut = block_io(cell).and_then(|seen| seen.splits()).filter(|&cut| cut > 0);
-    let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}"));
+    let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}{}", part_in_words(cell)));
     cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}{exact}{cut}"))
 }
 

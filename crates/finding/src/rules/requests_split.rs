@@ -59,7 +59,7 @@ fn limit(cell: &CellRecord, device: Option<&Device>) -> Option<String> {
     let op = cell.workload.op;
     let (largest, most) = (seen.largest(op)?, device?.max_request_bytes?);
     let (calls, bios, cut) = (seen.calls(), seen.own(op).count, seen.splits()?);
-    let id = &cell.id;
+    let (id, part) = (&cell.id, seen.part_in_words());
     Some(match (largest >= most, cut > 0) {
         (true, _) => {
             format!(" In {id} the largest requests have that limit's size: queue/max_sectors_kb cut them.")
@@ -68,7 +68,7 @@ fn limit(cell: &CellRecord, device: Option<&Device>) -> Option<String> {
             let segments = device.and_then(|device| device.max_segments);
             let segments = segments.map_or(String::new(), |count| format!(", {count}"));
             format!(
-                " In {id} no request is as large as that, and {cut} bios were cut: the number of segments (queue/max_segments{segments}) \
+                " In {id} no request is as large as that, and {cut} bios were cut{part}: the number of segments (queue/max_segments{segments}) \
                  was reached first, since the pages of the buffer are not contiguous."
             )
         }

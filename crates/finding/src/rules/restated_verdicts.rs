@@ -3,8 +3,9 @@
 
 use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Origin, block_io, in_device};
+use rdsk_analysis::block_io::{Origin, block_io, part_in_words};
 use rdsk_analysis::groups::distinct;
+use rdsk_analysis::in_device::in_device;
 use rdsk_analysis::{is_burst, metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent, printable};
@@ -133,9 +134,10 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
 
 /// With what BPF counted of our own reads.
 fn cite_cached(cell: &CellRecord) -> String {
-    let own = block_io(cell).map(|seen| (seen.own(cell.workload.op), seen.calls()));
-    let own = own.map_or(String::new(), |(own, calls)| {
-        format!("; {} for {}", words::plural(own.count, "bio"), words::plural(calls, "read"))
+    let own = block_io(cell).map_or(String::new(), |seen| {
+        let (own, calls) = (seen.own(cell.workload.op), seen.calls());
+        let part = seen.part_in_words();
+        format!("; {} for {}{part}", words::plural(own.count, "bio"), words::plural(calls, "read"))
     });
     format!("{}{own}", cite_verdict(cell))
 }
@@ -156,7 +158,7 @@ fn cite_others(cell: &CellRecord) -> String {
     let others = if parts.is_empty() {
         String::new()
     } else {
-        format!("; by {} = {}", Origin::Other, words::list(&parts))
+        format!("; by {} = {}{}", Origin::Other, words::list(&parts), part_in_words(cell))
     };
     format!("{}{others}", cite_verdict(cell))
 }
@@ -173,9 +175,10 @@ fn cite_throttled(cell: &CellRecord) -> String {
     let held = in_device(cell).map(|times| {
         let ns = |ns: f64| words::nanos(metrics::whole(ns));
         format!(
-            "; of {} for each I/O its request was {} in the device",
+            "; of {} for each I/O its request was {} in the device{}",
             ns(times.call_ns),
-            ns(times.device_ns)
+            ns(times.device_ns),
+            part_in_words(cell)
         )
     });
     format!("{}{}", cite_verdict(cell), held.unwrap_or_default())
@@ -209,9 +212,10 @@ fn cite_cpu(cell: &CellRecord) -> String {
     let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
     let device = in_device(cell).map(|times| {
         format!(
-            ", in the device = {} of {}",
+            ", in the device = {} of {}{}",
             words::nanos(metrics::whole(times.device_ns)),
-            words::nanos(metrics::whole(times.call_ns))
+            words::nanos(metrics::whole(times.call_ns)),
+            part_in_words(cell)
         )
     });
     cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}{}", device.unwrap_or_default()))

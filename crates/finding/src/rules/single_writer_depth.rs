@@ -2,7 +2,8 @@
 
 use super::common::{cells, cite, reached_device};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, in_device};
+use rdsk_analysis::block_io::{block_io, part_in_words};
+use rdsk_analysis::in_device::in_device;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity};
 
@@ -41,7 +42,7 @@ fn in_kernel(cell: &CellRecord) -> String {
     let deepest = deepest.map(|depth| format!(", deepest queue = {depth}"));
     let device = in_device(cell).map(|times| {
         let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        format!(", {} of {} in the device", ns(times.device_ns), ns(times.call_ns))
+        format!(", {} of {} in the device{}", ns(times.device_ns), ns(times.call_ns), part_in_words(cell))
     });
     [deepest, device].into_iter().flatten().collect()
 }

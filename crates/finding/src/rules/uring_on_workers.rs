@@ -3,7 +3,7 @@
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, EngineKind, Finding, Record, Severity};
 use rdsk_units::percent;
@@ -24,8 +24,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
         let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
         let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
-        let workers = by_workers(cell)
-            .map_or(String::new(), |share| format!(", submitted by workers = {}", percent(share)));
+        let workers = by_workers(cell).map_or(String::new(), |share| {
+            format!(", submitted by workers = {}{}", percent(share), part_in_words(cell))
+        });
         let supported = if is_unsupported(analysis, cell) { "no" } else { "yes" };
         cite(cell, "RWF_NOWAIT supported", format_args!("{supported}{workers}{cpu}{tried}"))
     };

@@ -3,8 +3,9 @@
 
 use super::common::{MAX_CITED, cells, cite, has_verdict, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{InDevice, in_device};
+use rdsk_analysis::block_io::part_in_words;
 use rdsk_analysis::contention::contention;
+use rdsk_analysis::in_device::{InDevice, in_device};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Severity, Stake, VerdictCode};
 use rdsk_units::printable;
@@ -97,7 +98,9 @@ fn waits(cell: &CellRecord) -> Option<InDevice> {
     let is_explained =
         [CpuBound, Disturbed, SourceBound, Throttled].iter().any(|&code| has_verdict(cell, code))
             || contention(cell).is_some_and(|seen| seen.is_much() || seen.is_quota());
-    let times = in_device(cell).filter(|_| !is_explained)?;
+    // What some visits took is not held against the processor time of all; at the rates of I/Os that wait so long, all are followed.
+    let is_of_all = part_in_words(cell).is_empty();
+    let times = in_device(cell).filter(|_| is_of_all && !is_explained)?;
     let outside_ns = times.outside_ns();
     // Cells too short to tell who else computed still know how long their own threads waited for a processor.
     let waited_ns = cell.evidence.processor.and_then(|seen| seen.own_wait_ns).unwrap_or(0);

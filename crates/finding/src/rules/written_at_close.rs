@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Sum, block_io};
+use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
 use rdsk_units::percent;
@@ -18,12 +18,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 That close asks the device for no flush: with a volatile write cache the data is not yet safe when it returns.";
     let advice = "count the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
     let found = RULE.about_any(&cells, "the close wrote what the writes had left", text, cited, advice);
-    let shares = cells.iter().filter_map(|cell| at_close(cell));
-    let Some((sum, share)) = shares.max_by(|one, other| one.1.total_cmp(&other.1)) else { return found };
+    let shares = cells.iter().filter_map(|cell| Some((cell, at_close(cell)?)));
+    let most = shares.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let Some((cell, (sum, share))) = most else { return found };
     let what = format!(
-        "the last close wrote {} ({}) that write(2) had left in memory: {}",
+        "the last close wrote {} ({}) that write(2) had left in memory{}: {}",
         words::bytes(sum.bytes),
         percent(share),
+        part_in_words(cell),
         how_many(&cells)
     );
     found.into_iter().map(|finding| finding.effect(Stake::Cost, None, what.clone())).collect()
@@ -31,27 +33,26 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// What a cell's close wrote, and its share of the cell's bytes.
 fn at_close(cell: &CellRecord) -> Option<(Sum, f64)> {
-    let bytes = cell.result.bytes.filter(|&bytes| bytes > 0 && cell.workload.op == Op::Write)?;
-    let sum = block_io(cell)?.by_call(Op::Write, "close");
-    let share = metrics::ratio(sum.bytes, bytes).min(1.0);
+    let seen = block_io(cell).filter(|seen| seen.bytes() > 0 && cell.workload.op == Op::Write)?;
+    let sum = seen.by_call(Op::Write, "close");
+    let share = metrics::ratio(sum.bytes, seen.bytes()).min(1.0);
     (share >= MIN_SHARE).then_some((sum, share))
 }
 
 fn cited(cell: &CellRecord) -> String {
     let sum = at_close(cell).map_or_else(Sum::default, |(sum, _)| sum);
     let requests = block_io(cell).map_or(String::new(), |seen| seen.sizes_in_words(Op::Write));
-    let close_ns = cell.result.to_close_ns.zip(cell.result.to_return_ns);
-    let time = close_ns.map(|(closed, returned)| {
-        format!(", time of it = {}", words::nanos(closed.saturating_sub(returned)))
-    });
+    let closing_ns = block_io(cell).and_then(|seen| seen.closing_ns());
+    let time = closing_ns.map(|ns| format!(", time of it = {}", words::nanos(ns)));
     cite(
         cell,
         "written inside close(2)",
         format_args!(
-            "{} in {}, requests = {requests}{}",
+            "{} in {}, requests = {requests}{}{}",
             words::bytes(sum.bytes),
             words::plural(sum.count, "bio"),
-            time.unwrap_or_default()
+            time.unwrap_or_default(),
+            part_in_words(cell)
         ),
     )
 }
@@ -93,5 +94,29 @@ mod tests {
         let mut blind = copy("close", 256);
         blind.cells[0].evidence.bpf = None;
         silent(RULE, &blind);
+    }
+
+    /// Bytes and time are of the same visits: those that were followed.
+    #[test]
+    fn visits_that_were_not_followed_have_no_part_in_it() {
+        let mut record = copy("close", 256);
+        let cell = record.cells.remove(0);
+        let mut cell = crate::fixtures::bios::followed(cell, &[(2048, 20_000_000), (6144, 99_000_000)], &[0]);
+        for (visit, closed_ns) in cell.result.visits.iter_mut().zip([20_000_000, 99_000_000]) {
+            (visit.to_return_ns, visit.to_close_ns) = (Some(16_000_000), Some(closed_ns));
+        }
+        let finding = fires(RULE, &fixtures::record(vec![disk()], vec![cell]));
+        assert_eq!(
+            finding.evidence,
+            [
+                "dd/write: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms in 1 of 2 visits"
+            ]
+        );
+        let effect = finding.effect.unwrap();
+        assert!(
+            effect.text.contains("1 MiB (100 %)") && effect.text.contains(" in 1 of 2 visits: "),
+            "{}",
+            effect.text
+        );
     }
 }
