@@ -167,7 +167,7 @@ chattr -i $at/fixed; chattr -a $at/log
 /// that lacks a member.
 fn goes_elsewhere(guest: &mut Booted) -> Vec<String> {
     let script = "fresh $A $B; echo '0 65536 flakey '$B' 0 0 600 1 drop_writes' | dmsetup create drop
-call dropped rdsk paths /dev/mapper/drop --rw write --bytes 4M --budget 3s --quiet --destroy drop --json - --json-compact
+call dropped rdsk paths /dev/mapper/drop --rw write --bytes 4M --budget 12s --precision 50% --quiet --destroy drop --json - --json-compact
 dmsetup remove drop
 ext4 $A; tune2fs -o journal_data $A > /dev/null; at=$(mounted $A)
 call journalled-run rdsk run $at --only headline --rw write --size 8M --budget 3s --quiet --json - --json-compact

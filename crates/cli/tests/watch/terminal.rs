@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// A terminal whose other end is the program's, and everything that the program drew.
@@ -40,10 +40,29 @@ impl Terminal {
         Self { keys: master, other_end: other_end.into(), drawn }
     }
 
+    /// With no signal ignored from the start, which it would leave so: a shell that starts the tests in its background makes them ignore
+    /// SIGQUIT.
     fn start(&self) -> Child {
         let end = || Stdio::from(self.other_end.try_clone().unwrap());
-        let mut line = command(["watch", "--interval", "50ms", "--evidence", "sysfs"]);
+        let program = command(["watch", "--interval", "50ms", "--evidence", "sysfs"]);
+        let mut line = Command::new("env");
+        line.arg("--default-signal").arg(program.get_program()).args(program.get_args());
+        program.get_envs().for_each(|(name, value)| match value {
+            Some(value) => drop(line.env(name, value)),
+            None => drop(line.env_remove(name)),
+        });
         line.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+    }
+
+    /// The exit code of the program, which is ended if it goes on.
+    fn code_of(&self, mut child: Child) -> Option<i32> {
+        let has_ended = wait_until(SOON, || child.try_wait().unwrap().is_some());
+        if !has_ended {
+            child.kill().unwrap();
+        }
+        let code = child.wait().unwrap().code();
+        assert!(has_ended, "it goes on: {:?}", self.text());
+        code
     }
 
     fn mode(&self) -> Termios {
@@ -73,14 +92,14 @@ impl Terminal {
 fn a_key_ends_it_and_the_terminal_is_as_before() {
     let mut terminal = Terminal::new(80, 24);
     let before = terminal.mode();
-    let mut child = terminal.start();
+    let child = terminal.start();
     assert!(wait_until(SOON, || terminal.is_on()), "{:?}", terminal.text());
     terminal.keys.write_all(b"?").unwrap();
     assert!(wait_until(SOON, || terminal.text().contains("Esc")), "the help: {:?}", terminal.text());
     let size = Winsize { ws_col: 40, ws_row: 10, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal.keys, size).unwrap();
     terminal.keys.write_all(b"q").unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{:?}", terminal.text());
+    assert_eq!(terminal.code_of(child), Some(0), "{:?}", terminal.text());
     terminal.assert_restored(&before);
 }
 
@@ -92,10 +111,10 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
     {
         let terminal = Terminal::new(40, 10);
         let before = terminal.mode();
-        let mut child = terminal.start();
+        let child = terminal.start();
         assert!(wait_until(SOON, || terminal.is_on()), "{:?}", terminal.text());
         cli::signal(child.id(), signal).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal:?}: {:?}", terminal.text());
+        assert_eq!(terminal.code_of(child), Some(130), "{signal:?}: {:?}", terminal.text());
         terminal.assert_restored(&before);
     }
 }
