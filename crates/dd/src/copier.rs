@@ -1,6 +1,6 @@
 //! What a copy is: its two ends, its operands, its counts, and whoever hears of it. The other files let it do its work.
 
-use crate::buffer::Buffer;
+use crate::buffer::Block;
 use crate::no_cache::Stands;
 use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
@@ -50,17 +50,6 @@ pub enum BrokenPipe {
     IsError,
 }
 
-/// Where the block lies that is read and written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BlockMemory {
-    /// In pages, as that of dd.
-    #[default]
-    Pages,
-    /// In one piece, where the kernel has one: a device takes it with less work. Where it takes no more pieces in a request than the
-    /// block has pages, requests would be larger than those of dd.
-    OnePiece,
-}
-
 /// How a copy ended badly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -99,24 +88,21 @@ pub struct Copier<'a> {
     pub(crate) input_is_lost: bool,
     pub(crate) has_failed: bool,
     pub(crate) stamps: Stamps,
-    /// The block in one piece, until the copy takes it.
-    pub(crate) in_one_piece: Option<Buffer>,
+    /// The block that was laid before, until the copy takes it.
+    pub(crate) block: Option<Block>,
 }
 
 impl<'a> Copier<'a> {
     /// A copy that has not begun, of files that are open. The times of its calls are read from the processor's counter where its rate
-    /// is known.
+    /// is known. The block lies where `block` says, or else in pages that are taken when the copy needs them.
     pub fn new(
         operands: &'a Operands,
         mut input: Side,
         mut output: Side,
         terminal: &'a mut dyn Terminal,
         signals: &'a Signals,
-        (rate, memory): (Option<TickRate>, BlockMemory),
+        (rate, block): (Option<TickRate>, Option<Block>),
     ) -> Self {
-        let is_in_one_piece = memory == BlockMemory::OnePiece && operands.is_one_block;
-        let in_one_piece =
-            is_in_one_piece.then(|| Buffer::in_one_piece(operands.input_block_bytes)).flatten();
         let is_direct =
             (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
         let has_bytes = operands.count.is_some_and(|count| !count.is_zero());
@@ -153,7 +139,7 @@ impl<'a> Copier<'a> {
             input_is_lost: false,
             has_failed: false,
             stamps: Stamps::new(is_plain, rate),
-            in_one_piece,
+            block,
         }
     }
 

@@ -30,8 +30,8 @@ impl Copier<'_> {
         if self.operands.count.is_some_and(Amount::is_zero) {
             return Ok(());
         }
-        let mut input = match self.in_one_piece.take() {
-            Some(buffer) => buffer,
+        let mut input = match self.block.take() {
+            Some(block) => block.0,
             None => self.input_buffer()?,
         };
         let mut output = if self.has_two_buffers() { Some(self.output_buffer()?) } else { None };

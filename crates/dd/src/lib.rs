@@ -22,7 +22,8 @@ mod symbols;
 mod wait;
 mod write;
 
-pub use copier::{BlockMemory, BrokenPipe, Copier, Failure, Signals, Terminal};
+pub use buffer::Block;
+pub use copier::{BrokenPipe, Copier, Failure, Signals, Terminal};
 pub use error::words as errno_words;
 pub use finish::{Finished, Times};
 pub use open::{NotOpened, Opening, is_block_device};

@@ -1,10 +1,11 @@
-//! What the C library does with freed memory, a mapping of a file, and numbers in memory that the kernel shares. It measures nothing.
+//! What the C library does with freed memory, pages that nobody had, a mapping of a file, and numbers in memory that the kernel shares.
+//! It measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), madvise(2), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
@@ -34,6 +35,57 @@ pub fn use_huge_pages(memory: &mut [u8]) {
     // A kernel without transparent huge pages refuses, and so it does for what starts within a page.
     // SAFETY: the advice changes no content of memory that is ours.
     let _ = unsafe { rustix::mm::madvise(memory.as_mut_ptr().cast(), memory.len(), advice) };
+}
+
+/// Zeroed memory of an own mapping, which the kernel provides page by page when it is touched first. What an allocator gives may
+/// instead have been used before, with its pages in whatever order that left: a device takes fewer such pages in one request.
+#[derive(Debug)]
+pub struct FreshPages {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+impl FreshPages {
+    /// So many bytes, from the start of a page on.
+    ///
+    /// # Errors
+    /// As mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a length of 0.
+    pub fn new(length: usize) -> io::Result<Self> {
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the place, so no other mapping is replaced.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, rights, MapFlags::PRIVATE) }?;
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { start, length })
+    }
+}
+
+impl Deref for FreshPages {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the mapping spans `length` bytes, which are zeros until written, and lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl DerefMut for FreshPages {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` makes the slice unique.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+// SAFETY: the mapping is reached through this value alone, and belongs to the process, not to a thread.
+unsafe impl Send for FreshPages {}
+// SAFETY: likewise; what is shared is only read.
+unsafe impl Sync for FreshPages {}
+
+impl Drop for FreshPages {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `new` made; nothing points into it. A failure leaves it until the process ends.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
+    }
 }
 
 /// Numbers that the kernel or another process may read and write at any time: an open file, such as an array of BPF, as
@@ -106,6 +158,16 @@ mod tests {
     use super::*;
     use std::io::Read as _;
     use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn fresh_pages_are_zeros_that_can_be_written() {
+        let mut pages = FreshPages::new(3 * 4096 + 1).expect("there is memory");
+        assert_eq!((pages.len(), pages.as_ptr().addr() % 4096), (3 * 4096 + 1, 0));
+        assert!(pages.iter().all(|&byte| byte == 0));
+        pages.fill(7);
+        assert_eq!((pages[0], pages[3 * 4096]), (7, 7));
+        assert!(FreshPages::new(0).is_err() && FreshPages::new(usize::MAX).is_err());
+    }
 
     #[test]
     fn shared_words_are_those_of_the_file() {

@@ -17,7 +17,7 @@ use crate::json_file::Sink;
 use crate::{exit, interrupt, out};
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
-    BlockMemory, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
+    Block, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
     TickRate, TickStart,
 };
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
@@ -156,6 +156,8 @@ fn run_all(
     command: Vec<String>,
     stderr: &mut Stderr,
 ) -> u8 {
+    // Of runs that are compared each takes its own when it begins.
+    let mut block = if options.is_repeated() { None } else { Block::in_pages(&lines[0].operands) };
     let timing = Timing::of(options);
     let handled = signals::handled();
     let signals = &handled.signals;
@@ -167,7 +169,14 @@ fn run_all(
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
-        result = run_once(options, (line, &lines[line]), copies.as_mut(), (&handled, timing), stderr);
+        result = run_once(
+            options,
+            (line, &lines[line]),
+            copies.as_mut(),
+            (&handled, timing),
+            block.take(),
+            stderr,
+        );
         if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
@@ -208,6 +217,7 @@ fn run_once(
     (index, line): (usize, &Line),
     copies: Option<&mut Copies>,
     (handled, timing): (&Handled, Timing),
+    block: Option<Block>,
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
     let signals = &handled.signals;
@@ -224,10 +234,11 @@ fn run_once(
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
     });
-    let memory = watched.as_ref().map_or_else(BlockMemory::default, |(_, watching)| {
-        watching.block_memory(line.operands.input_block_bytes)
-    });
-    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, (timing.rate(), memory));
+    let takes_one_piece = watched
+        .as_ref()
+        .is_some_and(|(_, watching)| watching.takes_one_piece(line.operands.input_block_bytes));
+    let block = takes_one_piece.then(|| Block::in_one_piece(&line.operands)).flatten().or(block);
+    let mut copier = Copier::new(&line.operands, input, output, stderr, signals, (timing.rate(), block));
     let result = copier.run();
     let finished = copier.finish(result);
     if let Some((copies, watching)) = watched.take() {

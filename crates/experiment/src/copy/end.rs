@@ -1,7 +1,7 @@
 //! One end of a copy: what it is, what the operands ask of it, and what a device holds that was read.
 
 use super::{WaitFor, WatchedEnd, Watching};
-use rdsk_dd::{Amount, BlockMemory, Calls, Finished, Operands, Side};
+use rdsk_dd::{Amount, Calls, Finished, Operands, Side};
 use rdsk_engine::{look_at_device, look_ns};
 use rdsk_model::{
     CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
@@ -18,21 +18,18 @@ const ONE_PIECE_BYTES: u64 = 64 << 10;
 const PAGE_BYTES: u64 = 4096;
 
 impl Watching {
-    /// Where a block of so many bytes is to lie: in one piece where every device that is copied from or to takes each page of it as a
-    /// piece of its own in one request, so that the requests are those of dd.
-    pub fn block_memory(&self, bytes: u64) -> BlockMemory {
+    /// Whether a block of so many bytes may lie in one piece: every device that is copied from or to takes each page of it as a piece
+    /// of its own in one request, so that the requests are those of dd.
+    pub fn takes_one_piece(&self, bytes: u64) -> bool {
         let ends = self.ends.iter().flatten();
-        memory_of(bytes, ends.map(|end| end.witness.target.device.as_ref()?.max_segments))
+        may_be_one_piece(bytes, ends.map(|end| end.witness.target.device.as_ref()?.max_segments))
     }
 }
 
 /// The same for devices that take so many pieces in a request; `None` where that is not known.
-fn memory_of(bytes: u64, mut segments: impl Iterator<Item = Option<u64>>) -> BlockMemory {
+fn may_be_one_piece(bytes: u64, mut segments: impl Iterator<Item = Option<u64>>) -> bool {
     let takes_it = |most: Option<u64>| most.is_some_and(|most| bytes.div_ceil(PAGE_BYTES) <= most);
-    match bytes <= ONE_PIECE_BYTES && segments.all(takes_it) {
-        true => BlockMemory::OnePiece,
-        false => BlockMemory::Pages,
-    }
+    bytes <= ONE_PIECE_BYTES && segments.all(takes_it)
 }
 
 /// What a device holds where these calls read it, from a few of its pages; others for each `seed`, for as long as `goes_on`. It reads,
@@ -164,12 +161,12 @@ mod tests {
 
     #[test]
     fn a_block_lies_in_one_piece_where_requests_stay_those_of_dd() {
-        let memory = |bytes, segments: &[Option<u64>]| memory_of(bytes, segments.iter().copied());
-        assert_eq!(memory(16 << 10, &[Some(4)]), BlockMemory::OnePiece);
-        assert_eq!(memory(64 << 10, &[]), BlockMemory::OnePiece, "memory to memory");
+        let is_one = |bytes, segments: &[Option<u64>]| may_be_one_piece(bytes, segments.iter().copied());
+        assert!(is_one(16 << 10, &[Some(4)]));
+        assert!(is_one(64 << 10, &[]), "memory to memory");
         let cut = "dd's request would be cut in two";
-        assert_eq!(memory(16 << 10, &[Some(128), Some(3)]), BlockMemory::Pages, "{cut}");
-        assert_eq!(memory(16 << 10, &[None]), BlockMemory::Pages);
-        assert_eq!(memory((64 << 10) + 1, &[Some(254)]), BlockMemory::Pages);
+        assert!(!is_one(16 << 10, &[Some(128), Some(3)]), "{cut}");
+        assert!(!is_one(16 << 10, &[None]));
+        assert!(!is_one((64 << 10) + 1, &[Some(254)]));
     }
 }
