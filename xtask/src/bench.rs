@@ -7,6 +7,7 @@ mod copies;
 mod disk;
 mod environment;
 mod history;
+mod kernel_count;
 mod observer;
 mod positions;
 mod program;
