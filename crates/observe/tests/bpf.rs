@@ -204,13 +204,18 @@ fn a_visit_that_is_left_out_is_counted_by_sysfs() {
     for (attachment, followed, reads) in
         [(Attachment::Windowed, Some(vec![0, 2]), 100), (Attachment::Throughout, None, 200)]
     {
-        let is_one = |seen: &Evidence| {
+        let mut apart = Vec::new();
+        let mut is_one = |seen: &Evidence| {
             let size = |request: &&Request| (request.op, request.bytes) == (Op::Read, 64 << 10);
             let bpf = seen.bpf.as_ref().unwrap();
             assert_eq!((seen.source, &bpf.followed), (EvidenceSource::Bpf, &followed));
-            bpf.lost == 0 && seen.requests.iter().find(size).is_some_and(|request| request.count == reads)
+            let figures = (bpf.lost, seen.requests.iter().find(size).map(|request| request.count));
+            apart.push(figures);
+            figures == (0, Some(reads))
         };
-        let seen = (0..ATTEMPTS).map(|_| four_visits(attachment)).find(is_one).unwrap();
+        let seen = (0..ATTEMPTS).map(|_| four_visits(attachment)).find(|seen| is_one(seen));
+        let seen =
+            seen.unwrap_or_else(|| panic!("{attachment:?}: never {reads} and none lost, but {apart:?}"));
         assert!(seen.device[0].reads.is_some_and(|all| all >= 200), "{:?}", seen.device[0]);
         assert_eq!((seen.device[0].visits.len(), seen.device[0].splits), (4, Some(0)));
     }
