@@ -201,7 +201,10 @@ fn sum_up(ended: &[Ended], skips: Vec<String>) -> Tested {
 
 /// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
 /// themselves; a step that fails here says it earlier and once.
-fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
+///
+/// # Errors
+/// When apt cannot be started.
+pub(crate) fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
     let lacking = tools::install(interrupted)?;
     if lacking.is_empty() {
         println!("everything that the tests call is installed");

@@ -108,7 +108,8 @@ pub struct BpfEvidence {
     pub visits_ns: u64,
     /// Each device, counted twice.
     pub checks: Vec<CrossCheck>,
-    /// Requests of which the programs missed the beginning or the end, and events that found a map full, of all devices.
+    /// Requests of which the programs missed the beginning or the end, and events that found a map full, of all devices. What others had
+    /// under way when counting began or ended is not missed.
     pub lost: u64,
     /// The devices that were counted, and which of them carry the data of which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -43,6 +43,7 @@ struct request {
 	int internal_tag;
 	unsigned int __data_len;
 	enum mq_rq_state state;
+	u64 start_time_ns;
 } KERNEL_TYPE;
 
 struct bvec_iter {

@@ -144,7 +144,7 @@ int WAY(requeue)(u64 *context)
 static __always_inline void WAY(complete_at)(struct request *rq, u32 number)
 {
 	struct place place;
-	u64 *slot;
+	u64 *slot, made;
 
 	if (!find(&place, number) || !is_timed(&place))
 		return;
@@ -161,7 +161,15 @@ static __always_inline void WAY(complete_at)(struct request *rq, u32 number)
 			ADD(&place.totals[EMPTY], 1);
 		return;
 	}
-	ADD(&place.totals[UNSEEN], 1);
+	/* When it was made, which is before it is issued; 0 where the kernel does not keep times. */
+	made = READ(rq, start_time_ns);
+	if (!made || made >= place.since) {
+		ADD(&place.totals[UNSEEN], 1);
+		return;
+	}
+	ADD(&place.totals[EARLIER], 1);
+	if (WAY(op_of)(rq) == OP_FLUSH)
+		ADD(&place.totals[EARLIER_FLUSHES], 1);
 }
 
 SEC(ATTACH("block_rq_complete"))

@@ -26,7 +26,7 @@ enum counter {
 	COMPLETED_AT,      /* sum of the moments of completion */
 	LATENCY_SUM,       /* sum of the timed latencies, in ns */
 	HEALED,            /* requests whose completion was never seen; their time in flight goes on in the one that took their place */
-	UNSEEN,            /* completions of what began before `since` */
+	UNSEEN,            /* completions of what was not seen to begin */
 	EMPTY,             /* requests without data that asked for a flush; sysfs counts them as writes */
 	OVERFLOW,          /* events that found a map full; the only one that several programs change */
 	BACK_MERGES,       /* bios added to the end of a waiting request */
@@ -37,6 +37,8 @@ enum counter {
 	REQUEUED,          /* requests that the driver gave back */
 	REQUEUED_AT,       /* sum of the moments when it did */
 	FLUSH_BIOS,        /* bios without data that ask for a flush, at a device that takes requests; no driver is given them */
+	EARLIER,           /* completions of requests that were made before `since`; no UNSEEN ones */
+	EARLIER_FLUSHES,   /* those of them that are flushes */
 	COUNTERS = 24
 };
 

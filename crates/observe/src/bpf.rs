@@ -235,7 +235,8 @@ impl BlockLayer {
                 counts.reads_caused_by_writes = is_timed.then(|| reads_in_writes(counted, carrier.index));
             }
         }
-        let lost_each: Vec<u64> = (0..self.names.len()).map(|index| lost_of(ended, index)).collect();
+        let lost_of = |index| lost_of(ended, index, self.driver(index));
+        let lost_each: Vec<u64> = (0..self.names.len()).map(lost_of).collect();
         let lost = lost_each.iter().sum();
         let told = |(counted, carrier): (&CountedDevice, &Carrier)| CountedDevice {
             lost: Some(lost_each[carrier.index]),
@@ -263,10 +264,14 @@ impl BlockLayer {
     /// What both sources counted as done while the programs counted; `None` where sysfs cannot be read.
     fn check(&self, ended: &Ended, carrier: &Carrier) -> Option<CrossCheck> {
         let device = self.names[carrier.index].clone();
-        let takes_bios = self.counted.iter().any(|one| one.takes_bios && one.device == device);
-        let driver = if takes_bios { Takes::Bios } else { Takes::Requests };
-        let (bpf, sysfs) = by_both(ended, carrier.index, driver)?;
+        let (bpf, sysfs) = by_both(ended, carrier.index, self.driver(carrier.index))?;
         Some(CrossCheck { target: carrier.target, device, bpf, sysfs })
+    }
+
+    /// In which form a device is given I/Os.
+    fn driver(&self, index: usize) -> Takes {
+        let takes_bios = self.counted.iter().any(|one| one.takes_bios && one.device == self.names[index]);
+        if takes_bios { Takes::Bios } else { Takes::Requests }
     }
 }
 

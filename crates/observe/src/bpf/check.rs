@@ -1,7 +1,7 @@
 //! What the programs counted of a device against what the kernel counted meanwhile: what they missed, and the same sum by both
 //! sources. Arithmetic only; it reads nothing and judges nothing.
 
-use crate::bpf::layout::RequestKind;
+use crate::bpf::layout::{BlockOp, RequestKind};
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
 use rdsk_model::DiskStat;
@@ -22,7 +22,7 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
     let completed = completions(&last).saturating_sub(completions(&first));
     let (bpf, sysfs) = if ended.timed == ended.observed {
         // What was passed over ended, too.
-        (its.completed + unended(ended, device) + its.unseen + its.empty, completed)
+        (its.completed + unended(ended, device) + its.unseen + its.earlier + its.empty, completed)
     } else {
         // The ends of most requests were not seen; their beginnings are those of what ended and of what is in flight.
         let began = (completed + last.in_flight).saturating_sub(first.in_flight);
@@ -52,7 +52,17 @@ fn own_parts(ended: &Ended, device: usize) -> u64 {
 pub(super) fn unended(ended: &Ended, device: usize) -> u64 {
     let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
     let its = &ended.counted.devices[device];
-    its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
+    let left = its.in_flight_at_end.saturating_sub(in_flight);
+    its.lost.saturating_add(left.saturating_sub(flushes_in_flight(ended, device)))
+}
+
+/// Flushes that had begun and not ended when counting ended: the kernel has them among what is in flight on some versions only (6.18
+/// has, 6.1 has not).
+fn flushes_in_flight(ended: &Ended, device: usize) -> u64 {
+    let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten()?.flush_ios;
+    let (Some(first), Some(last)) = (of(&ended.stats[0]), of(&ended.stats[1])) else { return 0 };
+    let began = ended.counted.issued(device, BlockOp::Flush) + ended.counted.devices[device].earlier_flushes;
+    began.saturating_sub(last.saturating_sub(first))
 }
 
 /// Of these, those that the programs certainly passed over. Others' I/O goes on below a target, and requests end between the last
@@ -68,17 +78,29 @@ fn missed_of(ended: &Ended, device: usize) -> u64 {
 
 /// What the kernel completed around the moment at which counting ended.
 fn ended_meanwhile(ended: &Ended, device: usize) -> u64 {
+    completed_between(&ended.just_before[1], &ended.stats[1], device)
+}
+
+fn completed_between(before: &[Option<DiskStat>], after: &[Option<DiskStat>], device: usize) -> u64 {
     let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten().map(|stat| completions(&stat));
-    match (of(&ended.just_before), of(&ended.stats[1])) {
+    match (of(before), of(after)) {
         (Some(before), Some(after)) => after.saturating_sub(before),
         _ => 0,
     }
 }
 
+/// Bios that others may have had under way when counting began, whose ends are no loss: as many as the kernel had in flight just
+/// after, and those that it ended around that moment. When a bio was made nothing tells, when a request was the programs look at.
+fn earlier_bios(ended: &Ended, device: usize) -> u64 {
+    let in_flight = ended.stats[0].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
+    in_flight.saturating_add(completed_between(&ended.just_before[0], &ended.stats[0], device))
+}
+
 /// What the programs did not count in whole.
-pub(super) fn lost_of(ended: &Ended, device: usize) -> u64 {
+pub(super) fn lost_of(ended: &Ended, device: usize, driver: Takes) -> u64 {
     let its = &ended.counted.devices[device];
-    let unseen = its.unseen - own_parts(ended, device);
+    let earlier = if driver == Takes::Bios { earlier_bios(ended, device) } else { 0 };
+    let unseen = its.unseen.saturating_sub(own_parts(ended, device)).saturating_sub(earlier);
     missed_of(ended, device).saturating_add(unseen).saturating_add(its.overflowed)
 }
 
@@ -122,8 +144,9 @@ mod tests {
             let (before, after) = (vec![stat(100, 9)], vec![stat(100 + ended_between, in_flight)]);
             let counted = Counted { devices: vec![device], ..Counted::default() };
             let stats = [vec![stat(0, 0)], after];
-            let ended = Ended { counted, stats, just_before: before, observed: whole, timed: whole, whole };
-            lost_of(&ended, 0)
+            let just_before = [stats[0].clone(), before];
+            let ended = Ended { counted, stats, just_before, observed: whole, timed: whole, whole };
+            lost_of(&ended, 0, Takes::Requests)
         };
         assert_eq!((lost(5, 0, 0, 5), lost(5, 0, 3, 2), lost(5, 0, 4, 2)), (0, 0, 0));
         assert_eq!((lost(5, 0, 0, 2), lost(5, 0, 1, 2), lost(0, 2, 0, 0), lost(3, 2, 3, 0)), (3, 2, 2, 2));
@@ -142,17 +165,65 @@ mod tests {
         };
         let last = DiskStat { read_ios, read_sectors: bytes / 512, ..DiskStat::default() };
         let stats = [vec![Some(DiskStat::default())], vec![Some(last)]];
-        Ended { counted, stats, just_before: vec![Some(last)], observed: whole, timed: whole, whole }
+        Ended { counted, just_before: stats.clone(), stats, observed: whole, timed: whole, whole }
     }
 
     #[test]
     fn parts_that_a_driver_ends_are_no_loss_where_all_bytes_were_seen_to_begin() {
         let by_parts = in_parts(8 << 20, 128);
-        assert_eq!((lost_of(&by_parts, 0), by_both(&by_parts, 0, Takes::Bios)), (0, Some((128, 128))));
+        assert_eq!(
+            (lost_of(&by_parts, 0, Takes::Bios), by_both(&by_parts, 0, Takes::Bios)),
+            (0, Some((128, 128)))
+        );
         let by_bios = in_parts(8 << 20, 32);
-        assert_eq!((lost_of(&by_bios, 0), by_both(&by_bios, 0, Takes::Bios)), (0, Some((32, 32))));
+        assert_eq!(
+            (lost_of(&by_bios, 0, Takes::Bios), by_both(&by_bios, 0, Takes::Bios)),
+            (0, Some((32, 32)))
+        );
         let missed = in_parts(32 << 20, 128);
-        assert_eq!((lost_of(&missed, 0), by_both(&missed, 0, Takes::Bios)), (96, Some((128, 128))));
+        assert_eq!(
+            (lost_of(&missed, 0, Takes::Bios), by_both(&missed, 0, Takes::Bios)),
+            (96, Some((128, 128)))
+        );
+    }
+
+    /// Others' I/O that was under way when counting began ends unseen, and that is no loss. Of a bio only the kernel's own number of those
+    /// in flight tells; of a request the programs know.
+    #[test]
+    fn what_began_before_counting_is_not_lost() {
+        let whole = Duration::from_secs(1);
+        let lost = |driver, unseen: u64, before: [u64; 2], after: [u64; 2]| {
+            let device = DeviceCounted { unseen, ..DeviceCounted::default() };
+            let stat = |[write_ios, in_flight]: [u64; 2]| {
+                Some(DiskStat { write_ios, in_flight, ..DiskStat::default() })
+            };
+            let end = vec![stat([after[0] + unseen, 0])];
+            let (stats, just_before) = ([vec![stat(after)], end.clone()], [vec![stat(before)], end]);
+            let counted = Counted { devices: vec![device], ..Counted::default() };
+            let ended = Ended { counted, stats, just_before, observed: whole, timed: whole, whole };
+            lost_of(&ended, 0, driver)
+        };
+        assert_eq!(lost(Takes::Bios, 2, [100, 2], [100, 2]), 0);
+        assert_eq!(lost(Takes::Bios, 2, [100, 2], [101, 1]), 0, "one ended between two looks");
+        assert_eq!(lost(Takes::Bios, 3, [100, 2], [100, 2]), 1);
+        assert_eq!(lost(Takes::Requests, 2, [100, 2], [100, 2]), 2);
+    }
+
+    /// A flush that is under way when counting ends is no loss where the kernel does not have it among what is in flight.
+    #[test]
+    fn a_flush_that_goes_on_is_not_lost() {
+        let whole = Duration::from_secs(1);
+        let flush = RequestKind::from([1 << 31 | 2, 0]);
+        let unended = |in_flight_at_end: u64, earlier_flushes: u64, ended_flushes: u64| {
+            let device = DeviceCounted { in_flight_at_end, earlier_flushes, ..DeviceCounted::default() };
+            let counted =
+                Counted { devices: vec![device], requests: [(flush, 7)].into(), ..Counted::default() };
+            let stat = |flushes| Some(DiskStat { flush_ios: Some(flushes), ..DiskStat::default() });
+            let stats = [vec![stat(50)], vec![stat(50 + ended_flushes)]];
+            let just_before = stats.clone();
+            unended(&Ended { counted, stats, just_before, observed: whole, timed: whole, whole }, 0)
+        };
+        assert_eq!((unended(1, 0, 6), unended(1, 1, 7), unended(1, 0, 7), unended(2, 0, 6)), (0, 0, 1, 1));
     }
 
     /// Where the ends were not seen, what began is compared: requests of all kinds, and bios that only ask for a flush, which sysfs

@@ -29,7 +29,7 @@ pub(super) enum Counter {
     LatencySum,
     /// Requests whose completion was never seen; their time in flight goes on in the one that took their place.
     Healed,
-    /// Completions of requests that were issued before counting began.
+    /// Completions of what was not seen to begin.
     Unseen,
     /// Requests without data that asked for a flush; sysfs counts them as writes.
     Empty,
@@ -51,6 +51,10 @@ pub(super) enum Counter {
     RequeuedAt,
     /// Bios without data that ask for a flush, at a device that takes requests.
     FlushBios,
+    /// Completions of requests that were made before counting began, which are no [`Counter::Unseen`].
+    Earlier,
+    /// Those of them that are flushes.
+    EarlierFlushes,
 }
 
 /// Words of a row of them.
@@ -309,7 +313,7 @@ mod tests {
     #[test]
     fn the_header_has_the_same_counters() {
         let header = names_of_the_header("counter");
-        assert_eq!(header.len(), Counter::FlushBios as usize + 2, "{header:?}");
+        assert_eq!(header.len(), Counter::EarlierFlushes as usize + 2, "{header:?}");
         for (counter, name) in [
             (Counter::IssuedBegun, "ISSUED_BEGUN"),
             (Counter::Issued, "ISSUED"),
@@ -327,6 +331,8 @@ mod tests {
             (Counter::Requeued, "REQUEUED"),
             (Counter::RequeuedAt, "REQUEUED_AT"),
             (Counter::FlushBios, "FLUSH_BIOS"),
+            (Counter::Earlier, "EARLIER"),
+            (Counter::EarlierFlushes, "EARLIER_FLUSHES"),
         ] {
             assert_eq!(header[counter as usize], name);
         }

@@ -111,6 +111,8 @@ impl DeviceTotals {
             requeued: grown(Counter::Requeued),
             lost: grown(Counter::Healed),
             unseen: grown(Counter::Unseen),
+            earlier: grown(Counter::Earlier),
+            earlier_flushes: grown(Counter::EarlierFlushes),
             empty: grown(Counter::Empty),
             flush_bios: grown(Counter::FlushBios),
             overflowed: grown(Counter::Overflow),
@@ -187,8 +189,12 @@ pub struct DeviceCounted {
     pub requeued: u64,
     /// Requests whose place another one took although their completion was never seen.
     pub lost: u64,
-    /// Completions of requests that were issued before counting began.
+    /// Completions of what was not seen to begin; at a device that takes bios, those that began before counting are among them.
     pub unseen: u64,
+    /// Completions of requests that were made before counting began: none of them was missed.
+    pub earlier: u64,
+    /// Those of them that are flushes.
+    pub earlier_flushes: u64,
     /// Requests without data that asked for a flush: sysfs counts them as writes, and the flush as a flush.
     pub empty: u64,
     /// Bios without data that ask for a flush, at a device that takes requests, whose driver is not given them.

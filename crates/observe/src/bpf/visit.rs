@@ -47,8 +47,8 @@ pub(super) struct Moment {
     stats: Vec<Option<DiskStat>>,
 }
 
-/// The end of counting, between two looks of the kernel.
-struct Stop {
+/// The beginning or the end of counting, between two looks at the kernel's counters.
+struct Around {
     before: Vec<Option<DiskStat>>,
     after: Moment,
 }
@@ -56,7 +56,7 @@ struct Stop {
 /// A visit that has begun.
 pub(super) struct Visit {
     before: Snapshot,
-    began: Moment,
+    began: Around,
     stop: Sender<()>,
     thread: Option<JoinHandle<Option<Early>>>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Visit {
 /// What ended before the visit did.
 enum Early {
     /// Counting.
-    Counting(Stop),
+    Counting(Around),
     /// Timing, at this moment.
     Timing(Instant, Times),
 }
@@ -74,8 +74,8 @@ pub(super) struct Ended {
     pub(super) counted: Counted,
     /// The kernel's counters when counting began and ended.
     pub(super) stats: [Vec<Option<DiskStat>>; 2],
-    /// The same, just before counting ended.
-    pub(super) just_before: Vec<Option<DiskStat>>,
+    /// The same, just before.
+    pub(super) just_before: [Vec<Option<DiskStat>>; 2],
     /// How long the programs counted, how long they took times, and the whole visit.
     pub(super) observed: Duration,
     pub(super) timed: Duration,
@@ -122,11 +122,11 @@ impl Visit {
 
     /// Counting ends, if it has not ended before.
     pub(super) fn end(self, programs: &Shared, stats: &[Option<StatFile>]) -> Result<Ended, BpfError> {
-        let whole = self.began.at.elapsed();
+        let whole = self.began.after.at.elapsed();
         drop(self.stop);
         let early = self.thread.and_then(|thread| thread.join().ok()).flatten();
         let programs = locked(programs);
-        let since_begin = |at: Instant| at.saturating_duration_since(self.began.at);
+        let since_begin = |at: Instant| at.saturating_duration_since(self.began.after.at);
         let before = &self.before;
         let (counted, [observed, timed], stop) = match early {
             Some(Early::Counting(stop)) => {
@@ -142,22 +142,26 @@ impl Visit {
                 (before.until(&programs.snapshot()?), [whole; 2], ended)
             }
         };
-        let (just_before, stats) = (stop.before, [self.began.stats, stop.after.stats]);
+        let just_before = [self.began.before, stop.before];
+        let stats = [self.began.after.stats, stop.after.stats];
         Ok(Ended { counted, stats, just_before, observed, timed, whole })
     }
 }
 
-fn started(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
-    let mut seen = Vec::with_capacity(stats.len());
-    programs.start(|index| seen.push(read(stats, index)));
-    Moment { at: Instant::now(), stats: seen }
+fn started(programs: &Programs, stats: &[Option<StatFile>]) -> Around {
+    around(stats, |at| programs.start(at))
 }
 
-fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Stop {
+fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Around {
+    around(stats, |at| programs.stop(at))
+}
+
+/// Reads the counters of all devices, and of each again as soon as it is counted, or is no more.
+fn around(stats: &[Option<StatFile>], act: impl FnOnce(&mut dyn FnMut(usize))) -> Around {
     let before = (0..stats.len()).map(|index| read(stats, index)).collect();
     let mut seen = Vec::with_capacity(stats.len());
-    programs.stop(|index| seen.push(read(stats, index)));
-    Stop { before, after: Moment { at: Instant::now(), stats: seen } }
+    act(&mut |index| seen.push(read(stats, index)));
+    Around { before, after: Moment { at: Instant::now(), stats: seen } }
 }
 
 fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
@@ -250,14 +254,14 @@ mod tests {
         let is_counted = match attachment {
             Attachment::Throughout => {
                 assert_eq!(ended.observed, ended.whole);
-                lost_of(ended, 0) == 0
+                lost_of(ended, 0, driver) == 0
                     && bpf == sysfs
                     && (issued, sysfs) == (*reads, *reads)
                     && own + LATER <= issued
             }
             _ => {
                 assert_eq!(ended.observed, ended.timed);
-                lost_of(ended, 0) == 0 && issued == own && issued < *reads && bpf.abs_diff(sysfs) <= 1
+                lost_of(ended, 0, driver) == 0 && issued == own && issued < *reads && bpf.abs_diff(sysfs) <= 1
             }
         };
         // An event that was passed over may be one whose time is then missing.

@@ -19,6 +19,8 @@ pub(super) struct BlockCounts {
     phantoms: Vec<u64>,
     /// For each device, since when its bytes are compared with those of the kernel.
     since: Vec<Option<Since>>,
+    /// Of each device that takes bios, how many that were under way at the beginning have not ended yet; at most.
+    earlier: Vec<u64>,
     sys: PathBuf,
 }
 
@@ -68,9 +70,17 @@ impl BlockCounts {
     fn by(programs: Programs, names: Vec<String>, sys: &Path) -> Result<Self, BpfError> {
         programs.start(|_| {});
         let last = programs.snapshot()?;
-        let now = |name: &String| Since::at(super::read(name, sys).and_then(Result::ok));
-        let since = names.iter().map(now).collect();
-        Ok(Self { programs, phantoms: vec![0; names.len()], since, names, last, sys: sys.to_owned() })
+        let now = |name: &String| super::read(name, sys).and_then(Result::ok);
+        let stats: Vec<Option<DiskStat>> = names.iter().map(now).collect();
+        let takes_bios =
+            |name: &str| BlockDevice::of(&block_path(sys, name)).is_some_and(|device| device.queues == 0);
+        let in_flight = |(name, stat): (&String, &Option<DiskStat>)| {
+            stat.filter(|_| takes_bios(name)).map_or(0, |stat| stat.in_flight)
+        };
+        let earlier = names.iter().zip(&stats).map(in_flight).collect();
+        let since = stats.into_iter().map(Since::at).collect();
+        let (phantoms, sys) = (vec![0; names.len()], sys.to_owned());
+        Ok(Self { programs, names, last, phantoms, since, earlier, sys })
     }
 
     /// In words, that the programs are not attached in the best way, and why not.
@@ -95,6 +105,7 @@ impl BlockCounts {
             let its = &counted.devices[index];
             let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
             let unseen = unseen(&mut self.since[index], &counted, index, idle_before.as_ref());
+            let unseen = without(&mut self.earlier[index], unseen);
             let mut growth = growth_of(&counted, index, name, self.phantoms[index], unseen);
             growth.depth_ns =
                 depth_ns(&before.devices[index], its, self.phantoms[index], counted.interval_ns);
@@ -107,6 +118,7 @@ impl BlockCounts {
                 let new = its.in_flight_at_end.saturating_sub(self.phantoms[index]);
                 self.phantoms[index] = its.in_flight_at_end;
                 self.since[index] = Since::at(Some(after));
+                self.earlier[index] = 0;
                 growth.lost = growth.lost.saturating_add(new);
             }
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
@@ -127,6 +139,13 @@ fn unseen(since: &mut Option<Since>, counted: &Counted, index: usize, now: Optio
     let Some(since) = since else { return unseen };
     since.begun_bytes = since.begun_bytes.saturating_add(counted.begun_bytes(index));
     if now.is_some_and(|now| since.saw_all_begin(now)) { 0 } else { unseen }
+}
+
+/// Unseen beginnings, but for those before counting, of which fewer are left then.
+fn without(earlier: &mut u64, unseen: u64) -> u64 {
+    let of_earlier = unseen.min(*earlier);
+    *earlier -= of_earlier;
+    unseen - of_earlier
 }
 
 /// Requests × time in flight. What was in flight at the beginning was so from there on, and the sum of the interval is modulo 2^64
@@ -183,6 +202,13 @@ mod tests {
         assert!(since.saw_all_begin(&stat(108, 2)), "two have not ended");
         assert!(!since.saw_all_begin(&stat(111, 0)), "one was missed");
         assert!(!since.saw_all_begin(&stat(3, 0)), "the device is another one");
+    }
+
+    #[test]
+    fn what_was_under_way_at_the_beginning_is_not_missed_when_it_ends() {
+        let mut earlier = 3;
+        let missed = [2, 0, 2, 5].map(|unseen| without(&mut earlier, unseen));
+        assert_eq!((missed, earlier), ([0, 0, 1, 5], 0));
     }
 
     const READS: u64 = 200;
