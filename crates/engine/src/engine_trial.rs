@@ -21,6 +21,9 @@ const MAX_DEPTH: u32 = 16;
 /// Trials per engine. The best one counts, because other programs can only slow it down.
 const ROUNDS: usize = 2;
 
+/// Runs of one trial until one issues anything: on a busy machine its threads may first run after [`TRIAL_NS`].
+const STARTS: usize = 3;
+
 /// On a device that completes less than one I/O per 50 µs, the cost of issuing does not show.
 const SLOW_NS: u64 = 50_000;
 
@@ -28,7 +31,7 @@ const SLOW_NS: u64 = 50_000;
 /// fetched.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// Tries every engine on the job's first target and leaves out those that fail. If the device is slow and `io_submit` does
+/// Tries every engine on the job's first target and leaves out those that fail or issue nothing. If the device is slow and `io_submit` does
 /// not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
 ///
 /// # Errors
@@ -57,26 +60,12 @@ pub(crate) fn trials(
     let spec = StreamSpec::new(&job, 0, &target)?;
     let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
     let mut order = TRIAL_ENGINES;
-    let mut to_the_end = |_: &Progress<'_>| Flow::Continue;
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
                 return Ok(best);
             }
-            // An engine that cannot start is left out like one that fails.
-            let config = config(kind, &job);
-            let result = run_streams(&config, &[spec], job.pin_cpus, &[], &job.stop, &mut to_the_end);
-            let Ok((run, _)) = result else { continue };
-            if run.engine != kind || !run.errors.is_empty() {
-                continue;
-            }
-            let trial = Trial {
-                engine: kind,
-                ops: run.ops,
-                elapsed_ns: run.to_return_ns,
-                cpu_ns: run.cpu.user + run.cpu.system,
-                within_submit: run.issuing.within_submit,
-            };
+            let Some(trial) = trial_of(&config(kind, &job), &[spec], &job) else { continue };
             match best.iter_mut().find(|known| known.engine == kind) {
                 Some(known) if is_faster(&trial, known) => *known = trial,
                 Some(_) => {}
@@ -93,6 +82,28 @@ pub(crate) fn trials(
         order.reverse();
     }
     Ok(best)
+}
+
+/// One trial of the configuration's engine. `None` if it cannot start, fails, another engine takes over, or nothing is issued
+/// in any of [`STARTS`] runs: that tells nothing of the engine.
+fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Option<Trial> {
+    let mut to_the_end = |_: &Progress<'_>| Flow::Continue;
+    for _ in 0..STARTS {
+        let (run, _) = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end).ok()?;
+        if run.engine != config.engine || !run.errors.is_empty() {
+            return None;
+        }
+        if run.ops > 0 {
+            return Some(Trial {
+                engine: run.engine,
+                ops: run.ops,
+                elapsed_ns: run.to_return_ns,
+                cpu_ns: run.cpu.user + run.cpu.system,
+                within_submit: run.issuing.within_submit,
+            });
+        }
+    }
+    None
 }
 
 /// The trial's own workload: random direct reads in the span of the visit.

@@ -38,8 +38,16 @@ fn the_trial_is_made_once_and_counted_apart() {
     }
     let device = ZramDevice::create(BYTES).unwrap();
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
-    let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
-    let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);
+    // On a machine that is busy for all its starts, an engine issues nothing and is left out.
+    let visit = |_| {
+        let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
+        let seen = seen(&mut free, &device, &workload);
+        (free, seen)
+    };
+    let all_tried = |(_, (_, _, _, issuing)): &(_, (_, _, _, Issuing))| issuing.trials.len() == 3;
+    let found = (0..10).map(visit).find(all_tried);
+    let (mut free, (of_trial, of_run, engine, issuing)) =
+        found.expect("all engines start in one of ten visits");
     assert!(of_trial >= issuing.trials.iter().map(|trial| trial.ops).sum(), "{of_trial}: {issuing:?}");
     assert_eq!(of_run, 3000, "the counters of the visit hold the visit alone");
     let mut tried: Vec<EngineKind> = issuing.trials.iter().map(|trial| trial.engine).collect();
