@@ -2,8 +2,8 @@
 //! limits.
 
 use crate::support::{
-    Counted, MIB, assert_near, brief, cell, count, device, figure, finding_on, loop_device, rdsk, record_of,
-    scale_rate, staggered_streams, streams, verdict,
+    Counted, MIB, assert_near, assert_overlap_from_the_last_start, brief, cell, count, device, figure,
+    finding_on, loop_device, rdsk, record_of, scale_rate, staggered_streams, streams, verdict,
 };
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
@@ -181,11 +181,7 @@ fn streams_start_when_they_should() {
                 .enumerate()
                 .map(|(index, stream)| count(stream, "/start_ns").abs_diff(index as u64 * step_ns));
             latest_ns = latest_ns.min(late.max().expect("four streams"));
-            // They run together from the last one's start, whenever that was. A stream whose first read came too late for
-            // the run has no part in it.
-            let ran = streams(one).iter().filter(|stream| count(stream, "/ops") > 0);
-            let last = ran.map(|stream| count(stream, "/start_ns")).max();
-            assert_eq!(Some(count(one, "/result/visits/0/overlap/start_ns")), last, "{}", brief(one));
+            assert_overlap_from_the_last_start(one);
             if latest_ns <= 20 * MS {
                 break;
             }

@@ -140,7 +140,9 @@ fn assert_sound(run: &Run) {
     }
     assert!(run.asked_bytes >= run.bytes);
     assert!(run.elapsed_ns >= run.to_return_ns);
-    assert!(run.streams.iter().all(|stream| stream.end_ns <= run.to_return_ns));
+    // A stream whose turn never came ends when that is known.
+    let mut that_ran = run.streams.iter().filter(|stream| stream.ops > 0);
+    assert!(that_ran.all(|stream| stream.end_ns <= run.to_return_ns));
 }
 
 /// A visit of random reads within a limit of 16 per second, stopped by the flag after 600 ms; and how long it went on then.
