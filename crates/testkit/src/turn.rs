@@ -1,13 +1,18 @@
-//! Turns: what only one test on the machine shall do at a time, whichever test program and user it is of. A lock within a
-//! program cannot say that, since `cargo xtask test` runs several programs side by side. It never decides who is next.
+//! Turns: what only one test on the machine, or a few, shall do at a time, whichever test program and user it is of. A lock
+//! within a program cannot say that, since `cargo xtask test` runs several programs side by side. It never decides who is next.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::thread;
+use std::time::Duration;
 
-/// What is done one at a time.
+/// How often a turn of which there are several is tried while all are taken.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is done by few at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// A guest runs: without KVM each one uses all CPUs.
+    /// A guest runs: without KVM each one keeps about one processor busy, so two may.
     Guest,
     /// BPF programs count, and a test asks for exact counts. On some machines the kernel passes over a tracepoint once in some ten
     /// thousand events: the program's own count of its runs lacks it, while `recursion_misses` stays 0. Why is not known; more
@@ -19,9 +24,17 @@ impl Turn {
     /// Waits for the turn, which lasts until the file is dropped or its holder ends, however it ends.
     ///
     /// # Errors
-    /// When the file that stands for the turn can be neither made nor opened.
+    /// When a file that stands for the turn can be neither made nor opened.
     pub fn wait(self) -> io::Result<File> {
-        let file = self.open()?;
+        let [name] = self.names() else {
+            loop {
+                if let Some(file) = lock_any(self.names())? {
+                    return Ok(file);
+                }
+                thread::sleep(LOOK);
+            }
+        };
+        let file = open(name)?;
         file.lock()?;
         Ok(file)
     }
@@ -34,29 +47,45 @@ impl Turn {
         self.wait().unwrap_or_else(|error| panic!("no turn {self:?}: {error}"))
     }
 
-    fn open(self) -> io::Result<File> {
-        let name = match self {
-            Self::Guest => "rdsk-guest.turn",
-            Self::Bpf => "rdsk-bpf.turn",
-        };
-        let path = std::env::temp_dir().join(name);
-        let made = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        // A file of another user can be locked, too.
-        made.or_else(|_| File::open(&path))
+    /// Its files, each of which one test has at a time.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Guest => &["rdsk-guest.turn", "rdsk-guest-2.turn"],
+            Self::Bpf => &["rdsk-bpf.turn"],
+        }
     }
+}
+
+/// Locks the first of the files that nobody has locked.
+fn lock_any(names: &[&str]) -> io::Result<Option<File>> {
+    for name in names {
+        let file = open(name)?;
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn open(name: &str) -> io::Result<File> {
+    let path = std::env::temp_dir().join(name);
+    let made = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    // A file of another user can be locked, too.
+    made.or_else(|_| File::open(&path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::TryLockError;
     use std::process::Command;
 
     /// The variable that makes the child of the test below look.
     const LOOKS: &str = "RDSK_TURN_LOOKS";
 
     fn is_taken(turn: Turn) -> bool {
-        matches!(turn.open().unwrap().try_lock(), Err(TryLockError::WouldBlock))
+        lock_any(turn.names()).unwrap().is_none()
     }
 
     /// Another test of the suite may hold a turn, but nobody takes one that is held.
@@ -77,5 +106,19 @@ mod tests {
         drop(held);
         // It can be had again.
         drop(turn.take());
+    }
+
+    #[test]
+    fn of_two_turns_two_are_had_at_a_time() {
+        let names = ["a", "b"].map(|which| format!("rdsk-test-{}-{which}.turn", std::process::id()));
+        let names = names.each_ref().map(String::as_str);
+        let lock = || lock_any(&names).unwrap();
+        let (first, second) = (lock(), lock());
+        assert!(first.is_some() && second.is_some() && lock().is_none());
+        drop(first);
+        assert!(lock().is_some());
+        for name in names {
+            std::fs::remove_file(std::env::temp_dir().join(name)).unwrap();
+        }
     }
 }

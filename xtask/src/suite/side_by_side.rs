@@ -1,5 +1,5 @@
 //! Runs the test programs side by side, since most of them wait more than they compute: the longest first, and one at a time
-//! of those that boot a guest, which take turns anyway. What a program prints is shown whole when it ends. It knows nothing of
+//! of those that boot guests, which has all turns already. What a program prints is shown whole when it ends. It knows nothing of
 //! cargo.
 //!
 //! cargo-nextest would do this, but it starts each test in a process of its own, where many here share a boot or a turn, and a

@@ -51,7 +51,7 @@ pub(crate) const ROW: Refusal = Refusal {
     set_up: "",
     target: "$A",
     identity: "$A_ID",
-    command: "run --only headline --rw write --budget 500ms",
+    command: "run --only headline --rw write --budget 500ms --evidence sysfs",
     allow: Allow::Destroy,
     hashed: "$A",
     code: "",

@@ -205,7 +205,8 @@ impl Guest {
             "-accel",
             "tcg,thread=multi",
             "-cpu",
-            "max",
+            // Emulated, a string instruction moves one byte or word at a time; so the kernel shall copy by moves.
+            "max,-erms,-fsrm",
             "-nodefaults",
             "-display",
             "none",
