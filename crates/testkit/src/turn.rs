@@ -15,7 +15,8 @@ pub enum Turn {
     /// A guest runs: without KVM each one keeps about one processor busy, so two may.
     Guest,
     /// BPF programs count, and a test asks for exact counts. On some machines the kernel passes over a tracepoint once in some ten
-    /// thousand events: the program's own count of its runs lacks it, while `recursion_misses` stays 0. Why is not known; more
+    /// thousand events: the program's own count of its runs lacks it, while `recursion_misses` stays 0. Beside two busy loops it
+    /// was one completion in 500 to 5000, some thirty in a row (6.18 on two processors, 2026-11-25). Why is not known; more
     /// programs at once make it likelier, and slow each other down.
     Bpf,
 }
