@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub(crate) const LANES: usize = 3;
 /// Lines of a program's output that are kept; of more, the last ones.
 const KEPT_LINES: usize = 40_000;
+/// Guests of one program that run at the same time: as many as `rdsk_testkit::Turn::Guest` has turns.
+const GUESTS: &str = "3";
 /// What the name of a program ends with that boots guests.
 const GUEST: &str = " --test guest";
 /// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started
@@ -125,6 +127,9 @@ fn one(
     } else {
         let mut command = program.command();
         command.envs(variables.iter().map(|(name, value)| (name, value)));
+        if is_guest(program) {
+            command.env("RUST_TEST_THREADS", GUESTS);
+        }
         let ending = step::run_with_errors(&mut command, left, interrupted, &mut |line| {
             counts.line(line);
             keep(&mut lines, line);

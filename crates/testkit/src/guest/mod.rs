@@ -10,6 +10,7 @@ mod disk;
 mod initramfs;
 mod kernel;
 mod outcome;
+mod plain_image;
 mod qemu;
 mod session;
 
@@ -215,7 +216,7 @@ impl Guest {
         .map(str::to_owned)
         .to_vec();
         words.extend(["-smp".into(), self.processors.to_string(), "-m".into(), self.memory_mib.to_string()]);
-        words.extend(["-kernel".into(), kernel.image.display().to_string()]);
+        words.extend(["-kernel".into(), plain_image::path_of(kernel).display().to_string()]);
         words.extend(["-initrd".into(), archive.display().to_string(), "-append".into(), append]);
         words.extend(["-chardev".into(), format!("socket,id=port,path={}", socket.display())]);
         words.extend(
