@@ -160,7 +160,7 @@ impl Guest {
         self
     }
 
-    /// Boots it. One guest runs at a time on a machine ([`Turn::Guest`]).
+    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits.
     ///
     /// # Panics
     /// If it does not come up; the message says why, with the last lines of its console.
