@@ -126,13 +126,34 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
-/// Why the trials chose another engine than `io_uring`.
-pub(crate) fn why_chosen(engine: EngineKind, tried: usize) -> String {
-    let lead = "the target does not support RWF_NOWAIT";
-    if tried < 2 {
-        return format!("{lead} and is so slow that the cost of issuing does not matter: {}", issues(engine));
-    }
-    format!("{lead}, and this was the fastest of {tried} engines in a short trial: {}", issues(engine))
+/// What the trials told.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    /// The better trial of each engine that issued anything.
+    pub(crate) best: Vec<Trial>,
+    /// Whether the machine was too busy to let an engine issue anything. Of that engine nothing is known.
+    pub(crate) is_partial: bool,
+}
+
+/// On a device that completes less than one I/O per 50 µs, the cost of issuing does not show.
+const SLOW_NS: u64 = 50_000;
+
+/// Whether the device was so slow in a trial that the cost of issuing does not show.
+pub(crate) fn is_slow(trial: &Trial) -> bool {
+    trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
+}
+
+/// Why the trials chose another engine than `io_uring`. A single one tells of a slow device, unless the machine was too busy for
+/// the others.
+pub(crate) fn why_chosen(engine: EngineKind, Trials { best, is_partial }: &Trials) -> String {
+    let because = match &best[..] {
+        [one] if is_slow(one) && !is_partial => {
+            " and is so slow that the cost of issuing does not matter".to_owned()
+        }
+        [_] => ", and no other engine issued anything in a short trial".to_owned(),
+        _ => format!(", and this was the fastest of {} engines in a short trial", best.len()),
+    };
+    format!("the target does not support RWF_NOWAIT{because}: {}", issues(engine))
 }
 
 #[cfg(test)]
@@ -141,6 +162,27 @@ mod tests {
 
     fn workload(engine: EngineKind, path: IoPath, queue_depth: u32) -> Workload {
         Workload { engine, path, queue_depth, ..Workload::sequential_read(1 << 20) }
+    }
+
+    #[test]
+    fn only_a_slow_trial_says_that_the_target_is_slow() {
+        let trial = |engine: EngineKind, ops: u64| Trial {
+            engine,
+            ops,
+            elapsed_ns: 4_000_000,
+            cpu_ns: 1,
+            within_submit: None,
+        };
+        let why = |best: &[Trial], is_partial: bool| {
+            why_chosen(EngineKind::Aio, &Trials { best: best.to_vec(), is_partial })
+        };
+        let (slow, fast) = (trial(EngineKind::Aio, 10), trial(EngineKind::Aio, 4000));
+        assert!(why(&[slow.clone()], false).contains("so slow that the cost of issuing does not matter"));
+        for (best, is_partial) in [(&[fast.clone()], false), (&[fast.clone()], true), (&[slow], true)] {
+            assert!(why(best, is_partial).contains("no other engine issued anything"), "{best:?}");
+        }
+        let two = why(&[fast, trial(EngineKind::Threads, 3000)], true);
+        assert!(two.contains("the fastest of 2 engines"), "{two}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! anything is counted. It only reads, at offsets of its own, and keeps only counts and times.
 
 use crate::controller::run_streams;
-use crate::engine_choice::TRIAL_ENGINES;
+use crate::engine_choice::{TRIAL_ENGINES, Trials, is_slow};
 use crate::error::EngineError;
 use crate::job::{CacheCheck, Flow, Job, Limits, Progress};
 use crate::open_target::OpenTarget;
@@ -24,24 +24,31 @@ const ROUNDS: usize = 2;
 /// Runs of one trial until one issues anything: on a busy machine its threads may first run after [`TRIAL_NS`].
 const STARTS: usize = 3;
 
-/// On a device that completes less than one I/O per 50 µs, the cost of issuing does not show.
-const SLOW_NS: u64 = 50_000;
-
 /// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
 /// fetched.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// Tries every engine on the job's first target and leaves out those that fail or issue nothing. If the device is slow and `io_submit` does
-/// not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
+/// How one trial ended.
+enum Ended {
+    Counted(Trial),
+    /// The engine cannot start, fails, or another one takes over.
+    Unavailable,
+    /// Nothing was issued in any of [`STARTS`] runs: that tells nothing of the engine.
+    Idle,
+}
+
+/// Tries every engine on the job's first target and leaves out those that fail or issue nothing. If the device is slow and `io_submit`
+/// does not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
 ///
 /// # Errors
 /// When the target cannot be opened for reading or nothing can be issued.
 pub(crate) fn trials(
     job: &Job<'_>,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
-) -> Result<Vec<Trial>, EngineError> {
-    let Some(&index) = job.workload.targets.first() else { return Ok(Vec::new()) };
-    let Some(claim) = job.claims.get(index as usize) else { return Ok(Vec::new()) };
+) -> Result<Trials, EngineError> {
+    let mut told = Trials::default();
+    let Some(&index) = job.workload.targets.first() else { return Ok(told) };
+    let Some(claim) = job.claims.get(index as usize) else { return Ok(told) };
     let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
     let target = [OpenTarget::open(index, claim, mode)?];
     let workload = reading(job.workload);
@@ -58,43 +65,51 @@ pub(crate) fn trials(
         ..job.clone()
     };
     let spec = StreamSpec::new(&job, 0, &target)?;
-    let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
-    let mut order = TRIAL_ENGINES;
+    let (mut order, mut idle) = (TRIAL_ENGINES, Vec::new());
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
-                return Ok(best);
+                return Ok(told);
             }
-            let Some(trial) = trial_of(&config(kind, &job), &[spec], &job) else { continue };
-            match best.iter_mut().find(|known| known.engine == kind) {
+            let trial = match trial_of(&config(kind, &job), &[spec], &job) {
+                Ended::Counted(trial) => trial,
+                Ended::Unavailable => continue,
+                Ended::Idle => {
+                    idle.push(kind);
+                    continue;
+                }
+            };
+            let is_enough = kind == EngineKind::Aio && is_slow(&trial) && !is_within(&trial);
+            match told.best.iter_mut().find(|known| known.engine == kind) {
                 Some(known) if is_faster(&trial, known) => *known = trial,
                 Some(_) => {}
-                None => best.push(trial),
+                None => told.best.push(trial),
             }
-            if kind == EngineKind::Aio && is_slow(&trial) && !is_within(&trial) {
-                return Ok(best);
+            if is_enough {
+                return Ok(told);
             }
         }
-        if best.iter().all(is_slow) {
+        if idle.is_empty() && told.best.iter().all(is_slow) {
             break;
         }
         // Forwards, then backwards, so that drift affects all alike.
         order.reverse();
     }
-    Ok(best)
+    told.is_partial = idle.iter().any(|&kind| told.best.iter().all(|trial| trial.engine != kind));
+    Ok(told)
 }
 
-/// One trial of the configuration's engine. `None` if it cannot start, fails, another engine takes over, or nothing is issued
-/// in any of [`STARTS`] runs: that tells nothing of the engine.
-fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Option<Trial> {
+/// One trial of the configuration's engine.
+fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Ended {
     let mut to_the_end = |_: &Progress<'_>| Flow::Continue;
     for _ in 0..STARTS {
-        let (run, _) = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end).ok()?;
+        let result = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end);
+        let Ok((run, _)) = result else { return Ended::Unavailable };
         if run.engine != config.engine || !run.errors.is_empty() {
-            return None;
+            return Ended::Unavailable;
         }
         if run.ops > 0 {
-            return Some(Trial {
+            return Ended::Counted(Trial {
                 engine: run.engine,
                 ops: run.ops,
                 elapsed_ns: run.to_return_ns,
@@ -102,8 +117,11 @@ fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Opti
                 within_submit: run.issuing.within_submit,
             });
         }
+        if job.stop.is_raised() {
+            break;
+        }
     }
-    None
+    Ended::Idle
 }
 
 /// The trial's own workload: random direct reads in the span of the visit.
@@ -128,10 +146,6 @@ fn reading(workload: &Workload) -> Workload {
 fn is_faster(trial: &Trial, other: &Trial) -> bool {
     u128::from(trial.ops) * u128::from(other.elapsed_ns)
         > u128::from(other.ops) * u128::from(trial.elapsed_ns)
-}
-
-fn is_slow(trial: &Trial) -> bool {
-    trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
 /// Whether most reads completed during their submission, one after the other.

@@ -128,10 +128,18 @@ impl RealEngine {
             return Ok(choice.clone());
         }
         let trials = engine_trial::trials(job, |engine, job| self.config(engine, job))?;
-        let engine = engine_choice::fastest(&trials).unwrap_or(first.engine);
-        let why = (engine != workload.engine).then(|| engine_choice::why_chosen(engine, trials.len()));
-        let choice = EngineChoice { engine, issuing: Issuing { why, trials, within_submit: None } };
-        self.choice_cache.choices.push((key, choice.clone()));
+        let is_partial = trials.is_partial;
+        let choice = match engine_choice::fastest(&trials.best) {
+            None => first,
+            Some(engine) => {
+                let why = (engine != workload.engine).then(|| engine_choice::why_chosen(engine, &trials));
+                EngineChoice { engine, issuing: Issuing { why, trials: trials.best, within_submit: None } }
+            }
+        };
+        // What one busy moment did not tell, the next visit may.
+        if !is_partial {
+            self.choice_cache.choices.push((key, choice.clone()));
+        }
         Ok(choice)
     }
 

@@ -17,8 +17,7 @@ const MAGIC: usize = 0x202;
 const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
 /// How packed kernels begin, and what unpacks them.
-const PACKED: &[(&[u8], &str)] =
-    &[(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b", "gzip")];
+const PACKED: &[(&[u8], &str)] = &[(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
 /// An ELF note of Xen, number 18: where a kernel that is not packed is entered. Its name has four bytes, and its value four or eight.
 const ENTRIES: [&[u8]; 2] = [b"\x04\0\0\0\x04\0\0\0\x12\0\0\0Xen\0", b"\x04\0\0\0\x08\0\0\0\x12\0\0\0Xen\0"];
 
@@ -80,16 +79,16 @@ fn has_entry(kernel: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn gzipped(content: &[u8]) -> Vec<u8> {
+    fn packed_by_xz(content: &[u8]) -> Vec<u8> {
         let mut source = tempfile::tempfile().unwrap();
         source.write_all(content).unwrap();
         io::Seek::rewind(&mut source).unwrap();
-        Command::new("gzip").arg("-c").stdin(source).output().unwrap().stdout
+        Command::new("xz").arg("-c").stdin(source).output().unwrap().stdout
     }
 
     /// An image with one sector of set-up and 100 bytes of loader before its packed kernel.
     fn image_of(kernel: &[u8]) -> Vec<u8> {
-        let packed = gzipped(kernel);
+        let packed = packed_by_xz(kernel);
         let mut image = vec![0; 2 * 512 + 100];
         image[SETUP_SECTORS] = 1;
         image[MAGIC..MAGIC + 4].copy_from_slice(b"HdrS");
