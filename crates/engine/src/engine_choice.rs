@@ -177,8 +177,8 @@ mod tests {
             why_chosen(EngineKind::Aio, &Trials { best: best.to_vec(), is_partial })
         };
         let (slow, fast) = (trial(EngineKind::Aio, 10), trial(EngineKind::Aio, 4000));
-        assert!(why(&[slow.clone()], false).contains("so slow that the cost of issuing does not matter"));
-        for (best, is_partial) in [(&[fast.clone()], false), (&[fast.clone()], true), (&[slow], true)] {
+        assert!(why(&[slow], false).contains("so slow that the cost of issuing does not matter"));
+        for (best, is_partial) in [(&[fast], false), (&[fast], true), (&[slow], true)] {
             assert!(why(best, is_partial).contains("no other engine issued anything"), "{best:?}");
         }
         let two = why(&[fast, trial(EngineKind::Threads, 3000)], true);

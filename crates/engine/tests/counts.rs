@@ -303,7 +303,10 @@ fn a_stream_whose_turn_comes_after_the_end_issues_nothing() {
         ..random(4 << 20, EngineKind::Sync, 1)
     };
     let began = Instant::now();
-    let (_, run, _) = visit(&job(&workload, &claims, millis(300)));
+    // On a busy machine the first one may come too late, too.
+    let mut visits = std::iter::repeat_with(|| visit(&job(&workload, &claims, millis(300))).1).take(5);
+    let run =
+        visits.find(|run| run.ops > 0).expect("in one of five visits the first stream issues something");
     assert!(began.elapsed() < Duration::from_secs(300), "{:?}: none is waited for", began.elapsed());
     let ops: Vec<u64> = run.streams.iter().map(|stream| stream.ops).collect();
     assert_eq!(ops, [run.ops, 0, 0]);

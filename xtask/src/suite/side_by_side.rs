@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_guest_at_a_time() {
+    fn one_program_of_guests_at_a_time() {
         let scratch = tempfile::tempdir().unwrap();
         // mkdir fails where the directory of another is still there.
         let script =

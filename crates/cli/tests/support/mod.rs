@@ -362,13 +362,14 @@ pub(crate) fn settle(disk: &FuseDisk) {
 }
 
 /// The streams of a cell's first visit run together from the last start, whenever that was: a stream whose first read came too
-/// late for the run has no part in it, and one that is left alone runs together with none.
-pub(crate) fn assert_overlap_from_the_last_start(cell: &Value) {
+/// late for the run has no part in it, and one that is left alone runs together with none. Returns how many ran.
+pub(crate) fn assert_overlap_from_the_last_start(cell: &Value) -> usize {
     let ran = streams(cell).iter().filter(|stream| count(stream, "/ops") > 0);
     let started: Vec<u64> = ran.map(|stream| count(stream, "/start_ns")).collect();
-    let last = (started.len() > 1).then(|| started.into_iter().max()).flatten();
+    let last = (started.len() > 1).then(|| started.iter().copied().max()).flatten();
     let overlap = &cell["result"]["visits"][0]["overlap"];
     assert_eq!(overlap.get("start_ns").and_then(Value::as_u64), last, "{}", brief(cell));
+    started.len()
 }
 
 /// Four streams that start one after the other.
