@@ -5,7 +5,7 @@
 mod common;
 
 use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
-use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine};
+use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine, Run};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use std::collections::BTreeMap;
@@ -291,7 +291,27 @@ fn synchronising_at_the_end_is_in_the_time_and_not_in_the_return() {
     assert_eq!(run.page_cache.dirty_bytes.unwrap_or(0), 0, "nothing is dirty after fdatasync");
 }
 
-/// When each starts is in timing.rs.
+/// Never earlier than they should; how much later is in timing.rs. Times count from the first stream's start, and where that one
+/// was late, the others look early: then another visit counts.
+#[test]
+fn staggered_streams_start_one_after_the_other() {
+    let (_directory, path) = file_of(4 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload {
+        path: IoPath::Buffered,
+        streams: 3,
+        stagger_ns: 50_000_000,
+        ..random(4 << 20, EngineKind::Sync, 1)
+    };
+    let mut visits = std::iter::repeat_with(|| visit(&job(&workload, &claims, millis(200))).1).take(50);
+    let is_apart = |run: &Run| {
+        let mut streams = (0..).zip(&run.streams);
+        streams.all(|(index, one)| one.ops > 0 && one.start_ns + 25_000_000 >= index * 50_000_000)
+    };
+    let run = visits.find(is_apart).expect("in one of fifty visits they start one after the other");
+    assert!(run.windows.len() >= 20);
+}
+
 #[test]
 fn a_stream_whose_turn_comes_after_the_end_issues_nothing() {
     let (_directory, path) = file_of(4 << 20);

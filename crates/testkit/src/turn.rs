@@ -6,8 +6,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// How often a turn of which there are several is tried while all are taken.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a turn is tried that others have.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What is done by few at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +27,12 @@ impl Turn {
     /// # Errors
     /// When a file that stands for the turn can be neither made nor opened.
     pub fn wait(self) -> io::Result<File> {
-        let [name] = self.names() else {
-            loop {
-                if let Some(file) = lock_any(self.names())? {
-                    return Ok(file);
-                }
-                thread::sleep(LOOK);
+        loop {
+            if let Some(file) = lock_any(self.names())? {
+                return Ok(file);
             }
-        };
-        let file = open(name)?;
-        file.lock()?;
-        Ok(file)
+            thread::sleep(LOOK);
+        }
     }
 
     /// [`Turn::wait`], for tests.
