@@ -1,12 +1,14 @@
 //! Requests of others beside a cell: small ones that hardly show in bytes, those on another part of the same disk, and those on
 //! one member of an array. The counters of bytes are exact, so that requests of others are only seen where their bytes are.
 
+mod below;
+
 use super::Judgement;
 use super::facts::Facts;
 use crate::metrics;
 use crate::words;
-use rdsk_model::{DeviceEvidence, Layer, Op, VerdictCode};
-use rdsk_units::{grouped, printable};
+use rdsk_model::{DeviceEvidence, Op, VerdictCode};
+use rdsk_units::grouped;
 
 /// Others disturb from this many requests on, if they are this many per second, and this many for each I/O of the cell.
 const MIN_REQUESTS: f64 = 64.0;
@@ -23,13 +25,9 @@ const REQUEST_BYTES: u64 = 128 << 10;
 /// Requests of others are hardly smaller.
 const SMALL_BYTES: u64 = metrics::PAGE_BYTES;
 
-/// Mapped devices over one other that read from it what they are asked for, and nothing else.
-const READS_ONCE: [&str; 6] =
-    ["dm LVM", "dm part", "dm CRYPT-LUKS", "dm CRYPT-PLAIN", "dm CRYPT-TCRYPT", "dm CRYPT-BITLK"];
-
 /// Step 8, requests: the device, or a disk below it, did requests that this cell did not issue.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
-    beside(facts).or_else(|| below(facts)).map(|text| (VerdictCode::Disturbed, text))
+    beside(facts).or_else(|| below::judge(facts)).map(|text| (VerdictCode::Disturbed, text))
 }
 
 /// What the counters of devices tell of one direction.
@@ -76,9 +74,8 @@ fn is_much(facts: &Facts<'_>, requests: f64) -> bool {
 
 /// Others on the device itself.
 fn beside(facts: &Facts<'_>) -> Option<String> {
-    let evidence = &facts.cell.evidence;
-    let counters: Vec<&DeviceEvidence> =
-        facts.cell.workload.targets.iter().flat_map(|&target| evidence.counters_of(target)).collect();
+    // Of a device that several targets share, each of them has the counters.
+    let counters = metrics::devices(facts.cell)?;
     let of =
         |op: Op| counters.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)));
     let (op, device) = (facts.cell.workload.op, &facts.device_names);
@@ -158,77 +155,12 @@ fn queue(facts: &Facts<'_>, counters: &[&DeviceEvidence]) -> String {
     }
 }
 
-/// Others on the disk of a partition, or on the members of an array that was read.
-fn below(facts: &Facts<'_>) -> Option<String> {
-    facts.targets.iter().find_map(|target| {
-        let device = target.device.as_ref()?;
-        let top = Layer {
-            name: device.name.clone(),
-            kind: device.kind.clone().unwrap_or_default(),
-            below: device.below.clone(),
-            ..Layer::default()
-        };
-        below_layer(facts, target.index, &top)
-    })
-}
-
-/// Whether each byte that is read from a device is read once from those below it, and nothing else is. Members write copies,
-/// parity and metadata besides; missing members, hashes, snapshots and caches are more reads than were asked for.
-fn reads_once(upper: &Layer) -> bool {
-    let is_plain_array =
-        matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
-    // What made a mapped device tells that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
-    // larger blocks (ebs) do, and a device without a maker may be any of these.
-    let is_mapped = READS_ONCE.iter().any(|kind| upper.kind.starts_with(kind)) && upper.below.len() == 1;
-    is_plain_array || is_mapped
-}
-
-fn below_layer(facts: &Facts<'_>, target: u32, upper: &Layer) -> Option<String> {
-    let find = |name: &str| {
-        facts.cell.evidence.device.iter().find(|device| device.target == target && device.name == name)
-    };
-    let is_partition = upper.kind == "partition";
-    let is_comparable = is_partition || (facts.cell.workload.op == Op::Read && reads_once(upper));
-    let found = || {
-        let above = find(&upper.name)?;
-        let lower: Vec<&DeviceEvidence> =
-            upper.below.iter().map(|layer| find(&layer.name)).collect::<Option<_>>()?;
-        let ops: &[Op] = if is_partition { &[Op::Read, Op::Write] } else { &[Op::Read] };
-        ops.iter().find_map(|&op| {
-            let sum = lower.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)))?;
-            let own = Moved::of(above, op)?;
-            let bytes = sum.bytes.saturating_sub(own.bytes);
-            // A partition's requests are requests of its disk, one for one.
-            let requests = if is_partition {
-                sum.requests.saturating_sub(own.requests) as f64
-            } else {
-                sum.of_others(own.bytes)
-            };
-            let is_foreign = is_much(facts, requests)
-                || (bytes > FOREIGN_BYTES && metrics::ratio(bytes, facts.bytes) > FOREIGN_SHARE);
-            is_foreign.then(|| {
-                let names: Vec<String> = lower.iter().map(|device| printable(&device.name)).collect();
-                format!(
-                    "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this cell",
-                    words::list(&names),
-                    printable(&upper.name),
-                    grouped(metrics::whole(requests)),
-                    words::bytes(bytes),
-                    grouped(facts.ops)
-                )
-            })
-        })
-    };
-    let here = if is_comparable && !upper.below.is_empty() { found() } else { None };
-    here.or_else(|| upper.below.iter().find_map(|layer| below_layer(facts, target, layer)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{self, cell, with};
     use crate::verdict::verdict;
-    use rdsk_model::{CellRecord, Device, DiskStat, IoPath, Target};
+    use rdsk_model::{CellRecord, DiskStat, IoPath, Target};
 
     const MIB: u64 = 1 << 20;
     const SECOND: u64 = 1_000_000_000;
@@ -243,7 +175,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn is_disturbed(cell: &CellRecord, target: Target) -> Option<String> {
+    pub(super) fn is_disturbed(cell: &CellRecord, target: Target) -> Option<String> {
         let verdict = verdict(cell, &[target], Some(8));
         assert!(matches!(verdict.code, VerdictCode::Device | VerdictCode::Disturbed), "{}", verdict.text);
         (verdict.code == VerdictCode::Disturbed).then_some(verdict.text)
@@ -344,96 +276,5 @@ mod tests {
         assert_eq!(is_disturbed(&write(50), fixtures::disk()), None);
         let update = with(write(200), |cell| cell.evidence.process.read_bytes = Some(200 * 4096));
         assert_eq!(is_disturbed(&update, fixtures::disk()), None, "partial pages are read first, for us");
-    }
-
-    /// A partition `sda1` of `sda`.
-    fn partition() -> Target {
-        let mut target = fixtures::disk();
-        let disk = Layer { name: "sda".into(), kind: "disk".into(), ..Layer::default() };
-        let own = Device {
-            name: "sda1".into(),
-            kind: Some("partition".into()),
-            below: vec![disk],
-            ..Device::default()
-        };
-        target.device = Some(own);
-        target
-    }
-
-    #[test]
-    fn others_on_another_partition_are_seen_on_the_disk() {
-        let read = |requests: u64| {
-            with(cell("p", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
-                let mut disk = cell.evidence.device[0].clone();
-                cell.evidence.device[0].name = "sda1".into();
-                disk.reads = Some(10_000 + requests);
-                disk.read_bytes = Some((10_000 + requests) * 4096);
-                cell.evidence.device.push(disk);
-            })
-        };
-        assert_eq!(is_disturbed(&read(0), partition()), None);
-        let text = is_disturbed(&read(3000), partition()).unwrap();
-        assert_eq!(
-            text,
-            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this cell"
-        );
-        assert_eq!(is_disturbed(&read(100), partition()), None);
-    }
-
-    #[test]
-    fn others_on_one_member_are_seen() {
-        let mut target = fixtures::disk();
-        let member = |name: &str| Layer { name: name.into(), kind: "disk".into(), ..Layer::default() };
-        let device = target.device.as_mut().unwrap();
-        device.name = "md0".into();
-        device.kind = Some("md raid0".into());
-        device.below = vec![member("sda"), member("sdb")];
-        let read = |requests: u64| {
-            with(cell("m", Op::Read, IoPath::Direct, 64 << 10, 10_000, SECOND), |cell| {
-                let mut one = cell.evidence.device[0].clone();
-                cell.evidence.device[0].name = "md0".into();
-                (one.reads, one.read_bytes) = (Some(5_000), Some(5_000 * (64 << 10)));
-                let mut other = one.clone();
-                other.name = "sdb".into();
-                (other.reads, other.read_bytes) =
-                    (Some(5_000 + requests), Some(5_000 * (64 << 10) + requests * (64 << 10)));
-                cell.evidence.device.extend([one, other]);
-            })
-        };
-        assert_eq!(is_disturbed(&read(0), target.clone()), None);
-        let text = is_disturbed(&read(4_000), target.clone()).unwrap();
-        assert!(text.starts_with("sda and sdb, below md0, did about 4,000 read requests"), "{text}");
-        // Of RAID 5 without one member, of a cache or a snapshot, more is read than was asked for.
-        for kind in ["md raid5", "dm LVM", "dm CRYPT-VERITY", "md"] {
-            let mut other = target.clone();
-            other.device.as_mut().unwrap().kind = Some(kind.into());
-            assert_eq!(is_disturbed(&read(4_000), other), None, "{kind}");
-        }
-    }
-
-    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, and nobody tells which target a device without
-    /// a maker has.
-    #[test]
-    fn hashes_and_tags_beside_the_data_are_not_others() {
-        let seen = |kind: &str| {
-            let mut target = fixtures::disk();
-            let device = target.device.as_mut().unwrap();
-            (device.name, device.kind) = ("dm-0".into(), Some(kind.into()));
-            device.below = vec![Layer { name: "sdb".into(), kind: "disk".into(), ..Layer::default() }];
-            let cell = with(cell("v", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
-                let mut disk = cell.evidence.device[0].clone();
-                cell.evidence.device[0].name = "dm-0".into();
-                disk.name = "sdb".into();
-                (disk.reads, disk.read_bytes) = (Some(15_000), Some(15_000 * 4096));
-                cell.evidence.device.push(disk);
-            });
-            is_disturbed(&cell, target)
-        };
-        for kind in ["dm CRYPT-VERITY", "dm CRYPT-INTEGRITY", "dm"] {
-            assert_eq!(seen(kind), None, "{kind}");
-        }
-        for kind in ["dm CRYPT-LUKS2", "dm LVM", "dm part1"] {
-            assert!(seen(kind).is_some(), "{kind}");
-        }
     }
 }
