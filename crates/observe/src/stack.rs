@@ -140,12 +140,23 @@ pub(crate) fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path
 }
 
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device
-/// with nothing below it, and for a partition, because the counters of its disk include other I/O.
+/// with nothing below it, and for a partition, because the counters of its disk include other I/O; those of an NVMe device with
+/// several paths count nothing, so that its disk's are all there is.
 pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
         let (names, kind) = (names_of(&paths), Some("paths".to_owned()));
         return Some(Below { names, directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });
+    }
+    if let Some(disk) = crate::sysfs::nvme_disk_with_paths(name, sys) {
+        let (directories, kind) = (vec![block_path(sys, &disk)], Some("its disk".to_owned()));
+        return Some(Below {
+            names: vec![disk],
+            directories,
+            share: Share::Paths,
+            spread: Spread::ONCE,
+            kind,
+        });
     }
     let mut directories: Vec<PathBuf> = fs::read_dir(directory.join("slaves"))
         .ok()?

@@ -38,6 +38,13 @@ pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The multipath device of which this is a partition: `nvme0n1` of `nvme0n1p2`. Kernels that count the I/O of such a device (from
+/// 6.4) count none of it for its partitions, the others count neither (drivers/nvme/host/multipath.c: `disk->part0`).
+pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String> {
+    let (disk, number) = partition.rsplit_once('p')?;
+    (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
+}
+
 pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -6,7 +6,7 @@ use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
-use crate::sysfs::{block_path, is_number, nvme_paths};
+use crate::sysfs::{block_path, is_number, nvme_disk_with_paths, nvme_paths};
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
@@ -154,6 +154,9 @@ fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     let level = read_trimmed(&block_path(sys, name).join("md/level"));
     if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {
         return Some("not every kernel counts the I/O of such an md array");
+    }
+    if nvme_disk_with_paths(name, sys).is_some() {
+        return Some("the kernel counts no I/O of partitions of an NVMe multipath device");
     }
     let has_paths = !nvme_paths(name, sys).is_empty();
     has_paths.then_some("not every kernel counts the I/O of an NVMe multipath device")

@@ -263,6 +263,38 @@ fn standing_still_proves_nothing_where_the_driver_does_not_count() {
     assert_eq!(observer.end().devices[1].counts.as_ref().unwrap().until_stable.read_ios, 23);
 }
 
+/// From 6.4 the kernel counts what passes an NVMe multipath device, and before what its paths did; of its partitions it counts nothing.
+#[test]
+fn of_a_partition_of_an_nvme_multipath_device_its_disk_counts() {
+    for counting in ["259:1", "259:2"] {
+        let tree = Tree::new();
+        let devices = [("259:1", "nvme0n1"), ("259:2", "nvme0c3n1"), ("259:3", "nvme0n1p2")];
+        for (number, name) in devices {
+            tree.stat(number, IDLE);
+            let directory = tree.path("sys/class/block").join(name);
+            write(&directory.join("dev"), number);
+            std::os::unix::fs::symlink(
+                tree.path("sys/dev/block").join(number).join("stat"),
+                directory.join("stat"),
+            )
+            .unwrap();
+        }
+        write(&tree.path("sys/dev/block/259:3/partition"), "2");
+        let mut observer = tree.observer(&[target_on(0, "nvme0n1p2", "259:3")]);
+        observer.begin();
+        tree.stat(counting, READ_23);
+        let mut sum = EvidenceSum::default();
+        sum.add(observer.end());
+        let evidence = sum.finish();
+        let counted: Vec<(&str, Option<u64>)> =
+            evidence.counters_of(0).iter().map(|device| (device.name.as_str(), device.reads)).collect();
+        let expected = if counting == "259:1" { "nvme0n1" } else { "nvme0c3n1" };
+        assert_eq!(counted, [(expected, Some(23))]);
+        let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
+        assert!(why.starts_with("nvme0n1p2 counts nothing itself"), "{why}");
+    }
+}
+
 #[test]
 fn requests_of_others_do_not_hold_up_the_end() {
     let tree = Tree::new();
