@@ -43,7 +43,8 @@ impl ColumnSet {
         }
     }
 
-    /// The figures of a growth over an interval, one for each name.
+    /// The figures of a growth over an interval, one for each name; `None` where its counters do not hold them, as flushes of
+    /// partitions and of devices that take bios, where sysstat prints zeros.
     pub fn figures(
         self,
         growth: &DiskStat,
@@ -52,7 +53,17 @@ impl ColumnSet {
     ) -> Vec<Option<f64>> {
         let row = row_of(growth, interval_ns);
         match self {
-            Self::Iostat => iostat::COLUMNS.iter().map(|(_, figure)| Some(figure(&row))).collect(),
+            Self::Iostat => {
+                let counted = |name: &str| match name {
+                    "f/s" | "f_await" => growth.flush_ios.is_some(),
+                    "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => {
+                        growth.discard_ios.is_some()
+                    }
+                    _ => true,
+                };
+                let of_row = iostat::COLUMNS.iter();
+                of_row.map(|(name, figure)| counted(name).then(|| figure(&row))).collect()
+            }
             Self::Old => old(growth, &row).map(Some).to_vec(),
             Self::Solaris => solaris(growth, &row, block).to_vec(),
         }
@@ -162,6 +173,13 @@ mod tests {
             assert_eq!(set.names().len(), set.figures(&growth(), 1, None).len(), "{set:?}");
         }
         assert_eq!(figure(ColumnSet::Iostat, "w_await", None), Some(3.0));
+        assert_eq!(figure(ColumnSet::Iostat, "f/s", None), Some(0.0));
+        let uncounted = DiskStat { flush_ios: None, discard_ios: Some(0), ..growth() };
+        let of_uncounted = ColumnSet::Iostat.figures(&uncounted, 2_000_000_000, None);
+        let at = |name: &str| {
+            of_uncounted[ColumnSet::Iostat.names().iter().position(|known| *known == name).unwrap()]
+        };
+        assert_eq!([at("f/s"), at("f_await"), at("d/s")], [None, None, Some(0.0)]);
         for (name, expected) in [
             ("r/s", 50.0),
             ("wsec/s", 1200.0),

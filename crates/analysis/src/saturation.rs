@@ -4,6 +4,7 @@
 
 use crate::block_io::{BlockIo, block_io};
 use crate::comparison::{Measure, Ratio, ratio_of};
+use crate::iostat::iostat_row;
 use crate::metrics;
 use rdsk_model::{CellRecord, Experiment, Record, VerdictCode, Workload};
 
@@ -81,7 +82,11 @@ fn of_group(mut cells: Vec<&CellRecord>) -> Option<TwoDepths<'_>> {
     let device_ns = device_ns(shallow).zip(device_ns(deep));
     let of_device = device_ns.map(|(alone, together)| together / alone);
     // At the smaller depth the device has fewer than the program: between two requests it has none.
-    let had = metrics::row(shallow).map(|row| row.aqu_sz).filter(|&depth| depth > 0.0);
+    // Where several carry the target, each has its part of them.
+    let depth_of = |device| iostat_row(device).map(|row| row.aqu_sz);
+    let had: Option<f64> =
+        metrics::devices(shallow).and_then(|devices| devices.into_iter().map(depth_of).sum());
+    let had = had.filter(|&depth| depth > 0.0);
     let at_a_time = gain.mean * had.or_else(|| metrics::depth_had(shallow))?;
     Some(TwoDepths { shallow, deep, gain, at_a_time, growth, device_ns, state: state(growth, of_device) })
 }
@@ -172,6 +177,19 @@ mod tests {
         fixtures::set_depth(&mut idle.cells[0].evidence.device[0], 0.5);
         assert!((two_depths(&idle)[0].at_a_time - 2.0).abs() < 0.1, "the device was idle half of the time");
         assert!(found.growth.0 < found.growth.1 && found.growth.1 < found.growth.2);
+        // The devices of a filesystem that spreads over two share the one request.
+        let mut shared = idle;
+        let evidence = &mut shared.cells[0].evidence;
+        let other = rdsk_model::DeviceEvidence { name: "sdb".into(), ..evidence.device[0].clone() };
+        evidence.device.push(other);
+        evidence.counted = vec![rdsk_model::Counted {
+            target: 0,
+            devices: vec!["sda".into(), "sdb".into()],
+            written_least: 1.0,
+            written_most: Some(1.0),
+            why: None,
+        }];
+        assert!((two_depths(&shared)[0].at_a_time - 4.0).abs() < 0.1, "{}", two_depths(&shared)[0].at_a_time);
     }
 
     #[test]

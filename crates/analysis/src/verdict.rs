@@ -100,7 +100,6 @@ fn before_loops(facts: &Facts<'_>) -> Judgement {
 }
 
 fn device_text(facts: &Facts<'_>) -> String {
-    let moved = facts.moved.unwrap_or(0);
     let (did, when) = match facts.cell.workload.op {
         Op::Read => ("read", ""),
         Op::Write if facts.cell.result.to_stable_ns.is_some() => ("wrote", " until the data was stable"),
@@ -132,7 +131,15 @@ fn device_text(facts: &Facts<'_>) -> String {
     } else {
         more
     };
-    let (device, moved, bytes) = (&facts.device_names, words::bytes(moved), words::bytes(facts.bytes));
+    let (device, bytes) = (&facts.device_names, words::bytes(facts.bytes));
+    let Some(moved) = facts.moved.map(words::bytes) else {
+        let charged =
+            words::bytes(crate::metrics::process_bytes(facts.cell, facts.cell.workload.op).unwrap_or(0));
+        let why = facts.no_counters();
+        return format!(
+            "the block layer moved the bytes: it charged {charged} to rdsk for {bytes} completed; {why}{more}"
+        );
+    };
     let who = if facts.is_simulated() { "" } else { "the block layer moved the bytes: " };
     format!("{who}{device} {did} {moved} for {bytes} completed{more}{when}")
 }

@@ -45,6 +45,13 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
+/// Whether the kernel counts the flushes of the device with this directory: of whole disks only, and only as requests; a driver that
+/// takes bios counts a flush as a write, or not at all. Where it does not, it prints zeros.
+pub(crate) fn counts_flushes(directory: &Path) -> bool {
+    let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
+    has_requests && !directory.join("partition").exists()
+}
+
 pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

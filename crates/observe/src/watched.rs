@@ -6,7 +6,7 @@ use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
-use crate::sysfs::{block_path, is_number, nvme_disk_with_paths, nvme_paths};
+use crate::sysfs::{block_path, counts_flushes, is_number, nvme_disk_with_paths, nvme_paths};
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,7 @@ pub(crate) struct Watched {
     pub(crate) own: bool,
     directory: PathBuf,
     is_partition: bool,
-    /// Whether its driver takes requests; a driver that takes bios counts a flush as a write, or not at all.
-    has_requests: bool,
+    counts_flushes: bool,
     /// Why its driver counts nothing, or not on every kernel, so that unchanged counters prove nothing.
     doubt: Option<&'static str>,
     /// Whether its counters have changed so far.
@@ -66,13 +65,12 @@ pub(crate) fn watched_devices(
 impl Watched {
     fn new(target: u32, name: &str, directory: PathBuf, sys: &Path, own: bool) -> Self {
         let is_partition = directory.join("partition").exists();
-        let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
         Self {
             target,
             name: name.to_owned(),
             own,
             is_partition,
-            has_requests,
+            counts_flushes: counts_flushes(&directory),
             doubt: doubt_in(name, sys),
             has_moved: false,
             directory,
@@ -113,8 +111,7 @@ impl Watched {
                 std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
             format!("no counters of {}: {error}{cause}", self.name)
         })?;
-        if self.is_partition || !self.has_requests {
-            // The kernel prints zeros here because it counts flushes for whole disks only, and only as requests.
+        if !self.counts_flushes {
             (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
         }
         Ok(stat)

@@ -16,7 +16,7 @@ const COMPRESSED_SHARE: f64 = 0.01;
 const PACKED_SHARE: f64 = 0.001;
 const PACKED: &[&str] = &["erofs", "squashfs"];
 /// Filesystems that can keep a file in fewer bytes than it has.
-const COMPRESSING: &[&str] =
+pub(super) const COMPRESSING: &[&str] =
     &["btrfs", "bcachefs", "cramfs", "erofs", "f2fs", "jffs2", "ntfs3", "squashfs", "ubifs", "zfs"];
 /// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;

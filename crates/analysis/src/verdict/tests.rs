@@ -171,6 +171,13 @@ fn page_cache_reads() {
         VerdictCode::PageCache,
         "tmpfs keeps",
     );
+    let fetched = charged(without_counters(read(IoPath::Buffered)), Some(64 * MIB), None);
+    check(
+        &fetched,
+        silent_disk(),
+        VerdictCode::Device,
+        "it charged 64 MiB to rdsk for 64 MiB completed; queue/iostats of sda is 0",
+    );
     // Without any account cachestat may still prove it.
     let cached = with(charged(without_counters(memory), None, None), |cell| {
         cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = Some(cell.workload.span_bytes);
@@ -246,7 +253,22 @@ fn page_cache_writes() {
         cell.workload.sync = Sync::FsyncAtEnd;
         cell.workload.pattern = Pattern::Random;
     });
+    let overwritten = charged(overwritten, None, Some(32 * MIB));
     check(&overwritten, fixtures::file(), VerdictCode::PageCache, "overwritten before the sync");
+    let mut btrfs = fixtures::file();
+    btrfs.filesystem.as_mut().unwrap().kind = "btrfs".into();
+    check(&overwritten, btrfs.clone(), VerdictCode::PageCache, "overwritten before the sync");
+    // What was charged in full was not overwritten: a filesystem that compresses packed it.
+    for sync in [Sync::FsyncAtEnd, Sync::Dsync] {
+        let packed = with(overwritten.clone(), |cell| cell.workload.sync = sync);
+        let packed = charged(packed, None, Some(64 * MIB));
+        check(
+            &packed,
+            btrfs.clone(),
+            VerdictCode::Unverified,
+            "sda wrote 50.0 % of it: btrfs keeps the file in fewer bytes",
+        );
+    }
     let fell_back = with(kept_in_memory(write(IoPath::Direct), 20_000_000, HALF_SECOND), |cell| {
         cell.workload.path = IoPath::Direct;
     });

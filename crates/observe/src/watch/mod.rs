@@ -13,7 +13,7 @@ pub use saved::saved_interval;
 use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
-use crate::sysfs::block_path;
+use crate::sysfs::{block_path, counts_flushes};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,8 +149,7 @@ fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, String>> {
     let read = read_text(&directory.join("stat")).and_then(|text| parse_stat(&text));
     match read {
         Ok(mut stat) => {
-            if directory.join("partition").exists() {
-                // The kernel prints zeros here because it counts flushes for whole disks only.
+            if !counts_flushes(&directory) {
                 (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
             }
             Some(Ok(stat))
@@ -244,6 +243,27 @@ mod tests {
         assert_eq!(reads(&watcher.next_interval()), [("loop0", Ok(0)), ("sda", Ok(0))]);
         let mut named = Watcher::new(Choice::Named(vec!["loop0".into()]), &fake.sys());
         assert_eq!(reads(&named.next_interval()), [("loop0", Ok(0))]);
+    }
+
+    #[test]
+    fn flushes_of_a_device_that_takes_bios_are_not_counted() {
+        let fake =
+            FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::dm("dm-0", "v-l", "LVM-x", 1 << 30));
+        let sys = fake.sys();
+        for (name, has_queues) in [("sda", true), ("dm-0", false)] {
+            let directory = sys.join("class/block").join(name);
+            std::fs::create_dir_all(directory.join("queue")).unwrap();
+            if has_queues {
+                std::fs::create_dir_all(directory.join("mq/0")).unwrap();
+            }
+            let stat = "1 0 8 1 0 0 0 0 0 0 0 0 0 0 0 7 7\n";
+            std::fs::write(directory.join("stat"), stat).unwrap();
+        }
+        let mut watcher = Watcher::new(Choice::Named(vec!["sda".into(), "dm-0".into()]), &sys);
+        let interval = watcher.next_interval();
+        let flushes: Vec<Option<u64>> =
+            interval.devices.iter().map(|device| device.growth.as_ref().unwrap().flush_ios).collect();
+        assert_eq!(flushes, [Some(0), None]);
     }
 
     #[test]
