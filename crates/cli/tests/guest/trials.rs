@@ -30,13 +30,36 @@ before=$(awk '{print $3}' /sys/block/$name/stat)
 (wait_for 60 awk -v least=$((before + 2048)) '$3 < least { exit 1 }' /sys/block/$name/stat; echo 1 > /sys/block/$name/device/delete) &
 fact disk $name; call rdsk rdsk dd if=$S of=/dev/null bs=512 iflag=direct";
 
+/// The partition of a namespace that the kernel reaches by paths: it counts nothing there, and on 6.1 nothing of the whole device either.
+const NAMESPACE: &str = "dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count=64 oflag=direct status=none || :
+echo 2048,65536 | sfdisk -q /dev/nvme0n1; wait_for 20 test -b /dev/nvme0n1p1
+fact paths $(cd /sys/class/block; echo nvme0c*n1)
+call read rdsk run /dev/nvme0n1p1 --only headline --rw read --budget 4s --quiet --json - --json-compact
+ext4 /dev/nvme0n1p1; at=$(mounted /dev/nvme0n1p1 ext4)
+call write rdsk dd if=/dev/urandom of=$at/f bs=1M count=8 conv=fsync; umount $at";
+
 #[test]
 fn what_stacks_taught() {
     if !Tier::Extended.is_wanted() || !requires(&[Need::Root, Need::Guest]) {
         return;
     }
+    let image = tempfile::NamedTempFile::new().unwrap();
+    image.as_file().set_len(64 * MIB).unwrap();
+    let drive = format!("file={},if=none,id=shared,format=raw,cache=unsafe", image.path().display());
     let mut guest = guest()
-        .modules(&["ext4", "dm_mod", "dm_multipath", "dm_round_robin", "nd_e820", "nd_pmem", "sd_mod"])
+        .modules(&[
+            "ext4",
+            "dm_mod",
+            "dm_multipath",
+            "dm_round_robin",
+            "nd_e820",
+            "nd_pmem",
+            "nvme",
+            "sd_mod",
+        ])
+        .qemu(&["-drive", &drive, "-device", "nvme-subsys,id=subsystem,nqn=subsystem"])
+        .qemu(&["-device", "nvme,id=controller,serial=NV-PATHS,subsys=subsystem"])
+        .qemu(&["-device", "nvme-ns,drive=shared,bus=controller,nsid=1,shared=on"])
         .programs(&["mkfs.ext4", "dmsetup"])
         .memory(1024)
         .append("memmap=128M!768M")
@@ -62,6 +85,15 @@ fn what_stacks_taught() {
     };
     assert_eq!(unsettled("whole"), "");
     assert!(unsettled("failed").contains("a path of dm-0 has failed"), "{}", unsettled("failed"));
+    let namespace = guest.run(&Scenario::new("namespace", NAMESPACE).limit(limit)).expect_done();
+    assert_eq!(namespace.fact("paths"), "nvme0c0n1", "a multipath device");
+    let read = verdicts(&namespace.call("read"));
+    let is_counted =
+        |(_, code): &(String, String)| !["unverified", "page-cache", "disturbed"].contains(&code.as_str());
+    assert!(!read.is_empty() && read.iter().all(is_counted), "{read:?}");
+    let written = namespace.call("write").said();
+    let is_counted = written.contains("writes of 1 MiB became") && !written.contains("unverified");
+    assert!(is_counted && !written.contains("page-cache"), "{written}");
     let copied = guest.run(&Scenario::new("copy", COPY).limit(limit)).expect_done();
     let call = copied.call("rdsk");
     let said = call.said().split_whitespace().collect::<Vec<_>>().join(" ");
