@@ -26,7 +26,7 @@ pub use buffer::Block;
 pub use copier::{BrokenPipe, Copier, Failure, Signals, Terminal};
 pub use error::words as errno_words;
 pub use finish::{Finished, Times};
-pub use open::{NotOpened, Opening, is_block_device};
+pub use open::{DiskNode, NotOpened, Opening, is_block_device};
 pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};
 pub use quote::{Charset, file as quoted_file};

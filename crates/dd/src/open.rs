@@ -1,12 +1,12 @@
-//! Opens the input and prepares the output as dd does: flags, creation, truncation. A block device is never opened for writing
-//! here: whoever may write to it hands in the open file.
+//! Opens the input and prepares the output as dd does: flags, creation, truncation. A block device is never written here, and neither
+//! is a disk through another node: whoever may write to it hands in the open file.
 
 use crate::copier::{Done, Failure, Signals, Terminal, process_signals};
 use crate::error::words;
 use crate::operands::{Flags, Operands};
 use crate::quote::{self, Charset};
 use crate::summary::{self, Counts};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -65,7 +65,7 @@ impl Opening<'_> {
     /// Opens or creates the output, or sets the flags of standard output, and truncates it.
     ///
     /// # Errors
-    /// Where dd ends; and if the file turns out to be a block device.
+    /// Where dd ends; and if the file turns out to be the node of a disk.
     pub fn output(&mut self, stdout: BorrowedFd<'_>) -> Result<Option<OwnedFd>, NotOpened> {
         let operands = self.operands;
         let Some(name) = &operands.output else {
@@ -85,9 +85,11 @@ impl Opening<'_> {
             opened = self.answering_signals(|| open(OFlags::WRONLY))?;
         }
         let fd = opened.map_err(|errno| not_opened(name, errno, operands.charset))?;
-        if is_block_device(&fd) {
+        if let Some(node) = DiskNode::behind(&fd) {
             let quoted = quote::file(name.as_bytes(), operands.charset);
-            return Err(format!("{quoted} has become a block device").into());
+            let what =
+                if node == DiskNode::Block { "a block device" } else { "a character device of a disk" };
+            return Err(format!("{quoted} has become {what}").into());
         }
         self.truncate(&fd, name)?;
         Ok(Some(fd))
@@ -134,7 +136,38 @@ impl Opening<'_> {
 
 /// Whether an open file is a block device.
 pub fn is_block_device(fd: impl AsFd) -> bool {
-    rustix::fs::fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)
+    DiskNode::behind(fd) == Some(DiskNode::Block)
+}
+
+/// A node through which a disk is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskNode {
+    /// A block device.
+    Block,
+    /// `/dev/raw/raw1`: a character device that stands for a block device, in kernels before 5.14.
+    Raw,
+    /// `/dev/mtd0`: flash memory.
+    Flash,
+}
+
+impl DiskNode {
+    /// What a file is, by what stat(2) tells of it; `None` if nothing is known of a disk behind it. The numbers are those of
+    /// Documentation/admin-guide/devices.txt.
+    pub fn of(stat: &Stat) -> Option<Self> {
+        const FLASH_MAJOR: u32 = 90;
+        const RAW_MAJOR: u32 = 162;
+        match (FileType::from_raw_mode(stat.st_mode), rustix::fs::major(stat.st_rdev)) {
+            (FileType::BlockDevice, _) => Some(Self::Block),
+            (FileType::CharacterDevice, RAW_MAJOR) => Some(Self::Raw),
+            (FileType::CharacterDevice, FLASH_MAJOR) => Some(Self::Flash),
+            _ => None,
+        }
+    }
+
+    /// The same of an open file.
+    pub fn behind(fd: impl AsFd) -> Option<Self> {
+        Self::of(&rustix::fs::fstat(fd).ok()?)
+    }
 }
 
 fn output_flags(operands: &Operands) -> OFlags {
@@ -189,4 +222,28 @@ fn set_flags(fd: BorrowedFd<'_>, flags: &Flags, name: &str) -> Result<(), String
 
 fn not_opened(name: &OsStr, errno: Errno, charset: Charset) -> String {
     format!("failed to open {}: {}", quote::file(name.as_bytes(), charset), words(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(kind: FileType, major: u32) -> Option<DiskNode> {
+        let mut stat = rustix::fs::stat("/dev/null").unwrap();
+        (stat.st_mode, stat.st_rdev) = (kind.as_raw_mode(), rustix::fs::makedev(major, 1));
+        DiskNode::of(&stat)
+    }
+
+    #[test]
+    fn disks_are_written_through_more_than_block_devices() {
+        assert_eq!(node(FileType::BlockDevice, 8), Some(DiskNode::Block));
+        assert_eq!(node(FileType::BlockDevice, 162), Some(DiskNode::Block));
+        assert_eq!(node(FileType::CharacterDevice, 162), Some(DiskNode::Raw));
+        assert_eq!(node(FileType::CharacterDevice, 90), Some(DiskNode::Flash));
+        // The null device and its like, terminals, tapes.
+        for major in [1, 4, 5, 9, 136] {
+            assert_eq!(node(FileType::CharacterDevice, major), None, "{major}");
+        }
+        assert_eq!(node(FileType::RegularFile, 162), None);
+    }
 }

@@ -1,9 +1,9 @@
 //! Opens both ends of a copy. Files are opened as dd does it; a block device is written only if it may be destroyed, and only
-//! through its claim.
+//! through its claim. A disk is not written through character devices.
 
 use crate::history;
 use crate::same_place::is_database;
-use rdsk_dd::{NotOpened, OpenFile, Opening, Operands, Side};
+use rdsk_dd::{DiskNode, NotOpened, OpenFile, Opening, Operands, Side};
 use rdsk_model::{IoPath, Sync};
 use rdsk_sys::start::{Standard, was_closed};
 use rdsk_targets::{Access, OpenMode, Permission, Roots};
@@ -43,7 +43,18 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         return Err(why.to_owned().into());
     }
     refuse_closed(operands.output.as_deref(), operands)?;
-    let output = match operands.output.as_deref().filter(|name| is_block(name)) {
+    let node = match operands.output.as_deref() {
+        Some(name) => disk_node(name),
+        None => DiskNode::behind(stdout),
+    };
+    if let Some((what, hint)) = node.and_then(refusal_of) {
+        let quoted = operands.output.as_deref().map_or_else(
+            || "standard output".to_owned(),
+            |name| rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset),
+        );
+        return Err(format!("refusing to write to {quoted}: {what}\nhint: {hint}").into());
+    }
+    let output = match operands.output.as_deref().filter(|_| node == Some(DiskNode::Block)) {
         Some(name) => Some(open_device(name, operands, permission)?),
         None => {
             let began = Instant::now();
@@ -92,8 +103,23 @@ fn is_history(name: &OsStr) -> bool {
     history::file().is_some_and(|history| is_database(Path::new(name), &history))
 }
 
-fn is_block(name: &OsStr) -> bool {
-    kind_of(name, AtFlags::empty()) == Some(FileType::BlockDevice)
+/// Why a disk is not written through a node like this, and what helps; `None` for a block device, which is checked otherwise.
+fn refusal_of(node: DiskNode) -> Option<(&'static str, &'static str)> {
+    match node {
+        DiskNode::Block => None,
+        DiskNode::Raw => Some((
+            "it is a raw device, through which a disk would be written without its checks",
+            "name its block device, which raw -qa shows the number of, with oflag=direct and --destroy",
+        )),
+        DiskNode::Flash => Some((
+            "it is the character device of flash memory, which rdsk does not write",
+            "name its block device, such as /dev/mtdblock0, with --destroy, or write it with flashcp",
+        )),
+    }
+}
+
+fn disk_node(name: &OsStr) -> Option<DiskNode> {
+    DiskNode::of(&rustix::fs::statat(CWD, name, AtFlags::empty()).ok()?)
 }
 
 fn kind_of(name: &OsStr, flags: AtFlags) -> Option<FileType> {
@@ -138,4 +164,34 @@ fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Re
         set.map_err(|errno| format!("setting flags for {quoted}: {}", rdsk_dd::errno_words(errno)))?;
     }
     Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_testkit::{Need, requires};
+    use rustix::fs::Mode;
+
+    /// No driver has these numbers here: the refusal comes before anything is opened.
+    #[test]
+    fn a_disk_is_not_written_through_character_devices() {
+        if !requires(&[Need::Root]) {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a place for nodes");
+        for (major, words) in [(162, "raw device"), (90, "flash memory")] {
+            let node = directory.path().join(format!("node{major}"));
+            let number = rustix::fs::makedev(major, 1);
+            let mode = Mode::from_raw_mode(0o600);
+            rustix::fs::mknodat(CWD, &node, FileType::CharacterDevice, mode, number).expect("a node");
+            let link = directory.path().join(format!("link{major}"));
+            std::os::unix::fs::symlink(&node, &link).expect("a link");
+            for name in [&node, &link] {
+                let (what, hint) = disk_node(name.as_os_str()).and_then(refusal_of).expect("it is refused");
+                assert!(what.contains(words) && hint.contains("--destroy"), "{what}: {hint}");
+            }
+        }
+        assert_eq!(disk_node("/dev/null".as_ref()), None);
+        assert_eq!(refusal_of(DiskNode::Block), None);
+    }
 }
