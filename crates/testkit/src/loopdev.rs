@@ -297,6 +297,8 @@ impl LoopDevice {
     /// What partx said; `TimedOut` when the nodes do not appear.
     pub fn add_partition_nodes(&self) -> io::Result<Vec<PathBuf>> {
         self.partitioned.store(true, Ordering::Relaxed);
+        // Whoever looks at the labels of all devices may have read this one before the table came into its file.
+        output_of(Command::new("blockdev").arg("--flushbufs").arg(&self.path))?;
         // partx reads the table itself, so this works on kernels that were built without GPT.
         output_of(Command::new("partx").arg("--update").arg(&self.path))?;
         let nodes: Vec<PathBuf> = (1..=PARTITIONS)
