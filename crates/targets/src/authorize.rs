@@ -90,8 +90,14 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
-    let hint =
-        "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs) installed";
+    let hint = match examined.place {
+        Place::File { .. } => {
+            "measure reads, or run as the owner of the file, or as root outside of containers"
+        }
+        _ => {
+            "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs) installed"
+        }
+    };
     Err(refusal(examined, "cannot-prove-unused", &reason, hint))
 }
 
@@ -108,6 +114,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::Exported => ("exported", "it is exported to other hosts"),
         UseKind::OpenExclusive => ("in-use", "another program holds it exclusively"),
         UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
+        UseKind::ReadElsewhere => ("in-use", "another program reads it"),
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
         UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
         UseKind::PartOf => ("member", "another device says that it is part of something larger"),
@@ -132,6 +139,9 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         }
         (Place::Block { .. }, UseKind::PartOf) => {
             "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label with wipefs --all"
+        }
+        (Place::Block { .. }, UseKind::ReadElsewhere) => {
+            "measure reads, or end that program, or name an unused device"
         }
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"

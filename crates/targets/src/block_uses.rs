@@ -8,21 +8,16 @@ use crate::facts;
 use crate::file_uses;
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
-use crate::mounts::{Mount, Namespace};
 use crate::probe;
 use crate::processes::{self, NodeNumber};
 use crate::served;
 use crate::shared_sectors::{Extents, Reach, Sharing};
 use crate::sysfs::{Node, names_in, read_number, read_text};
+use crate::system_disk;
 use crate::uses::{Found, UseKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-
-/// Mount points whose disk carries the running system. Where `/` is an overlay without a disk, it lies elsewhere: OSTree, and the
-/// media that Debian's and Fedora's live systems run from.
-const SYSTEM_POINTS: [&str; 8] =
-    ["/", "/usr", "/boot", "/boot/efi", "/efi", "/sysroot", "/run/live/medium", "/run/initramfs/live"];
 
 /// How a device is related to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +93,7 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
             nodes.insert(NodeNumber::Character(number), name);
         }
     }
-    processes::writers(&machine.roots.proc, &nodes, &mut found);
+    processes::openers(&machine.roots.proc, &nodes, &mut found);
     for (same, _) in related.iter().filter(|(_, relation)| *relation == Relation::Same) {
         locked(machine, same, &mut found);
     }
@@ -106,7 +101,7 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
         let numbers = related.iter().map(|(node, _)| node.number).collect();
         exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
     }
-    system_disk(machine, node, &mut found);
+    system_disk::find(machine, node, &mut found);
     if let Some(below) = machine.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
     }
@@ -271,10 +266,12 @@ fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
 fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     let mut seen = BTreeSet::new();
     for mount in &machine.mounts {
-        let Some(device) = machine.device_of_mount(mount) else { continue };
-        let Some(relation) = relation_of(related, device) else { continue };
-        seen.insert(device.name.clone());
-        found.add(UseKind::Mounted, with_relation(&shown(mount, device), relation).trim_end_matches(','));
+        for device in machine.devices_of_mount(mount) {
+            let Some(relation) = relation_of(related, device) else { continue };
+            seen.insert(device.name.clone());
+            let text = with_relation(&mount.shown_on(device), relation);
+            found.add(UseKind::Mounted, text.trim_end_matches(','));
+        }
     }
     // mountinfo names one device of a btrfs filesystem; sysfs lists all of them, as long as it is mounted anywhere.
     let registered = machine.roots.sys.join("fs/btrfs");
@@ -286,33 +283,6 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
             {
                 found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
             }
-        }
-    }
-}
-
-fn shown(mount: &Mount, device: &Node) -> String {
-    let place = format!("{} on {}", mount.point.display(), device.shown());
-    match mount.namespace {
-        Namespace::Own => place,
-        Namespace::Other => format!("{place}, in another mount namespace"),
-    }
-}
-
-/// Any device, unused partitions included, that shares a whole disk with the running system.
-fn system_disk(machine: &Machine<'_>, node: &Node, found: &mut Found) {
-    let media = |node: &Node| -> BTreeSet<String> {
-        machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()
-    };
-    let own = media(node);
-    for mount in &machine.mounts {
-        let is_system = SYSTEM_POINTS.iter().any(|point| mount.point == std::path::Path::new(point));
-        if !is_system || mount.namespace == Namespace::Other {
-            continue;
-        }
-        if let Some(device) = machine.device_of_mount(mount)
-            && !media(device).is_disjoint(&own)
-        {
-            found.add(UseKind::SystemDisk, &shown(mount, device));
         }
     }
 }

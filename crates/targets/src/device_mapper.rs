@@ -53,7 +53,7 @@ pub(crate) enum Role {
     Origin,
 }
 
-/// How full a thin pool is.
+/// How full a pool or a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolSpace {
     /// Bytes that are allocated to no volume.
@@ -61,6 +61,14 @@ pub(crate) struct PoolSpace {
     pub(crate) total_bytes: u64,
     /// Metadata in use, in percent.
     pub(crate) metadata_percent: u64,
+}
+
+/// A device-mapper target that has less space than it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolKind {
+    Thin,
+    /// It stores equal blocks once, and others compressed.
+    Vdo,
 }
 
 #[derive(Debug)]
@@ -82,25 +90,23 @@ impl<'roots> Mapper<'roots> {
         Ok(self.ask(node, DmQuestion::Table)?.iter().map(row).collect())
     }
 
-    /// How full the pool `node` is; `None` if it is not a thin pool.
-    pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<PoolSpace>, String> {
+    /// How full the pool `node` is; `None` if it is not one.
+    pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<(PoolKind, PoolSpace)>, String> {
         let table = self.ask(node, DmQuestion::Table)?;
-        let Some(line) = table.iter().find(|line| line.kind == "thin-pool") else { return Ok(None) };
-        let status = self.ask(node, DmQuestion::Status)?;
-        let status = status.iter().find(|line| line.kind == "thin-pool");
-        // Documentation/admin-guide/device-mapper/thin-provisioning.rst
-        let block_bytes = words(line).nth(2).and_then(|word| word.parse::<u64>().ok());
-        let space = status.zip(block_bytes).and_then(|(status, block_sectors)| {
-            let (used_metadata, metadata) = used_of_total(words(status).nth(1)?)?;
-            let (used, total) = used_of_total(words(status).nth(2)?)?;
-            let block_bytes = block_sectors.checked_mul(SECTOR_BYTES)?;
-            Some(PoolSpace {
-                free_bytes: total.saturating_sub(used).saturating_mul(block_bytes),
-                total_bytes: total.saturating_mul(block_bytes),
-                metadata_percent: used_metadata.saturating_mul(100).checked_div(metadata)?,
-            })
+        let pool = table.iter().find_map(|line| match line.kind.as_str() {
+            "thin-pool" => Some((PoolKind::Thin, line)),
+            "vdo" => Some((PoolKind::Vdo, line)),
+            _ => None,
         });
-        space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
+        let Some((kind, line)) = pool else { return Ok(None) };
+        let status = self.ask(node, DmQuestion::Status)?;
+        let status = status.iter().find(|status| status.kind == line.kind);
+        let space = status.and_then(|status| match kind {
+            PoolKind::Thin => thin_space(line, status),
+            PoolKind::Vdo => vdo_space(status),
+        });
+        let space = space.ok_or_else(|| format!("the state of the {} is not understood", line.kind))?;
+        Ok(Some((kind, space)))
     }
 
     /// How full the store of the snapshot `node` is; `None` if it is already lost, or the device is no snapshot.
@@ -140,6 +146,31 @@ impl<'roots> Mapper<'roots> {
             }
         }
     }
+}
+
+/// Documentation/admin-guide/device-mapper/thin-provisioning.rst
+fn thin_space(table: &DmLine, status: &DmLine) -> Option<PoolSpace> {
+    let block_bytes = words(table).nth(2)?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
+    let (used_metadata, metadata) = used_of_total(words(status).nth(1)?)?;
+    let (used, total) = used_of_total(words(status).nth(2)?)?;
+    Some(PoolSpace {
+        free_bytes: total.saturating_sub(used).saturating_mul(block_bytes),
+        total_bytes: total.saturating_mul(block_bytes),
+        metadata_percent: used_metadata.saturating_mul(100).checked_div(metadata)?,
+    })
+}
+
+/// Documentation/admin-guide/device-mapper/vdo.rst: device, mode, recovery, index, compression, and the blocks that are used and that
+/// there are.
+fn vdo_space(status: &DmLine) -> Option<PoolSpace> {
+    const BLOCK_BYTES: u64 = 4096;
+    let mut blocks = words(status).skip(5).map(|word| word.parse::<u64>().ok());
+    let (used, total) = (blocks.next()??, blocks.next()??);
+    Some(PoolSpace {
+        free_bytes: total.saturating_sub(used).saturating_mul(BLOCK_BYTES),
+        total_bytes: total.saturating_mul(BLOCK_BYTES),
+        metadata_percent: 0,
+    })
 }
 
 /// A line as dmsetup(8) prints it.

@@ -1,4 +1,4 @@
-//! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, USB gadgets and Xen,
+//! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, RNBD, USB gadgets and Xen,
 //! as configfs and sysfs list it. It reads small text files and decides nothing.
 
 use crate::device_number::DeviceNumber;
@@ -55,7 +55,9 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
         passed_through(machine, &config),
         lio(&config),
         gadgets(&config),
+        legacy_gadgets(sys),
         scst(sys),
+        rnbd(machine, sys),
         xen(sys),
     ];
     for Export { what, by } in lists.into_iter().flatten() {
@@ -179,6 +181,35 @@ fn gadgets(config: &Path) -> Vec<Export> {
     list
 }
 
+/// `class/udc/CONTROLLER/device/gadget*/lun*/file`: the files of `g_mass_storage` and `g_multi`, which configfs does not show. The
+/// directories are `gadget` and `gadget.0` since 5.19, `lun0`, and `gadget-lun0` before 3.13.
+fn legacy_gadgets(sys: &Path) -> Vec<Export> {
+    let mut list = Vec::new();
+    for (controller, directory) in entries(&sys.join("class/udc")) {
+        let gadgets = entries(&directory.join("device")).filter(|(name, _)| name.starts_with("gadget"));
+        let luns = gadgets.flat_map(|(_, gadget)| entries(&gadget)).filter(|(name, _)| name.contains("lun"));
+        for (_, lun) in luns {
+            let file = text_path(&lun.join("file"));
+            let by = format!("the USB gadget on {controller}");
+            list.extend(file.map(|path| Export { what: ExportedObject::Path(path), by }));
+        }
+    }
+    list
+}
+
+/// `class/rnbd-server/ctl/devices/NAME`, with a link `block_dev` (Documentation/ABI/testing/sysfs-class-rnbd-server). For a partition
+/// the link leads to its disk (drivers/block/rnbd/rnbd-srv-sysfs.c). The kernel opens the device without `O_EXCL`.
+fn rnbd(machine: &Machine<'_>, sys: &Path) -> Vec<Export> {
+    let export = |(name, directory): (String, PathBuf)| {
+        let linked = || read_text(&directory.join("block_dev/dev"))?.trim().parse().ok();
+        let number = machine.tree.get(&name).map(|node| node.number).or_else(linked)?;
+        let sessions = names_in(&directory.join("sessions"));
+        let by = format!("RNBD, as {name} for {}", crate::display::listed(&sessions, 3));
+        Some(Export { what: ExportedObject::Devices(BTreeSet::from([number])), by })
+    };
+    entries(&sys.join("class/rnbd-server/ctl/devices")).filter_map(export).collect()
+}
+
 /// `scst_tgt/devices/NAME/filename`: the path, followed by a mark in a line of its own.
 fn scst(sys: &Path) -> Vec<Export> {
     let export = |(name, directory): (String, PathBuf)| {
@@ -189,8 +220,9 @@ fn scst(sys: &Path) -> Vec<Export> {
 }
 
 /// The names in a directory, sorted, each with its path.
-fn entries(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> {
-    names_in(directory).into_iter().map(|name| (name.clone(), directory.join(name)))
+fn entries(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+    let directory = directory.to_owned();
+    names_in(&directory).into_iter().map(move |name| (name.clone(), directory.join(name)))
 }
 
 /// `device_path` of a namespace or a controller of nvmet, unless `enable` reports it as closed.
@@ -274,6 +306,47 @@ mod tests {
         }
         fake.file(&format!("{passed}/enable"), "0\n");
         assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn devices_of_rnbd_are_found() {
+        let fake = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17").disk("ram0", "1:0");
+        for (name, disk) in [("sdb1", "sdb"), ("pool!ram", "ram0")] {
+            let place = format!("sys/class/rnbd-server/ctl/devices/{name}");
+            fake.file(&format!("{place}/sessions/client@server/access_mode"), "rw\n");
+            std::os::unix::fs::symlink(
+                fake.path(&format!("sys/block/{disk}")),
+                fake.path(&format!("{place}/block_dev")),
+            )
+            .unwrap();
+        }
+        let of =
+            |number: &str| look(&fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
+        assert_eq!(texts(&of("8:17")), ["RNBD, as sdb1 for client@server"]);
+        assert_eq!(
+            texts(&of("8:16")),
+            Vec::<&str>::new(),
+            "its own number; partitions count in another place"
+        );
+        assert_eq!(texts(&of("1:0")), ["RNBD, as pool!ram for client@server"]);
+    }
+
+    #[test]
+    fn files_of_gadgets_without_configfs_are_found() {
+        let fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16").disk("sdc", "8:32");
+        let controller = "sys/devices/platform/dummy_udc.0";
+        fake.file(&format!("{controller}/gadget.0/lun0/file"), "/dev/sda\n");
+        fake.file(&format!("{controller}/gadget.0/lun1/file"), "\n");
+        fake.file(&format!("{controller}/gadget/gadget-lun0/file"), "/dev/sdb\n");
+        fake.file("sys/class/udc/dummy_udc.0/state", "configured\n");
+        std::os::unix::fs::symlink(fake.path(controller), fake.path("sys/class/udc/dummy_udc.0/device"))
+            .unwrap();
+        for (number, is_exported) in [("8:0", true), ("8:16", true), ("8:32", false)] {
+            let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
+            let wanted: &[&str] = if is_exported { &["the USB gadget on dummy_udc.0"] } else { &[] };
+            assert_eq!(texts(&found), wanted, "{number}");
+            assert_eq!(found.doubts, Vec::<String>::new());
+        }
     }
 
     #[test]

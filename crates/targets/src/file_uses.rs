@@ -7,7 +7,7 @@ use crate::exports::{self, ExportQuery, Exports};
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of, unescape};
-use crate::processes::{Inode, Openers, users_of_file};
+use crate::processes::{self, Inode, Openers, users_of_file};
 use crate::sysfs::{Node, read_number};
 use crate::twins;
 use crate::uses::{Found, UseKind};
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
+    doubt_namesakes(machine, path, &mut found);
     held(machine, path, inode, Exports::Find, &mut found);
     twins::find(machine, path, &mut found);
     users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
@@ -25,6 +26,20 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
     found
+}
+
+/// Adds a doubt about a file of which the kernel does not tell this user whether it is open for writing, if nothing else tells it
+/// either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
+pub(crate) fn doubt_unseen(machine: &Machine<'_>, found: &mut Found) {
+    let mut unseen = Found::default();
+    processes::doubt_unseen(&machine.roots.proc, &mut unseen);
+    for node in machine.unknown_backings() {
+        unseen.doubt(&format!("it may be what {} keeps its data in", node.shown()));
+    }
+    if let Some(why) = unseen.doubts.first() {
+        let who = "the kernel tells only its owner whether it is open for writing";
+        found.doubts.push(format!("{who}, and {why}"));
+    }
 }
 
 /// Finds who else uses the backing files of the loop devices in the stack of `node`.
@@ -117,14 +132,32 @@ fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, found: &mut 
     }
 }
 
+/// A loop device over a file that cannot be found here, as in a container, may keep its data in the file that has its name and
+/// has room for it. Where the name leads somewhere, or may not be followed, it is that of another file.
+fn doubt_namesakes(machine: &Machine<'_>, path: &Path, found: &mut Found) {
+    let size_bytes = fs::metadata(path).map_or(0, |meta| meta.len());
+    let is_missing = |file: &Path| {
+        fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    let fits = |node: &Node| range_of(node).is_none_or(|(_, end)| end <= size_bytes);
+    let is_namesake = |file: &Path| file.file_name() == path.file_name() && is_missing(file);
+    for node in machine.unknown_backings() {
+        if node.backing_file.as_deref().is_some_and(is_namesake) && fits(node) {
+            found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
+        }
+    }
+}
+
+/// Where a loop device keeps its data in its file, in bytes: begin and end.
+fn range_of(node: &Node) -> Option<(u64, u64)> {
+    let begin = read_number::<u64>(&node.directory.join("loop/offset"))?;
+    Some((begin, begin.checked_add(node.size_bytes()?)?))
+}
+
 /// Whether two loop devices over one file overlap; `losetup --offset` gives each partition of an image its own.
 fn may_share_bytes(one: &Node, other: &Node) -> bool {
-    let range = |node: &Node| {
-        let begin = read_number::<u64>(&node.directory.join("loop/offset"))?;
-        Some((begin, begin.checked_add(node.size_bytes()?)?))
-    };
-    range(one)
-        .zip(range(other))
+    range_of(one)
+        .zip(range_of(other))
         .is_none_or(|((begin, end), (other_begin, other_end))| begin < other_end && other_begin < end)
 }
 
@@ -215,6 +248,61 @@ mod tests {
                 let found = find_below(machine, machine.tree.get("loop0").unwrap());
                 assert_eq!(found.uses.len(), usize::from(is_shared), "{second}: {found:?}");
             });
+        }
+    }
+
+    fn doubts(fake: &Fake, look: impl Fn(&Machine<'_>, &mut Found)) -> Vec<String> {
+        fake.with(|machine, _| {
+            let mut found = Found::default();
+            look(machine, &mut found);
+            found.doubts
+        })
+    }
+
+    #[test]
+    fn who_may_not_ask_the_kernel_must_see_every_process_and_every_loop_device() {
+        let none = Vec::<String>::new();
+        assert_eq!(doubts(&Fake::new(), doubt_unseen), none, "all is seen");
+        let hidden = Fake::new();
+        fs::remove_dir_all(hidden.path("proc/1")).unwrap();
+        let why = "the kernel tells only its owner whether it is open for writing, and procfs hides the processes of other users";
+        assert_eq!(doubts(&hidden, doubt_unseen), [why]);
+        let over = |file: &str| {
+            Fake::new().disk("loop0", "7:0").attribute("loop0/loop/backing_file", &format!("{file}\n"))
+        };
+        let said = doubts(&over("/of/the/host/disk.img"), doubt_unseen);
+        assert!(
+            said.len() == 1 && said[0].ends_with("what loop0 (/of/the/host/disk.img) keeps its data in"),
+            "{said:?}"
+        );
+        let here = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(doubts(&over(&here.path().display().to_string()), doubt_unseen), none);
+    }
+
+    #[test]
+    fn a_namesake_of_a_file_that_is_not_found_here_may_be_it() {
+        let fake = |file: &str, offset: &str| {
+            let fake = Fake::new().disk("loop0", "7:0").attribute("loop0/loop/offset", offset);
+            fs::File::create(fake.path("disk.img")).unwrap().set_len(1 << 30).unwrap();
+            let file = file.replace("HERE", &fake.path("").display().to_string());
+            fake.attribute("loop0/loop/backing_file", &format!("{file}\n"))
+        };
+        // The device has 1 GiB.
+        for (file, offset, is_doubtful) in [
+            ("/of/the/host/disk.img", "0\n", true),
+            ("/of/the/host/disk.img", "512\n", false),
+            ("/of/the/host/other.img", "0\n", false),
+            ("HERE/sub/disk.img", "0\n", false),
+        ] {
+            let fake = fake(file, offset);
+            fs::create_dir(fake.path("sub")).unwrap();
+            fs::write(fake.path("sub/disk.img"), "x").unwrap();
+            let said = doubts(&fake, |machine, found| {
+                let path = fake.path("disk.img");
+                let meta = fs::metadata(&path).unwrap();
+                found.extend(find(machine, &path, (meta.dev(), meta.ino())));
+            });
+            assert_eq!(said.len(), usize::from(is_doubtful), "{file} {offset}: {said:?}");
         }
     }
 

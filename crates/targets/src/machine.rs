@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The state of the machine at one moment.
 #[derive(Debug)]
@@ -61,10 +61,15 @@ impl<'roots> Machine<'roots> {
 
     /// Loop devices over a file of which only a deleted name is known: any file or device may be it.
     pub(crate) fn lost_backings(&self) -> impl Iterator<Item = &Node> {
-        self.tree.nodes().filter(|node| {
-            let lost = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
-            node.backing_file.as_ref().is_some_and(lost) && !self.backings.contains_key(&node.name)
-        })
+        let is_deleted = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
+        self.unknown_backings().filter(move |node| node.backing_file.as_ref().is_some_and(is_deleted))
+    }
+
+    /// Loop devices that may not be asked for their file, and whose name for it leads nowhere here, as in a container.
+    pub(crate) fn unknown_backings(&self) -> impl Iterator<Item = &Node> {
+        self.tree
+            .nodes()
+            .filter(|node| node.backing_file.is_some() && !self.backings.contains_key(&node.name))
     }
 
     /// The device under a mount: by its number, else by its source (btrfs), else by an overlay's upper directory.
@@ -77,6 +82,16 @@ impl<'roots> Machine<'roots> {
                 let number = DeviceNumber::from_raw(fs::metadata(upper).ok()?.dev());
                 self.tree.by_number(number)
             })
+    }
+
+    /// The devices under a mount. bcachefs names all that it lies on: `/dev/sda:/dev/sdb`.
+    pub(crate) fn devices_of_mount(&self, mount: &Mount) -> Vec<&Node> {
+        if let Some(device) = self.device_of_mount(mount) {
+            return vec![device];
+        }
+        let source = mount.source.to_string_lossy();
+        let names = source.split(':').filter(|_| mount.kind == "bcachefs");
+        names.filter_map(|name| self.tree.by_path(Path::new(name), &self.roots.dev)).collect()
     }
 
     /// The block device that backs a loop device; `None` if a file does.

@@ -1,6 +1,7 @@
 //! What is mounted and swapped to, from procfs, in every mount namespace that can be seen. It decides nothing.
 
 use crate::device_number::DeviceNumber;
+use crate::sysfs::Node;
 use crate::uses::Found;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -37,6 +38,15 @@ pub(crate) struct Mount {
 impl Mount {
     pub(crate) fn is_read_only(&self) -> bool {
         [&self.options, &self.super_options].iter().any(|list| list.split(',').any(|word| word == "ro"))
+    }
+
+    /// For messages: `/home on sdb3`.
+    pub(crate) fn shown_on(&self, device: &Node) -> String {
+        let place = format!("{} on {}", self.point.display(), device.shown());
+        match self.namespace {
+            Namespace::Own => place,
+            Namespace::Other => format!("{place}, in another mount namespace"),
+        }
     }
 
     /// Value of `name=value` among the filesystem's options.

@@ -48,23 +48,48 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
     }
 }
 
+/// Whether anybody has a file open for writing, as far as the kernel tells this user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    Some,
+    /// There are none, or there is no answer for anybody: on filesystems without leases of their own.
+    NoneKnown,
+    /// The file belongs to another user, and this one has no `CAP_LEASE`.
+    MayNotBeAsked,
+}
+
 /// Whether anybody has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
 /// It is asked of filesystems whose leases are the kernel's own; elsewhere only procfs shows who does.
-pub(crate) fn has_writers(path: &Path) -> bool {
+pub(crate) fn writers(path: &Path) -> Writers {
     /// include/uapi/linux/magic.h, and the source of bcachefs: ext2 to ext4, XFS, btrfs, f2fs, bcachefs, tmpfs, overlay.
     const LOCAL_TYPES: [u64; 7] =
         [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, OVERLAY];
-    let is_local = filesystem_type(path).is_some_and(|kind| LOCAL_TYPES.contains(&kind));
-    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else { return false };
+    if !filesystem_type(path).is_some_and(|kind| LOCAL_TYPES.contains(&kind)) {
+        return Writers::NoneKnown;
+    }
+    // What may not be read is not written either: a claim opens it for both.
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+        return Writers::NoneKnown;
+    };
     let end = Instant::now() + BUSY_RETRY_TIME;
-    while is_local && rdsk_sys::openers::has_writers(&fd).is_ok_and(|has_writers| has_writers) {
+    loop {
+        let answer = writers_by(rdsk_sys::openers::has_writers(&fd));
         // A child of ours keeps what we have just closed until it executes another program.
-        if Instant::now() >= end {
-            return true;
+        if answer != Writers::Some || Instant::now() >= end {
+            return answer;
         }
         thread::sleep(BUSY_RETRY_TIME / 50);
     }
-    false
+}
+
+/// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2), fs/locks.c).
+fn writers_by(lease: std::io::Result<bool>) -> Writers {
+    match lease {
+        Ok(true) => Writers::Some,
+        Ok(false) => Writers::NoneKnown,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Writers::MayNotBeAsked,
+        Err(_) => Writers::NoneKnown,
+    }
 }
 
 /// Whether direct I/O opens, and is direct; `None` if opening fails for another reason.
@@ -219,6 +244,15 @@ mod tests {
         assert_eq!(taken(Rewriting::InPlace), [10, 10]);
         assert_eq!(taken(Rewriting::Copies), [10, 14]);
         assert_eq!(taken(Rewriting::Keeps), [10, u64::MAX]);
+    }
+
+    #[test]
+    fn a_lease_that_may_not_be_asked_is_no_answer() {
+        let failed = |errno: Errno| writers_by(Err(errno.into()));
+        assert_eq!((writers_by(Ok(true)), writers_by(Ok(false))), (Writers::Some, Writers::NoneKnown));
+        assert_eq!([Errno::ACCESS, Errno::PERM].map(failed), [Writers::MayNotBeAsked; 2]);
+        assert_eq!(failed(Errno::INVAL), Writers::NoneKnown, "a filesystem without leases");
+        assert_eq!(writers(Path::new("/nonexistent")), Writers::NoneKnown);
     }
 
     #[test]

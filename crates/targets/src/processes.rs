@@ -2,10 +2,11 @@
 //! `O_EXCL` does not cover openers that did not use it themselves, so every process is checked. It opens no target.
 
 use crate::device_number::DeviceNumber;
+use crate::onlookers::is_onlooker;
 use crate::probe;
 use crate::sysfs::names_in;
 use crate::uses::{Found, UseKind};
-use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, Statx, StatxFlags};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -16,6 +17,8 @@ use std::time::Duration;
 const MAX_PROCESSES: usize = 1 << 16;
 /// How often, and how far apart, the openers of a target are checked again.
 const MAX_RECHECKS: usize = 4;
+/// The same for those that only read: programs that read labels take longer on a slow disk.
+const MAX_READER_RECHECKS: usize = 10;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In others the processes outside are not seen.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -54,9 +57,16 @@ pub(crate) enum NodeNumber {
     Character(DeviceNumber),
 }
 
-/// Adds a use for each process that may write to one of `devices` (with names), and a doubt if some may not be inspected.
-pub(crate) fn writers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
-    found.extend(persistent(|| writers_now(proc, devices)));
+/// Adds a use for each process that has one of `devices` (with names) open, or mapped for writing, and a doubt if some may not be
+/// inspected. Who only watches devices does not count as a reader of them.
+pub(crate) fn openers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
+    found.extend(persistent(|| openers_now(proc, devices)));
+}
+
+/// Adds a doubt if there may be processes whose open files cannot be seen.
+pub(crate) fn doubt_unseen(proc: &Path, found: &mut Found) {
+    let unseen = others(proc, found).iter().filter(|process| descriptors(process).is_none()).count();
+    doubt_count(unseen, found);
 }
 
 /// Adds a use for each process that has the file open, or mapped for writing. What may not be inspected is skipped.
@@ -109,8 +119,9 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, f
 /// closed it by then, and a forked one has started its program, which closes what it inherited.
 pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
     let mut found = look();
-    for _ in 0..MAX_RECHECKS {
-        if found.uses.is_empty() {
+    for done in 0..MAX_READER_RECHECKS {
+        let only_reads = found.uses.iter().all(|used| used.kind == UseKind::ReadElsewhere);
+        if found.uses.is_empty() || done >= MAX_RECHECKS && !only_reads {
             break;
         }
         std::thread::sleep(RECHECK_INTERVAL);
@@ -121,7 +132,7 @@ pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
     found
 }
 
-fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
+fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
     let mut found = Found::default();
     let mut unseen = 0;
     for process in others(proc, &mut found) {
@@ -129,22 +140,34 @@ fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
             unseen += 1;
             continue;
         };
-        let opened = names.iter().find_map(|name| {
-            let device = device_behind(&process.directory.join("fd").join(name))?;
-            devices.get(&device).filter(|_| writes(&process.directory, name))
-        });
+        let open = |name: &String| {
+            let number = device_behind(&process.directory.join("fd").join(name))?;
+            let device = devices.get(&number).filter(|_| !only_names(&process.directory, name))?;
+            Some((number, device, writes(&process.directory, name)))
+        };
+        let open: Vec<_> = names.iter().filter_map(open).collect();
         let is_mapped = |mapping: &Mapping| devices.get(&node_number(mapping.stat.as_ref()?)?);
-        if let Some(device) = opened {
+        // Who may only read through a node for commands asks for the state of the disk, not for its data.
+        let reads = |number: &NodeNumber| matches!(number, NodeNumber::Block(_));
+        if let Some((_, device, _)) = open.iter().find(|(_, _, writes)| *writes) {
             found.add(UseKind::OpenElsewhere, &format!("{} has {device} open for writing", process.shown()));
         } else if let Some(device) = mappings(&process).iter().find_map(is_mapped) {
             let text = format!("{} has {device} mapped for writing", process.shown());
             found.add(UseKind::OpenElsewhere, &text);
+        } else if let Some((_, device, _)) = open.iter().find(|(number, _, _)| reads(number))
+            && !is_onlooker(proc, &process.id)
+        {
+            found.add(UseKind::ReadElsewhere, &format!("{} has {device} open for reading", process.shown()));
         }
     }
+    doubt_count(unseen, &mut found);
+    found
+}
+
+fn doubt_count(unseen: usize, found: &mut Found) {
     if unseen > 0 {
         found.doubt(&format!("the open files of {unseen} processes of other users may not be inspected"));
     }
-    found
 }
 
 fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> Found {
@@ -279,8 +302,16 @@ fn fdinfo(process: &Path, descriptor: &str, key: &str) -> Option<String> {
 /// Whether a descriptor may write; if that is not known, it is assumed to.
 fn writes(process: &Path, descriptor: &str) -> bool {
     const ACCESS_MODE: u32 = 0o3;
-    let flags = fdinfo(process, descriptor, "flags:").and_then(|text| u32::from_str_radix(&text, 8).ok());
-    flags.is_none_or(|flags| flags & ACCESS_MODE != 0)
+    flags_of(process, descriptor).is_none_or(|flags| flags & ACCESS_MODE != 0)
+}
+
+/// Whether a descriptor is a name for a node that is not open (`O_PATH`), as that of a claim of another rdsk.
+fn only_names(process: &Path, descriptor: &str) -> bool {
+    flags_of(process, descriptor).is_some_and(|flags| OFlags::from_bits_retain(flags).contains(OFlags::PATH))
+}
+
+fn flags_of(process: &Path, descriptor: &str) -> Option<u32> {
+    u32::from_str_radix(&fdinfo(process, descriptor, "flags:")?, 8).ok()
 }
 
 /// What a process may do through a mapping.
@@ -348,11 +379,12 @@ fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use crate::uses::Use;
     use std::os::unix::fs::MetadataExt as _;
 
     fn doubts(fake: &Fake) -> Vec<String> {
         let mut found = Found::default();
-        writers(&fake.roots().proc, &BTreeMap::new(), &mut found);
+        openers(&fake.roots().proc, &BTreeMap::new(), &mut found);
         assert_eq!(found.uses, []);
         found.doubts
     }
@@ -378,6 +410,55 @@ mod tests {
         assert_eq!(found.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
         assert_eq!(looks.get(), 1 + MAX_RECHECKS);
         assert_eq!(persistent(Found::default).uses, []);
+    }
+
+    #[test]
+    fn who_only_reads_is_given_longer_to_go() {
+        let looks = std::cell::Cell::new(0);
+        let look = |writers: usize, readers: usize| {
+            looks.set(0);
+            persistent(|| {
+                looks.set(looks.get() + 1);
+                let mut found = Found::default();
+                for (kind, last) in [(UseKind::OpenElsewhere, writers), (UseKind::ReadElsewhere, readers)] {
+                    if looks.get() <= last {
+                        found.add(kind, "one");
+                    }
+                }
+                found
+            })
+        };
+        assert_eq!(look(0, MAX_READER_RECHECKS).uses, [], "it has read the label by then");
+        assert_eq!(look(0, usize::MAX).uses.len(), 1);
+        assert_eq!(looks.get(), 1 + MAX_READER_RECHECKS);
+        assert_eq!(look(usize::MAX, usize::MAX).uses.len(), 2);
+        assert_eq!(looks.get(), 1 + MAX_RECHECKS, "a writer is refused at once");
+        assert_eq!(look(3, MAX_READER_RECHECKS).uses, [], "the writer goes, and then the reader");
+    }
+
+    /// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
+    fn uses_of_null(flags: &str, parent: &str) -> Vec<Use> {
+        let fake = Fake::new();
+        fake.file("proc/7/comm", "reader\n");
+        fake.file("proc/7/stat", "7 (reader) S 1 7 7 0\n");
+        fake.file("proc/1/comm", parent);
+        fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\n"));
+        fs::create_dir(fake.path("proc/7/fd")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", fake.path("proc/7/fd/3")).unwrap();
+        let null = fs::metadata("/dev/null").unwrap();
+        let number = DeviceNumber::from_raw(null.rdev());
+        let mut found = Found::default();
+        let nodes = BTreeMap::from([(NodeNumber::Character(number), "sg0".to_owned())]);
+        openers(&fake.path("proc"), &nodes, &mut found);
+        found.uses
+    }
+
+    #[test]
+    fn a_node_for_commands_counts_as_open_if_it_may_write() {
+        assert_eq!(uses_of_null("0100000", "init\n"), []);
+        let text = "process 7 (reader) has sg0 open for writing";
+        assert_eq!(uses_of_null("0100002", "init\n"), [Use::new(UseKind::OpenElsewhere, text)]);
+        assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
     }
 
     #[test]
@@ -415,6 +496,10 @@ mod tests {
             assert_eq!(writes(&fake.path("proc/7"), "3"), answer, "{flags}");
         }
         assert!(writes(&fake.path("proc/7"), "4"), "one that is not there");
+        for (flags, answer) in [("012000000", true), ("02100000", false), ("0100002", false), ("x", false)] {
+            fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t29\n"));
+            assert_eq!(only_names(&fake.path("proc/7"), "3"), answer, "{flags}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Thin pools below a target and the stores of snapshots beside it: how much they can still provide, so that a run
+//! Thin pools and VDO pools below a target and the stores of snapshots beside it: how much they can still provide, so that a run
 //! never fills one up. A full pool breaks every volume in it, and a full store its snapshot. It asks device mapper and
 //! changes nothing.
 
-use crate::device_mapper::{Part, PoolSpace, Span};
+use crate::device_mapper::{Part, PoolKind, PoolSpace, Span};
 use crate::growth::{Growth, GrowthKind, Taking};
 use crate::machine::Machine;
 use crate::sysfs::Node;
@@ -21,6 +21,7 @@ struct Resource {
 }
 
 const POOL: Resource = Resource { noun: "the thin pool", loss: "its volumes break" };
+const VDO: Resource = Resource { noun: "the VDO pool", loss: "nothing can be written to its volumes" };
 const STORE: Resource = Resource { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
 /// Devices that fill up, each with how full it is.
@@ -81,6 +82,10 @@ pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, found: &mut Found) -
     let size_bytes = node.size_bytes().unwrap_or(0);
     let all = pools(machine, node, found).into_iter();
     all.map(|(what, pool, space)| {
+        if what.noun == VDO.noun {
+            // It stores each block that is written for itself, and frees the one that was there.
+            return growth(what, pool, space, size_bytes, Taking::Written);
+        }
         let bytes = unmapped_bytes(machine, node, pool, space).unwrap_or(size_bytes);
         growth(what, pool, space, bytes, Taking::Always(bytes))
     })
@@ -122,7 +127,7 @@ fn unmapped_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSp
     own_bytes.filter(|_| space.total_bytes - space.free_bytes == mapped_bytes)
 }
 
-/// The thin pools in the stack of a device.
+/// The pools in the stack of a device.
 fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
@@ -130,15 +135,16 @@ fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Foun
             continue;
         }
         match machine.mapper.pool_space(below) {
-            Ok(Some(space)) => list.push((POOL, below, space)),
+            Ok(Some((PoolKind::Thin, space))) => list.push((POOL, below, space)),
+            Ok(Some((PoolKind::Vdo, space))) => list.push((VDO, below, space)),
             Ok(None) => {}
             // LVM's names identify a pool even to those who may not read its table.
             Err(reason) => {
                 let uuid = below.dm_uuid();
-                if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
+                let noun = if uuid.ends_with("-vpool") { VDO.noun } else { POOL.noun };
+                if ["-tpool", "-pool", "-vpool"].iter().any(|end| uuid.ends_with(end)) {
                     let pool = below.shown();
-                    let text =
-                        format!("the fill level of the thin pool {pool} below it is not known ({reason})");
+                    let text = format!("the fill level of {noun} {pool} below it is not known ({reason})");
                     found.add(UseKind::ThinPool, &text);
                 }
             }
@@ -307,6 +313,60 @@ mod tests {
         let unasked = snapshot("102400/204800 16").without_answer("table dm-2").without_answer("table dm-3");
         let said = checked(&unasked, "dm-2", None).1;
         assert!(said[0].contains("the fill level of the snapshots of dm-2 is not known"), "{said:?}");
+    }
+
+    /// As LVM makes it: dm-0 keeps the blocks, dm-1 is the pool, dm-2 the volume of 1 GiB in it. The status is that of vdo.rst.
+    fn vdo(used_blocks: u64) -> Fake {
+        let mut fake = Fake::new().disk("sda", "8:0");
+        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+            fake = fake.disk(name, number);
+        }
+        fake.stack("dm-0", "sda")
+            .stack("dm-1", "dm-0")
+            .stack("dm-2", "dm-1")
+            .attribute("dm-1/dm/uuid", "LVM-abc-vpool\n")
+            .answer("table dm-1", "0 2097152 vdo V4 253:0 262144 4096 32768 16380 deduplication on")
+            .answer(
+                "status dm-1",
+                &format!("0 2097152 vdo /dev/dm-0 normal - online online {used_blocks} 262144"),
+            )
+    }
+
+    #[test]
+    fn a_vdo_pool_fills_up_with_what_is_written() {
+        let said = |fake: &Fake, name: &str, write_bytes| {
+            fake.with(|machine, found| {
+                let growths = of_device(machine, machine.tree.get(name).unwrap(), found);
+                let place = Place::File { dev: 1, ino: 2, own: false };
+                let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
+                let one = Examined { growths, write_bytes, ..one };
+                let refusal = check_growth(&[&one]).err();
+                let said = refusal.map(|refusal| (refusal.code, refusal.message));
+                (said, found.uses.first().map(|used| used.text.clone()))
+            })
+        };
+        // 1 GiB of blocks, of which a tenth stays free.
+        for name in ["dm-1", "dm-2"] {
+            let (Some((code, message)), None) = said(&vdo(131_072), name, None) else { panic!("{name}") };
+            assert_eq!(code, "thin-pool");
+            assert!(
+                message.contains("1 GiB more of the VDO pool dm-1, which has 512 MiB of 1 GiB free"),
+                "{message}"
+            );
+            assert_eq!(said(&vdo(131_072), name, Some(64 << 20)), (None, None), "little is taken");
+        }
+        assert_eq!(said(&vdo(131_072), "dm-0", None), (None, None), "what lies below it does not grow");
+        let odd = vdo(0).answer("status dm-1", "0 2097152 vdo /dev/dm-0 normal - online");
+        for fake in [vdo(0).without_answer("table dm-1"), odd] {
+            let (_, used) = said(&fake, "dm-2", None);
+            let text = used.expect("its fill level is not known");
+            assert!(text.starts_with("the fill level of the VDO pool dm-1 below it is not known"), "{text}");
+        }
+        vdo(131_072).with(|machine, found| {
+            let node = machine.tree.get("dm-2").unwrap();
+            let test_file = of_filesystem(machine, node, "ext4", None, 1 << 30, found);
+            assert_eq!(growth::spare_bytes(&test_file), Some((512 << 20) - (1_u64 << 30).div_ceil(10)));
+        });
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Runs `lsblk`, `wipefs` and `blkid` of util-linux, which know the on-disk formats better than we should. It runs them
+//! Runs `lsblk`, `wipefs`, `blkid` and `partx` of util-linux, which know the on-disk formats better than we should. It runs them
 //! for reading only, from the system's directories, with limits on time and output.
 
 use crate::roots::ToolSource;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 /// A program that has not answered by then counts as failed: a disk that hangs must not hang us.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
+const NO_MESSAGE: &str = "failed without a message";
 
 /// A device as `lsblk` shows it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -75,6 +76,33 @@ pub(crate) fn blkid(source: &ToolSource, path: &Path, name: &str) -> Result<Stri
     answer(source, "blkid", &["--probe", "--output", "export"], Some(path), name)
 }
 
+/// The same of a part of a device, in bytes; empty if nothing is found there, of which blkid says nothing.
+pub(crate) fn blkid_within(
+    source: &ToolSource,
+    path: &Path,
+    name: &str,
+    begin: u64,
+    size_bytes: u64,
+) -> Result<String, String> {
+    let (offset, size) = (begin.to_string(), size_bytes.to_string());
+    let arguments = ["--probe", "--output", "export", "--offset", &offset, "--size", &size];
+    match answer(source, "blkid", &arguments, Some(path), &format!("{name}@{begin}")) {
+        Err(reason) if reason.ends_with(NO_MESSAGE) => Ok(String::new()),
+        answer => answer,
+    }
+}
+
+/// The partitions in the table on a device, whether the kernel shows them or not: lines of number, first sector, and sectors. None
+/// if what looks like a table is none, as the copy of a GPT that is left at the end.
+pub(crate) fn partx(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
+    // With the dash it reads the table on a partition, instead of the entry of the partition.
+    let arguments = ["--raw", "--noheadings", "--output", "NR,START,SECTORS", "-"];
+    match answer(source, "partx", &arguments, Some(path), name) {
+        Err(reason) if reason.ends_with("failed to read partition table") => Ok(String::new()),
+        answer => answer,
+    }
+}
+
 /// What `wipefs --no-act` reports about a device: JSON, or nothing if it finds nothing.
 pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
     answer(source, "wipefs", &["--no-act", "--json"], Some(path), name)
@@ -121,7 +149,7 @@ fn run(command: &mut Command) -> Result<String, String> {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
     let (out, err) = (text(out), text(err));
-    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a message").to_owned()) }
+    if success { Ok(out) } else { Err(err.lines().next().unwrap_or(NO_MESSAGE).to_owned()) }
 }
 
 /// Whether the program succeeded. One that is too slow is killed and left to a thread: if the kernel does not let it
@@ -186,6 +214,26 @@ mod tests {
         assert_eq!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err(), "lsblk is not installed");
         let (_kept, source) = source_with("lsblk", "echo '{\"blockdevices\": ['");
         assert!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err().contains("no valid answer"));
+    }
+
+    #[test]
+    fn where_nothing_is_found_is_no_failure() {
+        let (_kept, source) = source_with("blkid", "exit 2");
+        assert_eq!(
+            blkid_within(&source, Path::new("/dev/x"), "x", 512, 1024).unwrap(),
+            "",
+            "stderr is empty"
+        );
+        let (_kept, source) = source_with("blkid", "echo 'blkid: error: no' >&2; exit 4");
+        assert_eq!(blkid_within(&source, Path::new("/dev/x"), "x", 0, 1).unwrap_err(), "blkid: error: no");
+        let (_kept, source) = source_with("blkid", "echo \"$*\"");
+        assert_eq!(
+            blkid_within(&source, Path::new("/dev/x"), "x", 512, 1024).unwrap(),
+            "--probe --output export --offset 512 --size 1024 -- /dev/x\n"
+        );
+        let (_kept, source) =
+            source_with("partx", "echo 'partx: /dev/x: failed to read partition table' >&2; exit 1");
+        assert_eq!(partx(&source, Path::new("/dev/x"), "x").unwrap(), "");
     }
 
     #[test]

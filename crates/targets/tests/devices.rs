@@ -241,6 +241,13 @@ fn members_are_refused_even_with_the_right_word() {
     assert!(hint.ends_with(&format!("wipefs --all {}", nodes[0].display())), "{hint}");
     refused(&device, &nodes[0], "member");
     claimed(&nodes[1], Access::Write, &backing(&device));
+
+    // The kernel shows no partitions any more, and the table has them as before.
+    run("partx", &["--delete", device.path().to_str().unwrap()]);
+    let message = refused(&device, device.path(), "member");
+    assert!(message.contains("(LVM2_member in partition 1 of its table)"), "{message}");
+    run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
+    claimed(device.path(), Access::Write, &backing(&device));
 }
 
 /// Each signature is named when the word is missing or wrong, and the right word opens the device.

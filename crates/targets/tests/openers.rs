@@ -57,10 +57,83 @@ fn a_device_that_a_process_may_write_to() {
     if rdsk_sys::openers::same_open_files(own, own).is_ok() {
         refused_while_held(&device, device.path(), device.path(), Hold::InThread, &open);
     }
-    // An opener that only reads loses nothing that the user did not name.
+}
+
+/// A virtual machine over a base image, a program that rescues what is on a disk: they would go on with other data.
+#[test]
+fn a_device_that_a_process_reads() {
+    if !loops() || !requires(&[Need::Tool("partx")]) {
+        return;
+    }
+    let device = device();
+    let open = format!("has {} open for reading", device.name());
+    refused_while_held(&device, device.path(), device.path(), Hold::Reading, &open);
     let reader = Holder::start(CHILD, Hold::Reading, device.path());
-    authorize(&look(device.path()), Access::Write, &word(&device)).unwrap();
+    authorize(&look(device.path()), Access::Read, &rdsk_targets::Permission::default()).unwrap();
+    let refusal = refusal(device.path(), &word(&device));
+    assert!(refusal.message.contains("another program reads it (process "), "{}", refusal.message);
+    assert!(refusal.hint.contains("end that program"), "{}", refusal.hint);
     drop(reader);
+    let nodes = device.partition_gpt().unwrap();
+    refused_while_held(&device, device.path(), &nodes[0], Hold::Reading, "p1 open for reading");
+    refused_while_held(&device, &nodes[0], device.path(), Hold::Reading, "open for reading");
+    let neighbour = Holder::start(CHILD, Hold::Reading, &nodes[1]);
+    drop(claimed(&nodes[0], Access::Write, &word(&device)));
+    drop(neighbour);
+}
+
+/// Another rdsk holds it with `O_PATH`, which does not open it.
+#[test]
+fn a_claim_of_another_process_is_no_reader() {
+    if !loops() {
+        return;
+    }
+    let device = device();
+    let held = rustix::fs::OFlags::PATH;
+    let path = rustix::fs::open(device.path(), held, rustix::fs::Mode::empty()).unwrap();
+    // It is inherited, since it is not closed when the program starts.
+    let mut other = std::process::Command::new("sh")
+        .args(["-c", "echo ready; read x"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(path);
+    std::io::Read::read_exact(&mut other.stdout.take().unwrap(), &mut [0; 6]).unwrap();
+    let fds = std::fs::read_dir(format!("/proc/{}/fd", other.id())).unwrap();
+    let is_it = |fd: &std::fs::DirEntry| std::fs::read_link(fd.path()).is_ok_and(|to| to == device.path());
+    assert!(fds.filter_map(Result::ok).any(|fd| is_it(&fd)), "it has it");
+    drop(claimed(device.path(), Access::Write, &word(&device)));
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
+/// One has the name of udev's worker, which has devices open as long as its rules take.
+#[test]
+fn who_only_looks_on_does_not_count_as_a_reader() {
+    if !loops() {
+        return;
+    }
+    let device = device();
+    let authorized = |name: &str| {
+        let script = "printf %s \"$2\" > /proc/$$/comm; exec 3<\"$1\"; echo ready; read x";
+        let mut other = std::process::Command::new("sh")
+            .args(["-c", script, "sh", device.path().to_str().unwrap(), name])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Read::read_exact(&mut other.stdout.take().unwrap(), &mut [0; 6]).unwrap();
+        let authorized = authorize(&look(device.path()), Access::Write, &word(&device));
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        authorized.map_err(|refusal| refusal.code)
+    };
+    // A program that another test starts keeps our descriptors for a moment.
+    for name in ["(udev-worker)", "multipathd"] {
+        assert!((0..100).any(|_| authorized(name) == Ok(())), "{name}");
+    }
+    assert_eq!(authorized("qemu-system-x86"), Err("in-use"));
 }
 
 #[test]
@@ -133,6 +206,63 @@ fn a_file_that_only_the_kernel_knows_to_be_open() {
     let claim = claimed(&file, Access::Write, &overwrite());
     let mode = rdsk_targets::OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() };
     drop((claim.open(mode).unwrap(), claim.open(mode).unwrap()));
+}
+
+const LOOK_VARIABLE: &str = "RDSK_LOOK";
+
+#[test]
+#[ignore = "started as another user by the next test"]
+fn child_that_looks() {
+    let Some(path) = std::env::var_os(LOOK_VARIABLE) else { return };
+    let answer = match authorize(&look(Path::new(&path)), Access::Write, &overwrite()) {
+        Ok(()) => "allowed".to_owned(),
+        Err(refusal) => format!("{}: {} [{}]", refusal.code, refusal.message, refusal.hint),
+    };
+    println!("\nanswer: {answer}");
+}
+
+/// What the user `nobody` is told who wants to overwrite the file.
+fn as_nobody(file: &Path) -> String {
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65534;
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "child_that_looks"])
+        .env(LOOK_VARIABLE, file)
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("answer: ")).unwrap_or(&text).to_owned()
+}
+
+/// Its owner is told by the kernel who writes to it, and others are not.
+#[test]
+fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    if !requires(&[Need::Root]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mode = std::fs::Permissions::from_mode;
+    std::fs::set_permissions(directory.path(), mode(0o755)).unwrap();
+    let file = directory.path().join("x.db");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    std::fs::set_permissions(&file, mode(0o666)).unwrap();
+    if rdsk_sys::openers::has_writers(std::fs::File::open(&file).unwrap()).is_err() {
+        eprintln!("SKIPPED: the temporary directory's filesystem has no leases");
+        return;
+    }
+    let said = as_nobody(&file);
+    assert!(said.starts_with("cannot-prove-unused: "), "{said}");
+    assert!(said.contains("the kernel tells only its owner whether it is open for writing, and "), "{said}");
+    assert!(said.ends_with("run as the owner of the file, or as root outside of containers]"), "{said}");
+    drop(claimed(&file, Access::Write, &overwrite()));
+    chown(&file, Some(65534), None).unwrap();
+    assert_eq!(as_nobody(&file), "allowed");
+    let writer = std::fs::File::options().write(true).open(&file).unwrap();
+    assert!(as_nobody(&file).starts_with("in-use: "), "{}", as_nobody(&file));
+    drop(writer);
 }
 
 /// Somebody reads it and has locked it: a virtual machine that has an image as the base of its own.

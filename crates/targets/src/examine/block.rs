@@ -14,7 +14,9 @@ use crate::signature::{self, Signature};
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{block_uses, facts, file_uses, growing, labels, probe, thin_pool, unlabelled};
+use crate::{
+    block_uses, facts, file_uses, growing, hidden_parts, labels, probe, system_disk, thin_pool, unlabelled,
+};
 use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -97,6 +99,7 @@ pub(crate) fn examine_node(
 ) -> BlockParts {
     found.extend(block_uses::find(machine, node));
     found.extend(file_uses::find_below(machine, node));
+    system_disk::find_pooled(machine, node, |other| node_path(machine, node, other, path), found);
     let mut device = facts::device(&machine.tree, node, &machine.mapper);
     let tools = &machine.roots.tools;
     let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
@@ -110,6 +113,7 @@ pub(crate) fn examine_node(
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
+    hidden_parts::find(machine, node, &signatures, path, found);
     let labels = labels_around(machine, node, &signatures, path, found);
     for (of, signature) in &labels {
         let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };

@@ -8,6 +8,7 @@ use crate::examined::{Examined, Place};
 use crate::growth::{Taking, spare_bytes};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
+use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
@@ -83,8 +84,14 @@ pub(super) fn examine_file(
         twins::find_writers(&machine.roots.proc, &path, &mut found);
     }
     // Who it is says more than that there is somebody.
-    if hold == Hold::NotYet && found.uses.is_empty() && probe::has_writers(&path) {
-        found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
+    if hold == Hold::NotYet && found.uses.is_empty() {
+        match probe::writers(&path) {
+            Writers::Some => {
+                found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
+            }
+            Writers::MayNotBeAsked => file_uses::doubt_unseen(&machine, &mut found),
+            Writers::NoneKnown => {}
+        }
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);

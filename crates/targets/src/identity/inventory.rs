@@ -41,12 +41,13 @@ impl<'machine> Inventory<'machine> {
         told.cloned().unwrap_or_else(|| {
             let path = self.machine.roots.dev.join(node.kernel_name());
             tools::blkid(&self.machine.roots.tools, &path, &node.name)
-                .map_or_else(|_| Lsblk::default(), |text| parse(&text))
+                .map_or_else(|_| Lsblk::default(), |text| parse_blkid(&text))
         })
     }
 }
 
-fn parse(text: &str) -> Lsblk {
+/// The lines that `blkid` prints of one device.
+pub(crate) fn parse_blkid(text: &str) -> Lsblk {
     let mut row = Lsblk::default();
     for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
         let field = match key {
@@ -80,7 +81,7 @@ mod tests {
     #[test]
     fn the_answer_of_blkid_is_read() {
         // blkid of util-linux 2.38 on a partition with ext2, 2026-11-21.
-        let row = parse(
+        let row = parse_blkid(
             "DEVNAME=/dev/vda2\nLABEL=my\\ label\nUUID=548a6312-5dd2-48d2-ab6b-bc5a28959f61\nVERSION=1.0\n\
              BLOCK_SIZE=1024\nTYPE=ext2\nUSAGE=filesystem\nPART_ENTRY_SCHEME=gpt\n\
              PART_ENTRY_UUID=4a42fe38-c994-5045-8e99-5698dcf16ec0\nPART_ENTRY_NUMBER=2\n",
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(row.uuid.as_deref(), Some("548a6312-5dd2-48d2-ab6b-bc5a28959f61"));
         assert_eq!(row.partuuid.as_deref(), Some("4a42fe38-c994-5045-8e99-5698dcf16ec0"));
         assert_eq!(row.partlabel, None);
-        assert!(parse("").uuid.is_none());
+        assert!(parse_blkid("").uuid.is_none());
     }
 
     #[test]

@@ -1,0 +1,169 @@
+//! Whether a device shares a whole disk with the running system. Such a disk is never written, unused partitions included: what boots
+//! the system, and what it needs next, need not be mounted. It reads labels where the mount table names a pool instead of a device.
+
+use crate::machine::Machine;
+use crate::mounts::{Mount, Namespace};
+use crate::signature::parse;
+use crate::sysfs::Node;
+use crate::tools;
+use crate::uses::{Found, UseKind};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Mount points whose disk carries the running system. Where `/` is an overlay without a disk, it lies elsewhere: OSTree, and the
+/// media that Debian's and Fedora's live systems run from.
+const SYSTEM_POINTS: [&str; 8] =
+    ["/", "/usr", "/boot", "/boot/efi", "/efi", "/sysroot", "/run/live/medium", "/run/initramfs/live"];
+/// Filesystems whose mounts may name no device, with the label of the devices that they lie on.
+const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs")];
+
+/// Adds a use for each mount of the system that lies on a disk of `node`.
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+    let own = media(machine, node);
+    for mount in system_mounts(machine) {
+        for device in machine.devices_of_mount(mount) {
+            if !media(machine, device).is_disjoint(&own) {
+                found.add(UseKind::SystemDisk, &mount.shown_on(device));
+            }
+        }
+    }
+}
+
+/// Adds a use for each device on the disks of `node` that is a member of a pool, if the system lies in a pool of this kind: which
+/// devices a pool lies on only its own programs tell, and they call a pool by the name that it was imported under. `place` says
+/// where the node of a device is. What cannot be looked at becomes a doubt.
+pub(crate) fn find_pooled(
+    machine: &Machine<'_>,
+    node: &Node,
+    place: impl Fn(&Node) -> PathBuf,
+    found: &mut Found,
+) {
+    let pooled = |mount: &Mount| POOLED.iter().find(|(kind, _)| mount.kind == *kind).map(|(_, label)| *label);
+    let mounts: Vec<(&Mount, &str)> = system_mounts(machine)
+        .filter(|mount| machine.devices_of_mount(mount).is_empty())
+        .filter_map(|mount| Some((mount, pooled(mount)?)))
+        .collect();
+    if mounts.is_empty() {
+        return;
+    }
+    let own = media(machine, node);
+    let is_beside = |other: &&Node| own.contains(machine.luns.medium(&machine.tree.whole(other).name));
+    for other in machine.tree.nodes().filter(is_beside) {
+        let labels = tools::wipefs(&machine.roots.tools, &place(other), &other.name);
+        let labels = labels.and_then(|answer| parse(&answer)).unwrap_or_else(|reason| {
+            found.doubt(&format!("{}: {reason}", other.kernel_name()));
+            Vec::new()
+        });
+        for (mount, kind) in &mounts {
+            if let Some(label) = labels.iter().find(|label| label.kind == *kind) {
+                let (point, source) = (mount.point.display(), mount.source.display());
+                let text =
+                    format!("{point} in the pool of {source}, and {} has {}", other.shown(), label.text);
+                found.add(UseKind::SystemDisk, &text);
+            }
+        }
+    }
+}
+
+fn system_mounts<'machine>(machine: &'machine Machine<'_>) -> impl Iterator<Item = &'machine Mount> {
+    let is_system = |mount: &&Mount| SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point));
+    machine.mounts.iter().filter(is_system).filter(|mount| mount.namespace == Namespace::Own)
+}
+
+/// The disks at the bottom of a device; one for all paths of a LUN.
+fn media(machine: &Machine<'_>, node: &Node) -> BTreeSet<String> {
+    machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examine::{Hold, examine_node};
+    use crate::fake::Fake;
+
+    fn label(kind: &str, name: &str) -> String {
+        format!(r#"{{"signatures":[{{"offset":"0x3f000","type":"{kind}","uuid":"1","label":"{name}"}}]}}"#)
+    }
+
+    /// As Proxmox lays its disk out: sda2 is the ESP, which is not mounted, sda3 has the pool. sdb is free.
+    fn proxmox(fake: Fake) -> Fake {
+        fake.disk("sda", "8:0")
+            .disk("sda/sda2", "8:2")
+            .disk("sda/sda3", "8:3")
+            .disk("sdb", "8:16")
+            .answer("wipefs sda", r#"{"signatures":[{"offset":"0x200","type":"gpt"}]}"#)
+            .answer("wipefs sda2", &label("vfat", ""))
+            .answer("wipefs sda3", &label("zfs_member", "rpool"))
+            .answer("wipefs sdb", "")
+    }
+
+    fn said(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
+        fake.with(|machine, found| {
+            let node = machine.tree.get(name).unwrap();
+            find_pooled(machine, node, |other| machine.roots.dev.join(other.kernel_name()), found);
+            let uses = found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
+            (uses, found.doubts.clone())
+        })
+    }
+
+    #[test]
+    fn the_disk_under_a_root_on_zfs_is_never_free() {
+        let fake = proxmox(Fake::new()).mount("0:30", "/", "zfs", "rpool/ROOT/pve-1");
+        let text = "SystemDisk: / in the pool of rpool/ROOT/pve-1, and sda3 has zfs_member \"rpool\"";
+        for name in ["sda", "sda2", "sda3"] {
+            assert_eq!(said(&fake, name), (vec![text.to_owned()], vec![]), "{name}");
+        }
+        assert_eq!(said(&fake, "sdb"), (vec![], vec![]));
+        let unasked = fake.without_answer("wipefs sda3");
+        assert_eq!(said(&unasked, "sda2"), (vec![], vec!["sda3: wipefs is not installed".to_owned()]));
+    }
+
+    #[test]
+    fn whoever_examines_a_device_is_told() {
+        let fake = proxmox(Fake::new())
+            .mount("0:30", "/", "zfs", "rpool/ROOT/pve-1")
+            .answer("lsblk sda2", r#"{"blockdevices":[{"name":"sda2"}]}"#);
+        fake.with(|machine, found| {
+            let node = machine.tree.get("sda2").unwrap();
+            examine_node(machine, node, Path::new("/dev/sda2"), Hold::NotYet, found);
+            found.sort_uses();
+            assert_eq!((found.uses[0].kind, found.doubts.len()), (UseKind::SystemDisk, 0), "{found:?}");
+        });
+    }
+
+    #[test]
+    fn a_pool_that_is_not_the_system_says_nothing() {
+        let fake =
+            proxmox(Fake::new()).mount("8:2", "/", "ext4", "/dev/sda2").mount("0:30", "/tank", "zfs", "tank");
+        assert_eq!(said(&fake, "sda2"), (vec![], vec![]));
+        let none = Fake::new().disk("sda", "8:0").mount("0:30", "/", "overlay", "overlay");
+        assert_eq!(said(&none, "sda"), (vec![], vec![]), "nobody is asked");
+    }
+
+    #[test]
+    fn bcachefs_names_its_devices() {
+        let disks = || {
+            Fake::new()
+                .disk("sda", "8:0")
+                .disk("sda/sda1", "8:1")
+                .disk("sda/sda2", "8:2")
+                .disk("sdb", "8:16")
+                .disk("sdb/sdb1", "8:17")
+                .disk("sdb/sdb2", "8:18")
+        };
+        let fake = disks().mount("0:30", "/", "bcachefs", "/dev/sda2:/dev/sdb2");
+        assert_eq!(fake.uses("sda1"), ["SystemDisk: / on sda2"]);
+        assert_eq!(fake.uses("sdb1"), ["SystemDisk: / on sdb2"]);
+        assert_eq!(fake.uses("sdb2"), ["SystemDisk: / on sdb2", "Mounted: / on sdb2"]);
+        assert_eq!(said(&fake, "sdb1"), (vec![], vec![]), "no label is needed");
+        let unnamed = disks()
+            .mount("0:30", "/", "bcachefs", "none")
+            .answer("wipefs sda", "")
+            .answer("wipefs sda1", "")
+            .answer("wipefs sda2", &label("bcachefs", "root"));
+        assert_eq!(
+            said(&unnamed, "sda1").0,
+            ["SystemDisk: / in the pool of none, and sda2 has bcachefs \"root\""]
+        );
+    }
+}
