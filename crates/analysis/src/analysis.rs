@@ -9,7 +9,6 @@ use crate::stripe::{self, StripeResult};
 use crate::trend::{self, VisitTrend};
 use crate::zones::{self, Zones};
 use rdsk_model::{CellRecord, Experiment, Record, Stall};
-use rdsk_stats::CommonDrift;
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -23,8 +22,8 @@ pub struct Analysis<'a> {
     families: OnceCell<Vec<Family<'a>>>,
     /// Number of cells whose trend is judged.
     judged: OnceCell<usize>,
-    /// The drift that the cells of each list of targets share.
-    common: OnceCell<Vec<(&'a [u32], Option<CommonDrift>)>>,
+    /// The trends of the cells that drift over the run.
+    over_run: OnceCell<Vec<(&'a CellRecord, VisitTrend)>>,
 }
 
 /// What one cell gives.
@@ -48,7 +47,7 @@ impl<'a> Analysis<'a> {
             scale: OnceCell::new(),
             families: OnceCell::new(),
             judged: OnceCell::new(),
-            common: OnceCell::new(),
+            over_run: OnceCell::new(),
         }
     }
 
@@ -98,31 +97,29 @@ impl<'a> Analysis<'a> {
         self.derived(cell).stalls.get_or_init(derive)
     }
 
-    /// How the rate of a cell changes within its visits, or with all cells of its targets, when it does.
+    /// How the rate of a cell changes within its visits, or over the run with other cells of its targets, when it does.
     pub fn trend(&self, cell: &CellRecord) -> Option<VisitTrend> {
         let judged = || {
             *self.judged.get_or_init(|| {
                 self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell))).count()
             })
         };
-        let common = || {
-            let series = self.rate_series(cell).filter(|series| trend::is_judged(Some(series)))?;
-            trend::of_cell(&self.common_drift(cell)?, series, self.record)
+        let over_run = || {
+            let all = self.over_run.get_or_init(|| self.trends_over_run());
+            all.iter().find(|(own, _)| std::ptr::eq(*own, cell)).map(|(_, trend)| *trend)
         };
         let own = || trend::trend(self.rate_series(cell), judged());
-        *self.derived(cell).trend.get_or_init(|| own().or_else(common))
+        *self.derived(cell).trend.get_or_init(|| own().or_else(over_run))
     }
 
-    fn common_drift(&self, cell: &CellRecord) -> Option<CommonDrift> {
-        let all = self.common.get_or_init(|| {
-            let seen =
-                self.record.cells.iter().filter_map(|cell| {
-                    Some((cell.workload.targets.as_slice(), (cell, self.rate_series(cell)?)))
-                });
-            let of_targets = crate::groups::by_key(seen).into_iter();
-            of_targets.map(|(targets, cells)| (targets, trend::common(self.record, &cells))).collect()
-        });
-        all.iter().find(|(targets, _)| *targets == cell.workload.targets)?.1
+    fn trends_over_run(&self) -> Vec<(&'a CellRecord, VisitTrend)> {
+        let seen = self
+            .record
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell.workload.targets.as_slice(), (cell, self.rate_series(cell)?))));
+        let of_targets = crate::groups::by_key(seen).into_iter();
+        of_targets.flat_map(|(_, cells)| trend::over_run(self.record, &cells)).collect()
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

@@ -1,10 +1,10 @@
-//! Whether the rate of a cell changes within its visits, or with those of all cells of its targets. It decides which cells are
+//! Whether the rate of a cell changes within its visits, or over the run with those of other cells of its targets. It decides which cells are
 //! judged; how, is the statistics' part.
 
 use crate::metrics;
 use crate::rate_series::{self, RateSeries, Segment};
 use rdsk_model::{CellRecord, Record};
-use rdsk_stats::{CommonDrift, VisitLevel, common_drift, has_visits};
+use rdsk_stats::{Follower, VisitLevel, common_drift, has_visits};
 pub use rdsk_stats::{Trend, VisitTrend};
 
 /// Probability of a trend in any cell of a Record of which none has one; each cell has an equal part of it.
@@ -24,31 +24,25 @@ pub(crate) fn trend(series: Option<&RateSeries>, judged: usize) -> Option<VisitT
 /// Share of the false alarms for the drift that all cells of a Record have in common.
 const COMMON: f64 = 1.0 / 3.0;
 
-/// The drift that all judged cells of these targets share, with when each visit was.
-pub(crate) fn common(record: &Record, cells: &[(&CellRecord, &RateSeries)]) -> Option<CommonDrift> {
+/// The trends of those judged cells of these targets that drift together over the run, each by its own rates at the first and the
+/// last visit of all.
+pub(crate) fn over_run<'a>(
+    record: &Record,
+    cells: &[(&'a CellRecord, &RateSeries)],
+) -> Vec<(&'a CellRecord, VisitTrend)> {
     let has_times = rate_series::has_times(record);
-    let judged = cells.iter().filter(|(_, series)| is_judged(Some(series)));
-    let levels: Vec<Vec<VisitLevel>> = judged.map(|(_, series)| levels(series, has_times)).collect();
-    common_drift(&levels, FALSE_ALARM * COMMON)
-}
-
-/// The same as the trend of one of the cells: its own rates at the first and the last visit of all.
-pub(crate) fn of_cell(common: &CommonDrift, series: &RateSeries, record: &Record) -> Option<VisitTrend> {
-    let levels = levels(series, rate_series::has_times(record));
-    let count = levels.len() as f64;
-    let middle = levels.iter().map(|(at, ..)| at).sum::<f64>() / count;
-    let level = levels.iter().map(|(_, level, _)| level.ln()).sum::<f64>() / count;
-    let slope = common.change / (common.to - common.from);
-    let at = |time: f64| (level + slope * (time - middle)).exp();
-    let (early, late) = (at(common.from), at(common.to));
-    let visits = levels.len();
-    (visits > 0).then_some(VisitTrend {
+    let judged: Vec<_> = cells.iter().filter(|(_, series)| is_judged(Some(series))).collect();
+    let levels: Vec<Vec<VisitLevel>> = judged.iter().map(|(_, series)| levels(series, has_times)).collect();
+    let Some(drift) = common_drift(&levels, FALSE_ALARM * COMMON) else { return Vec::new() };
+    let trend = |Follower { early, late, p_value, visits }: Follower| VisitTrend {
         shape: Trend::OverVisits,
         early,
         late,
-        p_value: common.p_value,
+        p_value,
         visits,
-    })
+    };
+    let of_judged = judged.iter().zip(drift.followers);
+    of_judged.filter_map(|((cell, _), follower)| Some((*cell, trend(follower?)))).collect()
 }
 
 /// The middle of each visit with any progress, its rate, and how long it was.

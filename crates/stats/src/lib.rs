@@ -33,7 +33,7 @@ pub use bands::{Band, BandOptions, Bands, bands, dithered};
 pub use change::{ChangeOptions, ChangePoint, change_points};
 pub use class_counts::ClassCounts;
 pub use codec::HistogramError;
-pub use common_drift::{CommonDrift, VisitLevel, common_drift};
+pub use common_drift::{CommonDrift, Follower, VisitLevel, common_drift};
 pub use dip::{dip, dip_p_value};
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};

@@ -47,8 +47,8 @@ pub enum Trend {
     HighStart,
     /// The last third of each visit differs from its first third.
     WithinVisits,
-    /// The visits rise or fall with those of all other series, as [`crate::common_drift`] sees it; early and late are the ends of
-    /// the line through them.
+    /// The visits rise or fall with those of other series, as [`crate::common_drift`] sees it; early and late are the ends of
+    /// the line through its own.
     OverVisits,
 }
 

@@ -210,6 +210,9 @@ fn uneven_service_shows_round_by_round() {
         evenness.low < evenness.mean && evenness.mean < evenness.high && evenness.high < UNFAIR,
         "{evenness:?}"
     );
+    // The ends are those of each round, and both streams are on one target.
+    assert!(evenness.fastest == 400.0 && (100.0..110.0).contains(&evenness.slowest), "{evenness:?}");
+    assert!(evenness.on_one_target == Some(evenness.mean) && !evenness.is_fair_on_each_target());
     let (evenness, _) = found(110);
     assert!(!evenness.is_unfair(), "{evenness:?}");
 }

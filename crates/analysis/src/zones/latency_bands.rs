@@ -57,7 +57,7 @@ pub enum Cause {
     Limit,
     /// Neighbours in the order of issue are in the same band more often than chance has it: two speeds in time.
     TwoSpeeds,
-    /// The device moved bytes for others meanwhile.
+    /// The device moved bytes for others meanwhile, for which the late ones waited.
     OtherIo,
     /// The late ones are the first of a pass.
     StartOfPass {
@@ -69,9 +69,9 @@ pub enum Cause {
         /// Time of one revolution at the usual speed nearest to it, in ns.
         revolution_ns: f64,
     },
-    /// Every n-th I/O is late, wherever it goes.
+    /// Every n-th I/O is beside the main mode, late or faster, wherever it goes.
     Periodic {
-        /// I/Os from one late one to the next.
+        /// I/Os from one of them to the next.
         every: usize,
     },
     /// None of these.
@@ -314,7 +314,9 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     if lag1(&member) > 2.0 / (count as f64).sqrt() {
         return Cause::TwoSpeeds;
     }
-    if is_disturbed(cell) {
+    // Who waits for others is late: they make no I/O faster.
+    let largest = bands.iter().max_by_key(|band| band.count);
+    if is_disturbed(cell) && largest.is_some_and(|band| band.offset_ns > 0.0) {
         return Cause::OtherIo;
     }
     if let Some(every) = period(&beside, count) {

@@ -1,14 +1,17 @@
 //! `latency-bands`: the latencies at one position fall into bands, and what causes them; or they have two speeds in time. It
 //! names a cause only when a test shows it.
 
-use super::common::{cite, zones};
+use super::common::{cite, has_verdict, zones};
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::zones::{Cause, LatencyBands};
+use rdsk_analysis::zones::{Cause, LatencyBand, LatencyBands};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity};
+use rdsk_model::{CellRecord, Confidence, Finding, Severity, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
+
+/// Most bands that the text tells one by one.
+const MAX_TOLD: usize = 3;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let by_cause = by_key(zones(analysis).into_iter().filter_map(|(cell, zones)| {
@@ -20,24 +23,30 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
     let (first, latency_bands) = &seen[0];
-    let bands = &latency_bands.bands;
+    let bands = by_size(latency_bands);
     let beside: f64 = bands.iter().map(|band| band.share).sum();
-    let largest = bands.iter().max_by_key(|band| band.count);
-    let offset = largest.map_or_else(String::new, |band| by(band.offset_ns));
-    let share = rdsk_units::percent(beside);
     let text = format!(
-        "The main mode has {} of the I/Os of {}; {share} are in {}{offset}. {}",
+        "The main mode has {} of the I/Os of {}; {} are in {}. {}",
         rdsk_units::percent(1.0 - beside),
         first.id,
-        match bands.len() {
-            1 => "one band, ".to_owned(),
-            many => format!("{many} other bands, most of them "),
+        rdsk_units::percent(beside),
+        match &bands[..] {
+            [one] => format!("one band, {}", by(one.offset_ns)),
+            many if many.len() <= MAX_TOLD =>
+                format!("{} other bands: {}", many.len(), words::list(&told(many))),
+            many => format!(
+                "{} other bands, the largest of them {}",
+                many.len(),
+                words::list(&told(&many[..MAX_TOLD]))
+            ),
         },
-        why(cause, latency_bands)
+        why(cause, first, latency_bands)
     );
+    let largest =
+        format!("{} of the I/Os are {}", rdsk_units::percent(bands[0].share), by(bands[0].offset_ns));
     let title = match cause {
-        Cause::TwoSpeeds => format!("two speeds in time: {share} of the I/Os are {offset}"),
-        _ => format!("{share} of the I/Os are {offset}: {}", cause.word()),
+        Cause::TwoSpeeds => format!("two speeds in time: {largest}"),
+        _ => format!("{largest}: {}", cause.word()),
     };
     RULE.finding(title, text)
         .evidence(seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)))
@@ -49,13 +58,22 @@ fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
         .cells(seen.iter().map(|(cell, _)| *cell))
 }
 
+/// The bands, the largest first.
+fn by_size(latency_bands: &LatencyBands) -> Vec<&LatencyBand> {
+    let mut bands: Vec<&LatencyBand> = latency_bands.bands.iter().collect();
+    bands.sort_by_key(|band| std::cmp::Reverse(band.count));
+    bands
+}
+
+/// `6.0 % 3.00 ms later`, for each band.
+fn told(bands: &[&LatencyBand]) -> Vec<String> {
+    bands.iter().map(|band| format!("{} {}", rdsk_units::percent(band.share), by(band.offset_ns))).collect()
+}
+
 fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
-    let bands: Vec<String> = latency_bands
-        .bands
-        .iter()
-        .map(|band| format!("{} {}", rdsk_units::percent(band.share), by(band.offset_ns)))
-        .collect();
-    cite(cell, "bands", format_args!("{} ({})", bands.join(", "), words::chance(latency_bands.p_value)))
+    let bands: Vec<&LatencyBand> = latency_bands.bands.iter().collect();
+    let chance = words::chance(latency_bands.p_value);
+    cite(cell, "bands", format_args!("{} ({chance})", told(&bands).join(", ")))
 }
 
 /// `8.33 ms later`, `90.0 µs faster`.
@@ -67,7 +85,7 @@ fn nanos(ns: f64) -> String {
     words::nanos(metrics::whole(ns.round()))
 }
 
-fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
+fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String {
     match cause {
         Cause::Clock { resolution_ns } => format!(
             "They are an artefact of the clock, not of the disk: it advances in steps of {}, and adding noise of that size \
@@ -86,7 +104,10 @@ fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
         Cause::Limit => "The control group that rdsk runs in limits the I/O of this device: it lets some I/Os pass at once and holds \
                          others back until the limit has room for them. They say nothing of the disk."
             .into(),
-        Cause::OtherIo => "The device served other I/O at the same time, and these I/Os had to wait for it.".into(),
+        Cause::OtherIo => format!(
+            "The device served other I/O at the same time, and {} I/Os had to wait for it.",
+            if all_lie(latency_bands, |offset_ns| offset_ns > 0.0) { "these" } else { "the later" }
+        ),
         Cause::StartOfPass { share } => format!(
             "{} of the late I/Os are among the first of a pass: an idle device takes time to resume.",
             rdsk_units::percent(share)
@@ -98,15 +119,31 @@ fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
             60e9 / revolution_ns
         ),
         Cause::Periodic { every } => format!(
-            "Every {} I/O is late, at any offset: something counts I/Os, such as a cache that is flushed or a table that is \
+            "Every {} I/O is {}, at any offset: something counts I/Os, such as a cache that is flushed or a table that is \
              written.",
-            ordinal(every)
+            ordinal(every),
+            if all_lie(latency_bands, |offset_ns| offset_ns > 0.0) {
+                "late"
+            } else if all_lie(latency_bands, |offset_ns| offset_ns < 0.0) {
+                "faster"
+            } else {
+                "beside the main mode"
+            }
         ),
+        Cause::Unknown if has_verdict(cell, VerdictCode::Disturbed) => {
+            "Neither the resolution of the clock nor a revolution of a disk explains them. The device served other I/O at the \
+             same time, for which the slower I/Os may have waited.".into()
+        }
         Cause::Unknown => {
             "Neither the resolution of the clock, nor other I/O, nor the start of a pass, nor a revolution of a disk explains \
              them.".into()
         }
     }
+}
+
+/// Whether the offsets of all bands are on this side of the main mode.
+fn all_lie(latency_bands: &LatencyBands, side: fn(f64) -> bool) -> bool {
+    latency_bands.bands.iter().all(|band| side(band.offset_ns))
 }
 
 fn advice(cause: Cause) -> &'static str {
@@ -143,7 +180,7 @@ mod tests {
     use super::*;
     use rdsk_analysis::fixtures::rates::Noise;
     use rdsk_analysis::fixtures::zones::{ascending, made};
-    use rdsk_model::{Verdict, VerdictCode};
+    use rdsk_model::{Record, Verdict};
     use rdsk_stats::rng::SplitMix64;
 
     #[test]
@@ -170,6 +207,76 @@ mod tests {
         let finding = fires(RULE, &fast.0);
         assert!(finding.title.contains("2.99 ms faster: cause unknown"), "{}", finding.title);
         assert!(finding.text.starts_with("The main mode has 8"), "{}", finding.text);
+    }
+
+    /// I/Os whose place in a row of 100, shuffled, is within these shares of it are off by so much.
+    fn shares(of: &[(u64, i64)]) -> Record {
+        let mut rng = SplitMix64::new(12);
+        let mut row: Vec<u64> = (0..100).collect();
+        made(100, 10, |_, pass, number| {
+            if number % 100 == 1 {
+                (1..100)
+                    .rev()
+                    .for_each(|at| row.swap(at, usize::try_from(rng.below(at as u64 + 1)).unwrap()));
+            }
+            let (mut place, mut off_ns) = (row[number as usize % 100], 0);
+            for &(share, by_ns) in of {
+                if place < share {
+                    off_ns = by_ns;
+                    break;
+                }
+                place -= share;
+            }
+            (10_000_000 + u64::from(pass) * 9_000).saturating_add_signed(off_ns)
+        })
+        .0
+    }
+
+    #[test]
+    fn each_share_is_that_of_its_own_band() {
+        let both = fires(RULE, &shares(&[(6, 3_000_000), (5, -1_100_000)]));
+        assert_eq!(both.title, "6.0 % of the I/Os are 3.00 ms later: cause unknown");
+        let text = "; 11.0 % are in 2 other bands: 6.0 % 3.00 ms later and 5.0 % 1.10 ms faster. ";
+        assert!(both.text.contains(text), "{}", both.text);
+        let three = fires(RULE, &shares(&[(5, 3_000_000), (4, 6_000_000), (4, 9_000_000)]));
+        assert_eq!(three.title, "5.0 % of the I/Os are 3.00 ms later: cause unknown");
+        let text = "; 13.0 % are in 3 other bands: 5.0 % 3.00 ms later, 4.0 % 6.00 ms later and 4.0 % 9.00 ms later. ";
+        assert!(three.text.contains(text), "{}", three.text);
+    }
+
+    #[test]
+    fn what_is_faster_is_not_called_late_and_did_not_wait() {
+        let fourth = |sign: i64| {
+            let off = move |number: u32| if number.is_multiple_of(4) { sign * 3_000_000 } else { 0 };
+            made(60, 10, move |_, pass, number| {
+                (10_000_000 + u64::from(pass) * 9_000).saturating_add_signed(off(number))
+            })
+            .0
+        };
+        let faster = fires(RULE, &fourth(-1));
+        assert_eq!(faster.title, "25.0 % of the I/Os are 3.00 ms faster: periodic");
+        assert!(faster.text.contains("Every 4th I/O is faster, at any offset"), "{}", faster.text);
+        assert!(fires(RULE, &fourth(1)).text.contains("Every 4th I/O is late, at any offset"));
+
+        let disturbed = |of: &[(u64, i64)]| {
+            let mut record = shares(of);
+            let text = "others".into();
+            record.cells[0].verdict =
+                Some(Verdict { code: VerdictCode::Disturbed, text, device_share: None });
+            fires(RULE, &record)
+        };
+        let faster = disturbed(&[(20, -3_000_000)]);
+        assert_eq!(faster.title, "20.0 % of the I/Os are 3.00 ms faster: cause unknown");
+        assert!(
+            faster.text.contains("other I/O at the same time, for which the slower I/Os may have waited"),
+            "{}",
+            faster.text
+        );
+        assert!(!faster.text.contains("nor other I/O"), "{}", faster.text);
+        let later = disturbed(&[(20, 3_000_000)]);
+        assert!(later.text.contains("and these I/Os had to wait for it"), "{}", later.text);
+        let both = disturbed(&[(6, 3_000_000), (5, -1_100_000)]);
+        assert!(both.text.contains("and the later I/Os had to wait for it"), "{}", both.text);
     }
 
     /// Latencies that change between two speeds a few times are not bands, and the page says when.

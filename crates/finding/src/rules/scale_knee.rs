@@ -10,8 +10,9 @@ use rdsk_units::{Bytes, percent};
 
 pub(super) const RULE: Rule = Rule::new("scale-knee", Severity::Cause, Needs::Counters, check);
 
-/// A change of the rate per doubling from which on it is called a loss.
-const LOSS: f64 = -0.1;
+/// A change of the rate over the whole step of less than this is called nothing.
+const NOTHING: f64 = 0.05;
+
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     analysis.scale().iter().flat_map(of_grid).collect()
 }
@@ -27,19 +28,23 @@ fn of_grid(grid: &Grid<'_>) -> Vec<Finding> {
 }
 
 fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
+    let mut group = group.to_vec();
+    // By what is told of them, so that chance does not choose among equal ones.
+    let told = |stop: &Stop| (gain(stop) * 1000.0).round();
+    group.sort_by(|(_, one), (_, other)| told(other).total_cmp(&told(one)));
     let (line, stop) = *group.first()?;
     let cause = stop.limit.cause()?;
     let sizes: Vec<String> = group.iter().map(|(line, _)| Bytes(line.block_bytes).to_string()).collect();
     let evidence = group.iter().flat_map(|(line, stop)| {
         let id = line.points.get(stop.knee.index).map_or("", |point| point.cell.id.as_str());
-        let gain = format!(
+        let per_doubling = format!(
             "{id}: gain per doubling up to {} streams = {} ({} to {})",
             stop.next_streams,
             percent(stop.knee.gain),
             percent(stop.knee.least_gain),
             percent(stop.knee.most_gain)
         );
-        std::iter::once(gain)
+        std::iter::once(per_doubling)
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
@@ -57,12 +62,7 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
         [_] => text,
         _ => format!("{text} The same applies to {}.", words::list(&sizes[1..])),
     };
-    let title = format!(
-        "{op}s {} beyond {}: {}",
-        if stop.knee.gain <= LOSS { "lose" } else { "gain nothing" },
-        words::plural(u64::from(stop.streams), "stream"),
-        reason(&stop.limit)
-    );
+    let title = format!("{op}s {}: {}", gained(stop), reason(&stop.limit));
     Some(
         RULE.finding(title, text)
             .evidence(evidence.take(MAX_CITED))
@@ -73,6 +73,24 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
             .advice(advice(&stop.limit))
             .cells(group.iter().filter_map(|(line, stop)| Some(line.points.get(stop.knee.index)?.cell))),
     )
+}
+
+/// The share that the whole step from the knee to the next number of streams gains; below 0 for a loss.
+fn gain(stop: &Stop) -> f64 {
+    let doublings = (f64::from(stop.next_streams) / f64::from(stop.streams)).log2();
+    (1.0 + stop.knee.gain).powf(doublings) - 1.0
+}
+
+/// The same in words. Less than 10 % per doubling may be much over a step of several.
+fn gained(stop: &Stop) -> String {
+    let streams = words::plural(u64::from(stop.streams), "stream");
+    match gain(stop) {
+        gain if gain >= NOTHING => {
+            format!("gain {} from {} to {} streams", percent(gain), stop.streams, stop.next_streams)
+        }
+        gain if gain <= -NOTHING && stop.knee.most_gain < 0.0 => format!("lose beyond {streams}"),
+        _ => format!("gain nothing beyond {streams}"),
+    }
 }
 
 fn reason(limit: &Limit) -> &'static str {
@@ -91,7 +109,7 @@ fn advice(limit: &Limit) -> &'static str {
     match limit {
         Limit::Throttled(_) => "raise the limit, or measure outside the limited group",
         Limit::DeviceBusy(_) | Limit::SomeTargets(_) => {
-            "use as many streams as at the knee; more of them only wait. More targets or larger blocks may help"
+            "use as many streams as at the knee; more of them mostly wait. More targets or larger blocks may help"
         }
         Limit::SharedPath(_) => "put the targets on separate controllers and measure again",
         Limit::QueueFull(_) => {
@@ -128,7 +146,7 @@ mod tests {
     fn fires_where_more_streams_give_no_more() {
         let cells = vec![scale(MIB, 1, 40), scale(MIB, 4, 42), scale(2 * MIB, 1, 60), scale(2 * MIB, 4, 60)];
         let finding = fires(RULE, &record(vec![disk()], cells.clone()));
-        assert_eq!(finding.title, "reads gain nothing beyond 1 stream: the device is busy");
+        assert_eq!(finding.title, "reads gain 5.0 % from 1 to 4 streams: the device is busy");
         assert_eq!(finding.cells, [cells[0].id.as_str(), cells[2].id.as_str()]);
         assert!(
             finding.text.contains("/dev/sda was busy 96.0 %") && finding.text.contains("2 MiB"),
@@ -154,6 +172,33 @@ mod tests {
         });
         let finding = fires(RULE, &record(vec![disk()], held.collect()));
         assert!(finding.text.contains("io.max") && finding.text.contains("/dev/sda"), "{}", finding.text);
+    }
+
+    /// A step of many doublings may gain or lose much, although each of them does not.
+    #[test]
+    fn the_title_says_what_the_whole_step_gains() {
+        let title = |first: u64, tenth: u64| {
+            fires(RULE, &record(vec![disk()], vec![scale(MIB, 1, first), scale(MIB, 10, tenth)])).title
+        };
+        assert!(title(100, 130).starts_with("reads gain 30."), "{}", title(100, 130));
+        assert!(
+            title(100, 130).ends_with(" % from 1 to 10 streams: the device is busy"),
+            "{}",
+            title(100, 130)
+        );
+        assert_eq!(title(100, 101), "reads gain nothing beyond 1 stream: the device is busy");
+        assert_eq!(title(100, 98), "reads gain nothing beyond 1 stream: the device is busy");
+        assert_eq!(title(100, 76), "reads lose beyond 1 stream: the device is busy");
+        // Of several block sizes it has the one that gains most.
+        let sizes =
+            vec![scale(MIB, 1, 100), scale(MIB, 10, 101), scale(2 * MIB, 1, 100), scale(2 * MIB, 10, 120)];
+        let both = fires(RULE, &record(vec![disk()], sizes));
+        assert!(both.title.starts_with("reads gain 20."), "{}", both.title);
+        assert!(
+            both.text.contains("With blocks of 2 MiB") && both.text.ends_with("The same applies to 1 MiB."),
+            "{}",
+            both.text
+        );
     }
 
     #[test]

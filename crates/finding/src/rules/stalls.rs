@@ -13,10 +13,10 @@ pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::Ow
 
 /// Spread (maximum less minimum, over the mean) below which lengths and distances count as one figure.
 const REGULAR: f64 = 0.1;
-/// Minimum number of stalls for a period. Distances may be multiples of the smallest, since stalls between visits are
-/// missed: the maximum distance from a multiple, in periods, for three stalls and for more.
-const MIN_EVENTS: usize = 3;
-const NEAR_OF_THREE: f64 = 0.01;
+/// Minimum number of stalls for a period: three at random times have equal distances in 5 of 100 cases, or whole multiples of the
+/// smallest in one more, four in fewer than one (simulated, 2026-11-25). Distances may be multiples, since stalls between visits are
+/// missed: the maximum distance from a multiple, in periods.
+const MIN_EVENTS: usize = 4;
 const NEAR: f64 = 0.05;
 const MAX_MISSED: f64 = 10.0;
 
@@ -58,12 +58,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
          That is {} of the I/O time lost. Garbage collection or folding in a flash drive, error recovery and retries, \
          thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
          them apart.",
-        cells[0]
-            .result
-            .latency_ns
-            .as_ref()
-            .and_then(typical_ns)
-            .map_or_else(|| "an unknown time".into(), words::nanos),
+        usual(&cells),
         rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
     let title = match every {
@@ -102,6 +97,19 @@ fn cited(one: &Stalled<'_>) -> String {
     )
 }
 
+/// What an ordinary I/O takes, from the quickest of the cells to the slowest.
+fn usual(cells: &[&CellRecord]) -> String {
+    let typical = |cell: &&CellRecord| cell.result.latency_ns.as_ref().and_then(typical_ns);
+    let known: Vec<u64> = cells.iter().filter_map(typical).collect();
+    match known.iter().min().zip(known.iter().max()) {
+        None => "an unknown time".into(),
+        Some((least, most)) if least == most => words::nanos(*least),
+        Some((least, most)) => {
+            format!("{} to {} (the medians of the cells)", words::nanos(*least), words::nanos(*most))
+        }
+    }
+}
+
 /// `2.00 s each`, `0.5 s to 2.0 s`.
 fn lengths(stalls: &[Stall]) -> String {
     let lengths: Vec<u64> = stalls.iter().map(|stall| stall.lasts_ns).collect();
@@ -121,7 +129,7 @@ fn is_one_figure(least: u64, most: u64, mean: u64) -> bool {
     ((most - least) as f64) < REGULAR * mean as f64
 }
 
-/// The period of the stalls, if there is one: three or more at equal distances, or at whole multiples of the smallest,
+/// The period of the stalls, if there is one: four or more at equal distances, or at whole multiples of the smallest,
 /// because the others happened between two visits.
 fn period(begins_ns: &[u64]) -> Option<u64> {
     if begins_ns.len() < MIN_EVENTS {
@@ -135,8 +143,7 @@ fn period(begins_ns: &[u64]) -> Option<u64> {
         return Some(mean);
     }
     let multiples: Vec<f64> = gaps.iter().map(|&gap| gap as f64 / least.max(1) as f64).collect();
-    let near = if begins_ns.len() == MIN_EVENTS { NEAR_OF_THREE } else { NEAR };
-    let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MAX_MISSED;
+    let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= NEAR && multiple <= MAX_MISSED;
     let periods: f64 = multiples.iter().map(|multiple| multiple.round()).sum();
     multiples.iter().all(is_near).then_some(metrics::whole(span as f64 / periods))
 }
@@ -213,6 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn times_by_chance_have_no_period() {
+        let told = |count: usize| {
+            let by_chance = |seed: u64| {
+                let mut rng = SplitMix64::new(seed);
+                let mut begins_ns: Vec<u64> = (0..count).map(|_| rng.below(60 * S)).collect();
+                begins_ns.sort_unstable();
+                period(&begins_ns)
+            };
+            (0..2000).filter_map(by_chance).count()
+        };
+        assert_eq!(told(3), 0);
+        assert!(told(4) <= 30 && told(5) <= 10, "{} {}", told(4), told(5));
+        let three = fires(RULE, &record(vec![disk()], vec![stalling(2400, &[28.0, 58.0, 88.0], 2.0)]));
+        assert_eq!(three.title, "3 stalls of 2.00 s each: w");
+    }
+
+    #[test]
     fn cells_that_take_turns_are_put_on_one_line() {
         // Visits of 20 s in turn; the stalls at 28, 58, 118 and 148 s fall into them, that of 88 s between two.
         let of = |id: &str, starts_s: [u64; 2], begins_s: [f64; 2]| {
@@ -230,8 +254,14 @@ mod tests {
             })
         };
         let cells = vec![of("a", [20, 100], [8.0, 18.0]), of("b", [50, 140], [8.0, 8.0])];
-        let finding = fires(RULE, &record(vec![disk()], cells));
+        let finding = fires(RULE, &record(vec![disk()], cells.clone()));
         assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 cells");
+        assert!(finding.text.contains("; the other I/Os took 8.00 ms as usual. "), "{}", finding.text);
+        let mut slower = cells;
+        slower[0].result.latency_ns.as_mut().unwrap().p50 = Some(400_000);
+        let finding = fires(RULE, &record(vec![disk()], slower));
+        let text = "; the other I/Os took 400 µs to 8.00 ms (the medians of the cells) as usual. ";
+        assert!(finding.text.contains(text), "{}", finding.text);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::common::{MAX_CITED, cite, reached_device};
 use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Evenness, UNFAIR};
-use rdsk_analysis::scale::{Point, StreamShare, name};
+use rdsk_analysis::comparison::Evenness;
+use rdsk_analysis::scale::{Point, name};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity, Stake};
 
@@ -17,57 +17,37 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some((worst, jain)) = unfair.iter().min_by(|one, other| one.1.mean.total_cmp(&other.1.mean)) else {
         return Vec::new();
     };
-    let (slow, fast) = ends(worst);
-    let by_target =
-        worst.targets.len() > 1 && worst.targets.iter().all(|share| is_fair_on(worst, share.target));
-    let why = if by_target {
-        let each: Vec<String> = worst
-            .targets
-            .iter()
-            .map(|share| {
-                format!(
-                    "{} on {}",
-                    words::plural(share.streams as u64, "stream"),
-                    name(analysis, share.target)
-                )
-            })
-            .collect();
-        format!(
-            "Streams on the same target get equal shares, but the targets differ: {}.",
-            words::list(&each)
-        )
-    } else {
-        "Streams on the same target differ: some are served before others.".to_owned()
-    };
+    let by_target = worst.targets.len() > 1 && jain.is_fair_on_each_target();
+    let why = if by_target { of_targets(analysis, worst) } else { OF_STREAMS.to_owned() };
+    let Evenness { slowest, fastest, .. } = *jain;
     vec![
         RULE.finding(
             format!("streams get unequal shares: Jain's index down to {:.2}", jain.mean),
             format!(
-                "{} In {} the fastest stream reaches {} and the slowest {}. {why}",
+                "{} In {}, on average over the rounds, the fastest stream reaches {} and the slowest {}. {why}",
                 words::interval(jain.low, jain.high),
                 worst.cell.id,
-                words::rate(fast),
-                words::rate(slow)
+                words::rate(fastest),
+                words::rate(slowest)
             ),
         )
         .effect(
             Stake::Cost,
-            Some(fast / slow),
-            if slow > 0.0 {
+            (slowest > 0.0).then_some(fastest / slowest),
+            if slowest > 0.0 {
                 format!(
-                    "the fastest of {} streams gets {} as much as the slowest",
+                    "in each round the fastest of {} streams gets {} as much as the slowest",
                     worst.count(),
-                    words::times(fast / slow)
+                    words::times(fastest / slowest)
                 )
             } else {
-                format!("one of {} streams gets nothing", worst.count())
+                format!("in each round one of {} streams gets nothing", worst.count())
             },
         )
         .evidence(unfair.iter().take(MAX_CITED).map(|(point, jain)| {
-            let (slow, fast) = ends(point);
-            let (slow, fast) = (words::rate(slow), words::rate(fast));
-            let Evenness { mean, low, high, .. } = jain;
-            let range = format!("{mean:.2} ({low:.2} to {high:.2}), slowest {slow}, fastest {fast}");
+            let Evenness { mean, low, high, slowest, fastest, .. } = *jain;
+            let (slowest, fastest) = (words::rate(slowest), words::rate(fastest));
+            let range = format!("{mean:.2} ({low:.2} to {high:.2}), slowest {slowest}, fastest {fastest}");
             cite(point.cell, "Jain's index", range)
         }))
         .advice(if by_target {
@@ -85,21 +65,25 @@ fn unfairness(point: &Point<'_>) -> Option<Evenness> {
     point.evenness.filter(Evenness::is_unfair)
 }
 
-fn whole<'a>(point: &'a Point<'_>) -> impl Iterator<Item = &'a StreamShare> {
-    point.streams.iter().filter(|stream| !point.failed.contains(&stream.index))
-}
+const OF_STREAMS: &str = "Streams on the same target differ: some are served before others.";
 
-/// The slowest and the fastest rate.
-fn ends(point: &Point<'_>) -> (f64, f64) {
-    whole(point).fold((f64::INFINITY, 0.0), |(slow, fast), stream| {
-        (stream.bytes_per_s.min(slow), stream.bytes_per_s.max(fast))
-    })
-}
-
-fn is_fair_on(point: &Point<'_>, target: u32) -> bool {
-    let rates: Vec<f64> =
-        whole(point).filter(|stream| stream.target == target).map(|stream| stream.bytes_per_s).collect();
-    rates.len() < 2 || rdsk_stats::jain(&rates) >= UNFAIR
+/// The targets make the difference: how many streams each has.
+fn of_targets(analysis: &Analysis<'_>, point: &Point<'_>) -> String {
+    let has_several = point.targets.iter().any(|share| share.streams > 1);
+    let each: Vec<String> = point
+        .targets
+        .iter()
+        .map(|share| {
+            let streams = words::plural(share.streams as u64, "stream");
+            format!("{streams} on {}", name(analysis, share.target))
+        })
+        .collect();
+    let differ = if has_several {
+        "Streams on the same target get equal shares, but the targets differ"
+    } else {
+        "The targets differ"
+    };
+    format!("{differ}: {}.", words::list(&each))
 }
 
 #[cfg(test)]
@@ -107,7 +91,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, in_rounds, record, with};
-    use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult};
+    use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult, Visit};
 
     fn of(rates: &[u64], step_ns: u64) -> Record {
         let total: u64 = rates.iter().sum();
@@ -138,6 +122,55 @@ mod tests {
         assert_eq!(finding.title, "streams get unequal shares: Jain's index down to 0.74");
         assert!(finding.text.starts_with("The 95 % interval is 0.74 to 0.74. In scale"), "{}", finding.text);
         assert!(finding.text.contains("40.0 MiB/s and the slowest 10.0 MiB/s"), "{}", finding.text);
+    }
+
+    /// Eight rounds of two streams on each of two targets, with these rates in even and in odd rounds.
+    fn on_two_targets(even: [u64; 4], odd: [u64; 4]) -> Record {
+        let mut made = of(&even, 0);
+        let cell = &mut made.cells[0];
+        cell.workload.targets = vec![0, 1];
+        let one = cell.result.visits[0].clone();
+        cell.result.visits = (0..8_u32)
+            .map(|round| {
+                let rates = if round % 2 == 0 { even } else { odd };
+                let mut visit = Visit { round, bytes: rates.iter().sum::<u64>() << 17, ..one.clone() };
+                for (index, (stream, rate)) in visit.streams.iter_mut().zip(rates).enumerate() {
+                    stream.target = u32::from(index >= 2);
+                    (stream.bytes, stream.start_ns, stream.end_ns) = (rate << 17, 0, 125_000_000);
+                }
+                visit
+            })
+            .collect();
+        made.targets.push(disk());
+        made.targets[1].name = "/dev/sdb".into();
+        made
+    }
+
+    #[test]
+    fn streams_that_take_turns_on_one_target_are_unfair_there_and_targets_that_differ_are_named() {
+        let turns = fires(RULE, &on_two_targets([30, 10, 30, 10], [10, 30, 10, 30]));
+        assert_eq!(turns.title, "streams get unequal shares: Jain's index down to 0.80");
+        assert!(turns.text.contains("Streams on the same target differ"), "{}", turns.text);
+        assert!(turns.text.contains("30.0 MiB/s and the slowest 10.0 MiB/s"), "{}", turns.text);
+        let effect = turns.effect.as_ref().unwrap();
+        assert_eq!(effect.factor, Some(3.0));
+        assert_eq!(effect.text, "in each round the fastest of 4 streams gets 3.00 × as much as the slowest");
+        assert!(
+            turns.evidence[0].ends_with("slowest 10.0 MiB/s, fastest 30.0 MiB/s"),
+            "{:?}",
+            turns.evidence
+        );
+
+        let targets = fires(RULE, &on_two_targets([30, 30, 10, 10], [30, 30, 10, 10]));
+        assert!(
+            targets.text.contains("equal shares, but the targets differ: 2 streams on "),
+            "{}",
+            targets.text
+        );
+        // Even where they change places from round to round.
+        let targets = fires(RULE, &on_two_targets([30, 30, 10, 10], [10, 10, 30, 30]));
+        assert!(targets.text.contains("but the targets differ: 2 streams on "), "{}", targets.text);
+        assert!(targets.text.contains("30.0 MiB/s and the slowest 10.0 MiB/s"), "{}", targets.text);
     }
 
     #[test]

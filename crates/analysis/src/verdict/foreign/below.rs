@@ -214,8 +214,8 @@ mod tests {
     /// Two targets, each on a device of its own over `disk`, or both on the same one, that together read 10 000 blocks.
     fn two_over(kind: &str, names: [&str; 2], of_others: u64) -> (CellRecord, Vec<Target>) {
         let mut targets = [partition(), partition()];
-        for (index, (target, name)) in targets.iter_mut().zip(names).enumerate() {
-            target.index = index as u32;
+        for (index, (target, name)) in (0..).zip(targets.iter_mut().zip(names)) {
+            target.index = index;
             let device = target.device.as_mut().unwrap();
             (device.name, device.kind) = (name.into(), Some(kind.into()));
         }
@@ -228,12 +228,10 @@ mod tests {
                 (device.reads, device.read_bytes) = (Some(reads), Some(reads * 4096));
                 device
             };
-            let own = if names[0] == names[1] { 10_000 } else { 5_000 };
-            let of = |index: usize| {
-                counted(index as u32, names[index], own + if own == 10_000 { of_others } else { 0 })
-            };
+            let both = if names[0] == names[1] { 10_000 + of_others } else { 5_000 };
             let disk = |target: u32| counted(target, "sda", 10_000 + of_others);
-            cell.evidence.device = vec![of(0), of(1), disk(0), disk(1)];
+            cell.evidence.device =
+                vec![counted(0, names[0], both), counted(1, names[1], both), disk(0), disk(1)];
         });
         (cell, targets.into())
     }
