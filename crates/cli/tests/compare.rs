@@ -50,7 +50,7 @@ fn a_run_is_like_itself_and_unlike_that_of_another_system() {
         "WHAT DIFFERS",
         "name: A sim:wd2500 | B sim:tms-ramsan",
         "slower>5%: met in 2 of 2 cells",
-        "faster>5%: not seen",
+        "faster>5%: met in none of 2 cells",
     ] {
         assert!(slower.stdout.contains(part), "{part}: {}", slower.stdout);
     }
@@ -71,6 +71,35 @@ fn data_that_leave_a_condition_open_fail_only_if_that_is_asked() {
     assert!(lenient.stdout.contains("leave open a change of 1.0 % or"), "{}", lenient.stdout);
     assert_eq!(lenient.status_code, Some(0), "{}", lenient.stderr);
     assert_eq!(compare(&[&line[..], &["--fail-if-unsure"]].concat()).status_code, Some(1));
+}
+
+/// 6 % slower, and as far as the data go by 2 % or more: that is slower, and not surely by 5 %.
+#[test]
+fn a_change_that_may_be_smaller_than_the_bound_leaves_the_condition_open() {
+    let scratch = scratch();
+    let [base, other] = ["1", "2"].map(|seed| record(scratch.path(), seed, "sim:tms-ramsan", seed));
+    let mut slower: Value = serde_json::from_str(&fs::read_to_string(&other).unwrap()).unwrap();
+    for cell in slower["cells"].as_array_mut().unwrap() {
+        let rate = &mut cell["result"]["bytes_per_s"];
+        let Some(mean) = rate["mean"].as_f64().map(|mean| mean * 0.94) else { continue };
+        *rate = serde_json::json!({ "mean": mean, "low": mean * 0.985, "high": mean * 1.015 });
+    }
+    fs::write(&other, slower.to_string()).unwrap();
+    let with = |words: &[&str]| compare(&[&[base.as_str(), &other], words].concat());
+    let open = with(&["--fail-if", "slower>5%"]);
+    assert_eq!(open.status_code, Some(0), "{}{}", open.stdout, open.stderr);
+    for part in [
+        "is slower in 2,",
+        "slower>5%: met in none of 2 cells",
+        "leave open a change of 5.0 % or more in 2 of 2",
+    ] {
+        let text = open.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(part), "{part}: {}", open.stdout);
+    }
+    assert_eq!(with(&["--fail-if", "slower>5%", "--fail-if-unsure"]).status_code, Some(1));
+    let smaller = with(&["--fail-if", "slower>1%"]);
+    assert_eq!(smaller.status_code, Some(1), "{}", smaller.stdout);
+    assert!(smaller.stdout.contains("slower>1%: met in 2 of 2 cells"), "{}", smaller.stdout);
 }
 
 #[test]

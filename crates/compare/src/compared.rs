@@ -3,9 +3,10 @@
 
 use crate::ALPHA;
 use crate::change::{CellChange, Certainty, Change, Unknown};
-use crate::figure::{MIN_ROUNDS, Metric, figure, spread};
+use crate::figure::{MIN_ROUNDS, Metric, figure};
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
+use crate::spread::spread;
 use crate::time;
 use rdsk_analysis::Analysis;
 use rdsk_model::{CellRecord, Record, VerdictCode};
@@ -13,13 +14,13 @@ use rdsk_stats::holm;
 
 /// Two runs that follow each other are at least this many octaves of time apart: the next longer change than a run can see.
 const LEAST_OCTAVES: f64 = 1.0;
-/// Of changes that take weeks nobody knows how they go on; from here on a longer time adds nothing.
-const MOST_OCTAVES: f64 = 12.0;
+/// Of changes that take weeks nobody knows how they go on; from here on, 4095 times the length of a run, a longer time adds nothing.
+pub const MOST_OCTAVES: f64 = 12.0;
 
 /// What a comparison rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Basis {
-    /// One run each. `octaves` doublings of the time of a run lie between them, 1 at least.
+    /// One run each. `octaves` doublings of the time of a run lie between them, 1 at least; [`MOST_OCTAVES`] or more count as so many.
     OneRunEach {
         /// Doublings.
         octaves: f64,
@@ -89,7 +90,7 @@ pub(crate) struct Side<'a> {
 /// Corrects all ratios together.
 pub(crate) fn corrected<'a>(found: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate>>)>) -> Compared<'a> {
     let all = || found.iter().flat_map(|(_, _, cells)| cells.iter().flatten());
-    let p_values: Vec<f64> = all().filter_map(|one| one.log.ok()).map(|log| log.p_value()).collect();
+    let p_values: Vec<f64> = all().filter_map(|one| one.log.as_ref().ok()).map(LogRatio::p_value).collect();
     let ratios = p_values.len();
     let each = ALPHA / ratios.max(1) as f64;
     let mut adjusted = holm(&p_values).into_iter();

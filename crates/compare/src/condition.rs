@@ -1,7 +1,7 @@
-//! A condition on a comparison, such as `p99:slower>10%`: its spelling, where it is met, and where the data could not have shown
-//! that it is. Whoever calls it decides what follows.
+//! A condition on a comparison, such as `p99:slower>10%`: its spelling, where it is surely met, and where the data leave that
+//! open. Whoever calls it decides what follows.
 
-use crate::change::{Answer, CellChange, Change};
+use crate::change::{CellChange, Change};
 use crate::compared::Compared;
 use crate::figure::Metric;
 use std::str::FromStr;
@@ -94,9 +94,12 @@ impl Condition {
         }
     }
 
-    /// Whether a change that is surely there is one of these.
+    /// Whether the change is surely one of these: whatever the corrected interval holds is, and all of it in one direction.
     fn is_met(&self, change: &Change) -> bool {
-        matches!(change.answer(), Answer::Slower | Answer::Faster) && self.is_reached(change.ratio())
+        change.certainty.is_ok_and(|certainty| {
+            let (low, high) = certainty.corrected;
+            self.is_reached(low) && self.is_reached(high) && (low > 1.0) == (high > 1.0)
+        })
     }
 
     /// Whether such a change may be there unseen: the corrected interval reaches as far.
@@ -190,6 +193,27 @@ mod tests {
         assert_eq!(of(0.9, 0.3, (0.7, 1.1)), (false, true), "not sure");
         assert_eq!(of(1.0, 0.9, (0.99, 1.01)), (false, false));
         assert_eq!(of(1.3, 0.001, (1.2, 1.4)), (false, false), "faster");
+        assert_eq!(of(0.94, 0.003, (0.9, 0.985)), (false, true), "surely slower, but by 1.5 % or more only");
+    }
+
+    #[test]
+    fn whichever_way_it_changes_all_that_is_left_open_is_a_change_of_that_size() {
+        for (text, metric, corrected, is_met) in [
+            ("differs>5%", Metric::Rate, (0.7, 0.94), true),
+            ("differs>5%", Metric::Rate, (1.06, 1.4), true),
+            ("differs>5%", Metric::Rate, (0.9, 1.2), false),
+            ("faster>5%", Metric::Rate, (1.04, 1.4), false),
+            ("faster>5%", Metric::Rate, (1.05, f64::INFINITY), true),
+            ("p50:faster>5%", Metric::P50, (0.0, 0.94), true),
+            ("p50:faster>5%", Metric::P50, (0.8, 0.96), false),
+            ("p99:slower>5%", Metric::P99, (1.04, 1.4), false),
+        ] {
+            let condition: Condition = text.parse().unwrap();
+            let ratio = (f64::max(corrected.0, 0.1) * f64::min(corrected.1, 10.0)).sqrt();
+            let change = change(metric, ratio, 0.001, corrected);
+            assert_eq!(condition.is_met(&change), is_met, "{text} {corrected:?}");
+            assert!(condition.may_be_met(&change), "{text} {corrected:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! One figure of one cell of one run, and how unsure it is: the rate and percentiles of the latency, with what their intervals
 //! rest on. It compares nothing.
 
-use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Measure, round_rates};
 use rdsk_analysis::metrics;
-use rdsk_analysis::rate_series::{RateSeries, Segment};
 use rdsk_model::{CellRecord, Latency, PercentileRange};
-use rdsk_stats::{TimedSample, mean, rounds_interval, stddev};
+use rdsk_stats::{TimedSample, rounds_interval};
 
 /// Fewer rounds say nothing of how a disk changes from one moment to another.
 pub(crate) const MIN_ROUNDS: usize = 3;
@@ -52,17 +50,8 @@ pub(crate) struct Figure {
     pub(crate) high: Option<f64>,
 }
 
-/// What a run tells of one cell beside its figures.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    /// Rounds in which the cell moved something.
-    pub(crate) rounds: usize,
-    /// Variance of the logarithm of the rate for each doubling of the time that is looked at: see [`spread`].
-    pub(crate) drift_per_octave: f64,
-}
-
-/// How a cell's rate is taken from its visits.
-fn measure(cell: &CellRecord) -> Measure {
+/// How the rate of a cell is taken from its visits.
+pub(crate) fn measure(cell: &CellRecord) -> Measure {
     let is_behind = cell.workload.is_written_behind() && cell.result.to_stable_ns.is_some();
     if is_behind { Measure::UntilStable } else { Measure::Together }
 }
@@ -84,8 +73,9 @@ fn rate(cell: &CellRecord) -> Option<Figure> {
             .filter(|figure| figure.mean > 0.0);
     }
     let mean = metrics::stable_rate(cell)?;
-    let half_width =
-        rounds_interval(&timed_rates(cell), &[]).map(|interval| (interval.high - interval.low) / 2.0);
+    let half_width = rounds_interval(&timed_rates(cell), &[])
+        // A round that takes longer counts for more in the rate, and as one of many in the interval.
+        .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
     Some(Figure {
         mean,
         low: half_width.map(|half| (mean - half).max(0.0)),
@@ -109,78 +99,21 @@ fn percentile(
     })
 }
 
-fn timed_rates(cell: &CellRecord) -> Vec<TimedSample> {
-    round_rates(cell, measure(cell)).into_iter().map(|(round, rate)| (f64::from(round), rate)).collect()
-}
-
-/// What the rounds of a cell tell of slow changes. Rates of rounds differ because a round is short, which its own two halves
-/// show, and because the disk changes between rounds; the rest is taken to be that. Rounds that are spread over the run see
-/// changes that take from one round to the whole run, log₂ of their number octaves, and each octave is given the same variance, as
-/// the slow noise of machines has it (1/f; Keshner 1982), so that the changes that take longer than a run can be reckoned with.
-pub(crate) fn spread(analysis: &Analysis<'_>, cell: &CellRecord) -> Spread {
-    let logs: Vec<f64> = timed_rates(cell).iter().map(|(_, rate)| rate.ln()).collect();
-    let rounds = logs.len();
-    if rounds < 2 {
-        return Spread { rounds, drift_per_octave: 0.0 };
-    }
-    let of_rounds = stddev(&logs).unwrap_or(0.0).powi(2);
-    let of_halves = analysis.rate_series(cell).and_then(variance_within).unwrap_or(0.0);
-    Spread { rounds, drift_per_octave: (of_rounds - of_halves).max(0.0) / (rounds as f64).log2() }
-}
-
-/// The variance of the logarithm of a visit's rate that changes within the visit leave: a quarter of the mean square of the
-/// difference of its halves. `None` where fewer than half of the visits have two halves.
-fn variance_within(series: &RateSeries) -> Option<f64> {
-    let halves = |segment: &Segment| {
-        let (first, second) = segment.bytes.split_at(segment.bytes.len() / 2);
-        let rate = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len().max(1) as f64;
-        let (first, second) = (rate(first), rate(second));
-        (first > 0.0 && second > 0.0).then(|| (first / second).ln().powi(2) / 4.0)
-    };
-    let found: Vec<f64> = series.segments.iter().filter_map(halves).collect();
-    if found.len() * 2 < series.segments.len() { None } else { mean(&found) }
+/// The rate of each round, and when it began in ns from the start of the run.
+pub(crate) fn timed_rates(cell: &CellRecord) -> Vec<TimedSample> {
+    let visits = || cell.result.visits.iter();
+    let began_ns =
+        |round: u32| visits().filter(|visit| visit.round == round).map(|visit| visit.start_ns).min();
+    let timed = |(round, rate): (u32, f64)| (began_ns(round).unwrap_or(0) as f64, rate);
+    round_rates(cell, measure(cell)).into_iter().map(timed).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{cell, record, with_rates};
+    use crate::testing::cell;
     use rdsk_analysis::fixtures::kept_in_memory;
-    use rdsk_model::{IoPath, Op, PercentileRanges};
-
-    fn drift(rates: &[f64]) -> f64 {
-        let record = record("2026-01-01T00:00:00Z", vec![with_rates(cell("a"), rates)]);
-        spread(&Analysis::of(&record), &record.cells[0]).drift_per_octave
-    }
-
-    #[test]
-    fn rounds_that_differ_are_drift_and_equal_ones_are_none() {
-        assert!(drift(&[100.0; 8]) < 1e-12);
-        let wide = drift(&[90.0, 110.0, 90.0, 110.0, 90.0, 110.0, 90.0, 110.0]);
-        // The logarithms lie 0.1003 from their mean; 8 rounds see three octaves.
-        assert!((wide - 0.1003_f64.powi(2) * 8.0 / 7.0 / 3.0).abs() < 1e-4, "{wide}");
-    }
-
-    #[test]
-    fn what_differs_within_a_round_is_no_drift() {
-        let series = |bytes: &[u64]| RateSeries {
-            width_ns: 1,
-            segments: vec![
-                Segment {
-                    start_ns: 0,
-                    before_ns: 0,
-                    before_bytes: 0,
-                    early_bytes: 0,
-                    rest_ns: 0,
-                    bytes: bytes.to_vec()
-                };
-                3
-            ],
-        };
-        let halves = variance_within(&series(&[100, 100, 110, 110])).unwrap();
-        assert!((halves - 1.1_f64.ln().powi(2) / 4.0).abs() < 1e-12);
-        assert_eq!(variance_within(&series(&[100])), None, "a single window has no halves");
-    }
+    use rdsk_model::{IoPath, Op, PercentileRanges, Visit};
 
     #[test]
     fn the_rate_of_writes_that_memory_takes_is_the_one_until_stable() {
@@ -192,6 +125,24 @@ mod tests {
         let found = figure(&write, Metric::Rate).unwrap();
         assert!((found.mean - f64::from(100 << 20)).abs() < 1.0, "{found:?}");
         assert_eq!(found.low, None, "one visit has no interval");
+    }
+
+    /// The rate over all rounds is not the mean of theirs where slow rounds take longer; its interval reaches that mean.
+    #[test]
+    fn the_interval_until_stable_holds_what_its_rounds_say() {
+        let mut write = cell("w");
+        (write.workload.op, write.workload.path) = (Op::Write, IoPath::Buffered);
+        let visit = |round: u32| {
+            let stable_ns = if round % 4 == 3 { 12_000_000_000 } else { 1_000_000_000 };
+            Visit { round, bytes: 100 << 20, to_stable_ns: Some(stable_ns), ..Visit::default() }
+        };
+        write.result.visits = (0..24).map(visit).collect();
+        write.result.bytes = Some(2400 << 20);
+        write.result.to_stable_ns = Some(90_000_000_000);
+        let (found, mib) = (figure(&write, Metric::Rate).unwrap(), f64::from(1 << 20));
+        let of_rounds = (18.0 * 100.0 + 6.0 * 100.0 / 12.0) / 24.0 * mib;
+        assert!((found.mean / mib - 2400.0 / 90.0).abs() < 1e-6, "{found:?}");
+        assert!(found.high.unwrap() >= of_rounds * (1.0 - 1e-9), "{found:?} and {of_rounds}");
     }
 
     #[test]

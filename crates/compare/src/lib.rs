@@ -11,12 +11,13 @@ mod figure;
 mod log_ratio;
 mod matching;
 mod repeated;
+mod spread;
 #[cfg(test)]
 mod testing;
 mod time;
 
 pub use change::{Answer, CellChange, Certainty, Change, Unknown};
-pub use compared::{Basis, Compared, RunPair, compare};
+pub use compared::{Basis, Compared, MOST_OCTAVES, RunPair, compare};
 pub use condition::{BadCondition, Condition, Direction, Judgement, judge};
 pub use course::{Course, CourseError, Point, Shape, course};
 pub use differing::{Difference, differences};

@@ -1,6 +1,7 @@
 //! The logarithm of the ratio of two figures, and how unsure it is. Only numbers: what was measured is not its business.
 
-use crate::figure::{Figure, MIN_ROUNDS, Spread};
+use crate::figure::{Figure, MIN_ROUNDS};
+use crate::spread::Spread;
 use rdsk_stats::{PairedRatio, t_quantile, t_tail};
 
 /// How much two runs of the same thing differ even where both are perfectly steady, as a standard deviation: where the kernel
@@ -38,14 +39,21 @@ impl Error {
     }
 }
 
+/// How far the true logarithm of a ratio may lie from the one that was found.
+#[derive(Clone, Debug, PartialEq)]
+enum Doubt {
+    /// Of one run each: below it and above it.
+    OfRuns { below: Error, above: Error },
+    /// Of pairs of runs: what the states leave open in which they may have been, which no single width tells.
+    OfPairs(PairedRatio),
+}
+
 /// The logarithm of a ratio.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LogRatio {
     /// Its value.
-    pub(crate) mean: f64,
-    /// How far the true one may lie below and above.
-    below: Error,
-    above: Error,
+    mean: f64,
+    doubt: Doubt,
 }
 
 impl LogRatio {
@@ -75,17 +83,13 @@ impl LogRatio {
             (other_down.is_some() && base_up.is_some()) || (other_up.is_some() && base_down.is_some());
         has_end.then(|| Self {
             mean: (other.mean / base.mean).ln(),
-            below: error(other_down, base_up),
-            above: error(other_up, base_down),
+            doubt: Doubt::OfRuns { below: error(other_down, base_up), above: error(other_up, base_down) },
         })
     }
 
     /// Over pairs of runs; `None` where there are too few of them.
-    pub(crate) fn of_pairs(found: &PairedRatio) -> Option<Self> {
-        let (low, high) = found.interval?;
-        let freedom = found.pairs as f64 - 1.0;
-        let error = Error { size: (high / low).ln() / 2.0 / t_quantile(OUTSIDE, freedom), freedom };
-        Some(Self { mean: found.ratio.ln(), below: error, above: error })
+    pub(crate) fn of_pairs(found: PairedRatio) -> Option<Self> {
+        found.interval.map(|_| Self { mean: found.ratio.ln(), doubt: Doubt::OfPairs(found) })
     }
 
     /// The interval of the ratio that leaves this share outside.
@@ -93,7 +97,12 @@ impl LogRatio {
         let half = |error: Error| {
             if error.size > 0.0 { error.size * t_quantile(outside, error.freedom) } else { 0.0 }
         };
-        ((self.mean - half(self.below)).exp(), (self.mean + half(self.above)).exp())
+        match &self.doubt {
+            Doubt::OfRuns { below, above } => {
+                ((self.mean - half(*below)).exp(), (self.mean + half(*above)).exp())
+            }
+            Doubt::OfPairs(found) => found.interval_leaving(outside).unwrap_or((0.0, f64::INFINITY)),
+        }
     }
 
     /// Chance of a ratio as far from 1 as this one or farther if the true one is 1.
@@ -101,7 +110,11 @@ impl LogRatio {
         if self.mean.abs() < ROUNDING {
             return 1.0;
         }
-        let towards_one = if self.mean > 0.0 { self.below } else { self.above };
+        let towards_one = match &self.doubt {
+            Doubt::OfRuns { below, .. } if self.mean > 0.0 => below,
+            Doubt::OfRuns { above, .. } => above,
+            Doubt::OfPairs(found) => return found.p_value(1.0).unwrap_or(1.0),
+        };
         if towards_one.size == 0.0 {
             return 0.0;
         }
@@ -119,6 +132,8 @@ fn side(factor: f64, spread: Spread) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_stats::rng::SplitMix64;
+    use rdsk_stats::{TimedPair, paired_ratio};
 
     fn figure(mean: f64, half_width: f64) -> Figure {
         Figure { mean, low: Some(mean / half_width.exp()), high: Some(mean * half_width.exp()) }
@@ -167,6 +182,43 @@ mod tests {
         assert_eq!(found.interval(0.05).0, 0.0, "an end that the run does not show is open");
         let none = Figure { mean: 1.0, low: None, high: None };
         assert!(LogRatio::of_runs((none, spread(0.0)), (none, spread(0.0)), 1.0).is_none());
+    }
+
+    /// Ten pairs in equal steps of time.
+    fn of_pairs(logs: &[f64]) -> LogRatio {
+        let pairs: Vec<TimedPair> =
+            logs.iter().enumerate().map(|(at, log)| (at as f64, log.exp(), 1.0)).collect();
+        LogRatio::of_pairs(paired_ratio(&pairs).unwrap()).unwrap()
+    }
+
+    /// What the states leave unsure has no Student's t of one width: its tail is that of the widest.
+    #[test]
+    fn far_out_pairs_leave_the_doubt_of_the_longest_state() {
+        let found = of_pairs(&[0.055, 0.012, 0.048, 0.031, 0.066, 0.024, 0.04, 0.058, 0.02, 0.046]);
+        assert!((found.p_value() - 1.6e-3).abs() < 1e-4, "{}", found.p_value());
+        let (low, high) = found.interval(0.05 / 92.0);
+        assert!((low - 0.986).abs() < 1e-3 && (high - 1.099).abs() < 1e-3, "{low} {high}");
+        let end = found.interval(found.p_value()).0;
+        assert!((end - 1.0).abs() < 1e-6, "interval and chance are of one piece: {end}");
+    }
+
+    #[test]
+    fn equal_pairs_whose_states_last_are_seldom_called_different_among_92() {
+        const TRIALS: u64 = 4000;
+        let is_different = |seed: &u64| {
+            let mut noise = SplitMix64::new(*seed);
+            let mut state = 0.02 * noise.normal();
+            let logs: Vec<f64> = (0..10)
+                .map(|_| {
+                    state = 0.7 * state + 0.02 * 0.51_f64.sqrt() * noise.normal();
+                    state
+                })
+                .collect();
+            of_pairs(&logs).p_value() < 0.05 / 92.0
+        };
+        let different = (0..TRIALS).filter(is_different).count();
+        // With one Student's t for all states it was 2.1 %.
+        assert!(different as f64 <= 0.006 * TRIALS as f64, "{different} of {TRIALS}");
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn candidate(
         let logs: Vec<f64> = pairs.iter().map(|pair| figure(pair).ln()).collect();
         mean(&logs).map(f64::exp)
     };
-    let log = paired_ratio(&pairs).and_then(|found| LogRatio::of_pairs(&found));
+    let log = paired_ratio(&pairs).and_then(LogRatio::of_pairs);
     Some(Candidate {
         metric,
         base: middle(|pair| pair.2)?,

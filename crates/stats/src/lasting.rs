@@ -78,14 +78,20 @@ impl LastingMean {
 
     /// Half the width of the 95 % interval of the mean.
     pub fn half_width(&self) -> f64 {
+        self.half_width_leaving(OUTSIDE)
+    }
+
+    /// Half the width of the interval of the mean that leaves this share outside, above 0 and below 1. It is no multiple of the one of
+    /// 95 %: the less is left outside, the more the state that leaves most unsure counts.
+    pub fn half_width_leaving(&self, outside: f64) -> f64 {
         let Some(student) = self.student() else { return 0.0 };
-        let quantile = student.inverse_cdf(1.0 - OUTSIDE / 2.0);
+        let quantile = student.inverse_cdf(1.0 - outside / 2.0);
         let errors = || self.states.iter().map(|(_, error)| *error);
         let (mut low, mut high) =
             (quantile * errors().fold(f64::INFINITY, f64::min), quantile * errors().fold(0.0, f64::max));
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
-            if self.chance(&student, middle) > OUTSIDE { low = middle } else { high = middle }
+            if self.chance(&student, middle) > outside { low = middle } else { high = middle }
         }
         high
     }
@@ -229,6 +235,19 @@ mod tests {
         let end = found.mean + found.half_width();
         assert!((found.p_value(end) - 0.05).abs() < 1e-6);
         assert!((found.p_value(found.mean) - 1.0).abs() < 1e-12 && found.p_value(end + 1.0) < 0.05);
+    }
+
+    /// The tail is that of the state that leaves most unsure, and no one Student's t.
+    #[test]
+    fn every_interval_leaves_the_share_outside_that_it_is_asked_for() {
+        let found = LastingMean::of(&timed(&[1.0, 2.0, 2.5, 2.0, 1.0, 0.5, 1.5, 2.2])).unwrap();
+        for outside in [0.3, 0.05, 0.01, 0.05 / 92.0, 1e-6] {
+            let left = found.p_value(found.mean + found.half_width_leaving(outside));
+            assert!((left / outside - 1.0).abs() < 1e-3, "{outside}: {left}");
+        }
+        assert_eq!(found.half_width_leaving(0.05), found.half_width());
+        let as_one = |outside: f64| found.half_width_leaving(outside) / crate::t_quantile(outside, 7.0);
+        assert!(as_one(0.05 / 92.0) > 1.2 * as_one(0.05), "{} {}", as_one(0.05 / 92.0), as_one(0.05));
     }
 
     /// Of fourteen values, seven before and seven after a jump say less than the same ones in turn.

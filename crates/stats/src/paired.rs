@@ -49,6 +49,13 @@ pub fn paired_ratio(pairs: &[TimedPair]) -> Option<PairedRatio> {
 }
 
 impl PairedRatio {
+    /// The interval of the ratio that leaves this share outside, above 0 and below 1: the ratios of which [`Self::p_value`] is larger.
+    /// `None` for fewer than [`MIN_PAIRS`] pairs.
+    pub fn interval_leaving(&self, outside: f64) -> Option<(f64, f64)> {
+        let half = self.log.half_width_leaving(outside);
+        self.interval.map(|_| ((self.log.mean - half).exp(), (self.log.mean + half).exp()))
+    }
+
     /// Chance of a ratio as far from `expected`, which is positive, as this one or farther if the true one is `expected`;
     /// `None` without an interval.
     pub fn p_value(&self, expected: f64) -> Option<f64> {
@@ -120,6 +127,20 @@ mod tests {
         near(found.p_value(low).unwrap(), 0.05, 1e-6);
         near(found.p_value((2.0 - 4.0 * error).exp()).unwrap(), 0.057_19, 1e-5);
         near(mean_p_value(&[1.0, 2.0, 3.0, 4.0, 5.0], 3.0 + 2.776_445 * 0.5_f64.sqrt()).unwrap(), 0.05, 1e-6);
+    }
+
+    #[test]
+    fn an_interval_of_any_share_ends_where_the_chance_is_that_share() {
+        let found = paired_ratio(&timed(&[0.01, 0.03, 0.05, 0.04, 0.02, 0.01, 0.03, 0.06])).unwrap();
+        assert_eq!(found.interval_leaving(0.05), found.interval);
+        for outside in [0.2, 0.01, 0.05 / 92.0] {
+            let (low, high) = found.interval_leaving(outside).unwrap();
+            near(found.p_value(low).unwrap() / outside, 1.0, 1e-3);
+            near(found.p_value(high).unwrap() / outside, 1.0, 1e-3);
+        }
+        let same = paired_ratio(&[0.0, 1.0, 2.0, 3.0].map(|at| (at, 6.0, 3.0))).unwrap();
+        assert_eq!(same.interval_leaving(0.001), same.interval);
+        assert_eq!(paired_ratio(&timed(&[0.1, 0.2])).unwrap().interval_leaving(0.05), None);
     }
 
     #[test]

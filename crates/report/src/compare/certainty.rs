@@ -1,11 +1,12 @@
 //! What a comparison rests on, in words said once, and what it says to conditions. It judges nothing itself.
 
-use super::table::factor;
+use super::table::{factor, interval};
 use super::{Extent, letter};
 use crate::page::{Page, Tone};
+use rdsk_analysis::metrics::whole;
 use rdsk_analysis::words::plural;
-use rdsk_compare::{Basis, CellChange, Change, Compared, Judgement};
-use rdsk_units::percent;
+use rdsk_compare::{Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES};
+use rdsk_units::{grouped, percent};
 
 /// Cells that a condition names.
 const MOST_CELLS: usize = 5;
@@ -25,23 +26,21 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
              together (Holm); \"none seen\" may be chance."
         ),
     );
-    let far = compared.pairs.iter().filter_map(|pair| match pair.basis {
-        Basis::OneRunEach { octaves } => Some(octaves),
-        Basis::Pairs(_) => None,
-    });
-    if let Some(octaves) = far.reduce(f64::max) {
-        let times = octaves.exp2() - 1.0;
-        let apart = if times < 1.5 {
-            "follow each other".into()
-        } else {
-            format!("lie {times:.0} times as far apart as a run is long")
-        };
+    let far = || {
+        compared.pairs.iter().filter_map(|pair| match pair.basis {
+            Basis::OneRunEach { octaves } => Some(octaves),
+            Basis::Pairs(_) => None,
+        })
+    };
+    if let Some(octaves) = far().reduce(f64::max) {
+        let runs = if far().any(|less| less < octaves) { "the two farthest apart" } else { "the runs" };
+        let apart = apart(octaves);
         page.sentence(
             Tone::Plain,
             "  ",
             format!(
                 "One run each cannot know how the disk changes from one hour to the next. Such changes are estimated from the rounds of \
-                 each run, as if every doubling of the time added as much; the runs {apart}. rdsk compare --repeat 5 -- 'ARGS' 'ARGS' \
+                 each run, as if every doubling of the time added as much; {runs} {apart}. rdsk compare --repeat 5 -- 'ARGS' 'ARGS' \
                  runs both in turn and needs no such estimate."
             ),
         );
@@ -63,6 +62,20 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
     }
 }
 
+/// How far apart two runs are.
+fn apart(octaves: f64) -> String {
+    let times = |octaves: f64| octaves.exp2() - 1.0;
+    match times(octaves) {
+        few if few < 1.5 => "follow each other".into(),
+        _ if octaves >= MOST_OCTAVES => {
+            // What lies beyond is not reckoned with, so it is not known here.
+            let most = grouped(whole(times(MOST_OCTAVES)) / 1000 * 1000);
+            format!("lie more than {most} times as far apart as a run is long, and no more is counted")
+        }
+        times => format!("lie {} times as far apart as a run is long", grouped(whole(times))),
+    }
+}
+
 /// Whether each condition is met, and where the data leave it open.
 pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], extent: Extent) {
     if judgements.is_empty() {
@@ -73,18 +86,18 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
         let lead = format!("  {}: ", judgement.condition.text);
         let judged = plural(judgement.judged as u64, "cell");
         if judgement.met.is_empty() {
-            page.sentence(Tone::Plain, lead, format!("not seen in any of {judged}"));
+            page.sentence(Tone::Plain, lead, format!("met in none of {judged}"));
         } else {
             let met = named(&judgement.met, extent, |change| factor(change.ratio()));
             page.sentence(Tone::Error, lead, format!("met in {} of {judged}: {met}", judgement.met.len()));
         }
         if !judgement.unsure.is_empty() {
-            let half = |change: &Change| {
-                change.blind_within().map_or_else(|| "not known".into(), |half| format!("±{}", percent(half)))
+            let corrected = |change: &Change| {
+                change.certainty.map_or_else(|_| "not known".into(), |known| interval(known.corrected))
             };
-            let unsure = named(&judgement.unsure, extent, half);
+            let unsure = named(&judgement.unsure, extent, corrected);
             let text = format!(
-                "the data leave open a change of {} or more in {} of {judged}, which would be seen beyond: {unsure}",
+                "the data leave open a change of {} or more in {} of {judged} (interval of the ratio, corrected for all): {unsure}",
                 percent(judgement.condition.least),
                 judgement.unsure.len()
             );
@@ -108,4 +121,21 @@ fn named(
         names.push(format!("and {} more", all.len() - most));
     }
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_apart_runs_are_is_said_as_far_as_it_is_known() {
+        for (octaves, words) in [
+            (1.0, "follow each other"),
+            (3.0, "lie 7 times as far apart as a run is long"),
+            (11.0, "lie 2,047 times as far apart as a run is long"),
+            (MOST_OCTAVES, "lie more than 4,000 times as far apart as a run is long, and no more is counted"),
+        ] {
+            assert_eq!(apart(octaves), words);
+        }
+    }
 }

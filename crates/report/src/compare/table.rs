@@ -91,7 +91,7 @@ fn shortened(id: &str) -> String {
 }
 
 /// Both ends, or the one that the runs show.
-fn interval((low, high): (f64, f64)) -> String {
+pub(super) fn interval((low, high): (f64, f64)) -> String {
     match (low > 0.0, high.is_finite()) {
         (true, true) => format!("{}–{}", factor(low), factor(high)),
         (true, false) => format!("≥ {}", factor(low)),

@@ -78,7 +78,13 @@ fn what_could_not_have_been_seen_is_said() {
     }
     let condition: Condition = "slower>5%".parse().unwrap();
     let (text, document) = drawn(&scaled(1.0), &[&vague], &[condition], Extent::Short);
-    assert!(text.contains("not seen in any of") && text.contains("leave open a change of 5"), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("met in none of") && text.contains("leave open a change of 5"), "{text}");
+    let cell = &document["comparisons"][0]["cells"][0];
+    let [low, high] =
+        ["low_corrected", "high_corrected"].map(|key| cell["changes"][0][key].as_f64().unwrap());
+    let named = format!("corrected for all): B {} {low:.3}–{high:.3}", cell["id"].as_str().unwrap());
+    assert!(text.contains(&named), "{named}: {text}");
     let unsure = document["conditions"][0]["unsure"].as_array().unwrap();
     assert!(unsure[0]["blind_within"].as_f64().unwrap() > 0.3, "{}", unsure[0]);
 }
