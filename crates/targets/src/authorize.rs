@@ -95,7 +95,7 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
             "measure reads, or run as the owner of the file, or as root outside of containers"
         }
         _ => {
-            "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs) installed"
+            "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs, blkid, partx) installed"
         }
     };
     Err(refusal(examined, "cannot-prove-unused", &reason, hint))

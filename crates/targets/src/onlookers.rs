@@ -6,9 +6,11 @@ use std::path::Path;
 
 /// Programs by the names that procfs has of them. `multipathd` keeps every path open for reading as long as it watches it
 /// (`pathinfo` in libmultipath/discovery.c). `smartd` and `udisksd` open a disk for each of their checks, which take long on one that
-/// spins up, `blktrace` has it open to trace it (`BLKTRACESETUP` is an ioctl of the device), `blkid` and `lsblk` as long as it takes them to read labels. LVM's daemons (`dmeventd`, `lvmpolld`) are not
+/// spins up, `blktrace` has it open to trace it (`BLKTRACESETUP` is an ioctl of the device), `blkid`, `lsblk`,
+/// `wipefs` and `partx` as long as it takes them to read labels, for another rdsk, too. LVM's daemons (`dmeventd`, `lvmpolld`) are not
 /// among them: they close everything after each scan (`label_scan_destroy` in lib/label/label.c).
-const ONLOOKERS: [&str; 7] = ["multipathd", "smartd", "smartctl", "udisksd", "blktrace", "blkid", "lsblk"];
+const ONLOOKERS: [&str; 9] =
+    ["multipathd", "smartd", "smartctl", "udisksd", "blktrace", "blkid", "lsblk", "wipefs", "partx"];
 /// udev's daemon and its workers, by the names of systemd before and after version 252, and of eudev. A worker has the device open, with
 /// a shared lock, until all rules have run, and what the rules start is its child: `ata_id`, `mdadm`, `pvscan`.
 const UDEV: [&str; 3] = ["systemd-udevd", "(udev-worker)", "udevd"];

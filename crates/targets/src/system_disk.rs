@@ -3,7 +3,7 @@
 
 use crate::machine::Machine;
 use crate::mounts::{Mount, Namespace};
-use crate::signature::parse;
+use crate::signature::{Signature, parse};
 use crate::sysfs::Node;
 use crate::tools;
 use crate::uses::{Found, UseKind};
@@ -29,9 +29,9 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     }
 }
 
-/// Adds a use for each device on the disks of `node` that is a member of a pool, if the system lies in a pool of this kind: which
-/// devices a pool lies on only its own programs tell, and they call a pool by the name that it was imported under. `place` says
-/// where the node of a device is. What cannot be looked at becomes a doubt.
+/// Adds a use for each device on the disks of `node`, mapped ones included, that is a member of the pool that the system lies in, by the
+/// name in its label: which devices a pool lies on only its own programs tell. `place` says where the node of a device is. What cannot
+/// be looked at becomes a doubt.
 pub(crate) fn find_pooled(
     machine: &Machine<'_>,
     node: &Node,
@@ -47,7 +47,7 @@ pub(crate) fn find_pooled(
         return;
     }
     let own = media(machine, node);
-    let is_beside = |other: &&Node| own.contains(machine.luns.medium(&machine.tree.whole(other).name));
+    let is_beside = |other: &&Node| !media(machine, other).is_disjoint(&own);
     for other in machine.tree.nodes().filter(is_beside) {
         let labels = tools::wipefs(&machine.roots.tools, &place(other), &other.name);
         let labels = labels.and_then(|answer| parse(&answer)).unwrap_or_else(|reason| {
@@ -55,7 +55,8 @@ pub(crate) fn find_pooled(
             Vec::new()
         });
         for (mount, kind) in &mounts {
-            if let Some(label) = labels.iter().find(|label| label.kind == *kind) {
+            let is_of_pool = |label: &&Signature| label.kind == *kind && may_be_pool_of(mount, label);
+            if let Some(label) = labels.iter().find(is_of_pool) {
                 let (point, source) = (mount.point.display(), mount.source.display());
                 let text =
                     format!("{point} in the pool of {source}, and {} has {}", other.shown(), label.text);
@@ -63,6 +64,14 @@ pub(crate) fn find_pooled(
             }
         }
     }
+}
+
+/// Whether a label may be that of the pool of a mount, whose source begins with the name of the pool (`rpool/ROOT/pve-1`); that of
+/// bcachefs is no name. A pool that was imported under another name (`zpool import -t`) is not known by it.
+fn may_be_pool_of(mount: &Mount, label: &Signature) -> bool {
+    let source = mount.source.to_string_lossy();
+    let pool = source.split('/').next().filter(|_| mount.kind == "zfs");
+    pool.zip(label.label.as_deref()).is_none_or(|(pool, name)| pool == name)
 }
 
 fn system_mounts<'machine>(machine: &'machine Machine<'_>) -> impl Iterator<Item = &'machine Mount> {
@@ -114,6 +123,24 @@ mod tests {
             assert_eq!(said(&fake, name), (vec![text.to_owned()], vec![]), "{name}");
         }
         assert_eq!(said(&fake, "sdb"), (vec![], vec![]));
+        // Another pool's disk, and a pool in a mapped device over an encrypted partition.
+        let fake = fake.disk("sdb/sdb1", "8:17").answer("wipefs sdb1", &label("zfs_member", "tank"));
+        assert_eq!(said(&fake, "sdb"), (vec![], vec![]));
+        let fake = fake
+            .disk("sdc", "8:32")
+            .disk("sdc/sdc1", "8:33")
+            .disk("sdc/sdc2", "8:34")
+            .disk("dm-0", "253:0")
+            .stack("dm-0", "sdc/sdc2")
+            .answer("wipefs sdc", "")
+            .answer("wipefs sdc1", &label("vfat", ""))
+            .answer("wipefs sdc2", &label("crypto_LUKS", ""))
+            .answer("wipefs dm-0", &label("zfs_member", "rpool"));
+        let mapped = said(&fake, "sdc1");
+        assert!(
+            mapped.0.len() == 1 && mapped.0[0].ends_with("and dm-0 has zfs_member \"rpool\""),
+            "{mapped:?}"
+        );
         let unasked = fake.without_answer("wipefs sda3");
         assert_eq!(said(&unasked, "sda2"), (vec![], vec!["sda3: wipefs is not installed".to_owned()]));
     }

@@ -13,7 +13,7 @@ pub use saved::saved_interval;
 use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
-use crate::sysfs::{block_path, counts_flushes};
+use crate::sysfs::{block_path, counts_flushes, nvme_disk_with_paths};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,6 +146,11 @@ impl Sample {
 /// The counters of a device; `None` if there is no such device.
 fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, String>> {
     let directory = block_path(sys, name);
+    if directory.exists() && nvme_disk_with_paths(name, sys).is_some() {
+        return Some(Err(
+            "no counters: the kernel counts no I/O of partitions of an NVMe multipath device".into()
+        ));
+    }
     let read = read_text(&directory.join("stat")).and_then(|text| parse_stat(&text));
     match read {
         Ok(mut stat) => {
