@@ -11,7 +11,7 @@ use crate::groups::distinct;
 use crate::metrics::ratio as per;
 use crate::verdict;
 use pairs::Pair;
-use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_model::{CellRecord, Experiment, Op, Record, Visit};
 use rdsk_stats::{MIN_PAIRS, PairedRatio, TimedPair, holm, paired_ratio};
 use std::collections::BTreeMap;
 
@@ -260,9 +260,18 @@ fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Rat
 }
 
 /// When the first visit of a round began, in ns from the start of the run; 0 in Records that do not say.
-fn began(cell: &CellRecord, round: u32) -> f64 {
+pub fn began(cell: &CellRecord, round: u32) -> f64 {
     let of_round = cell.result.visits.iter().filter(|visit| visit.round == round);
     of_round.map(|visit| visit.start_ns).min().unwrap_or(0) as f64
+}
+
+/// The visits of every round, by its number.
+pub fn visits_by_round(cell: &CellRecord) -> BTreeMap<u32, Vec<&Visit>> {
+    let mut rounds: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
+    for visit in &cell.result.visits {
+        rounds.entry(visit.round).or_default().push(visit);
+    }
+    rounds
 }
 
 /// Bytes per second of every round in which the cell moved something, by the number of the round.

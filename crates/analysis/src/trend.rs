@@ -1,5 +1,5 @@
-//! Whether the rate of a cell changes within its visits, or over the run with those of other cells of its targets. It decides which cells are
-//! judged; how, is the statistics' part.
+//! Whether the rate of a cell changes within its visits, or over the run with those of other cells of its targets. It decides which
+//! cells are judged; how, is the statistics' part.
 
 use crate::metrics;
 use crate::rate_series::{self, RateSeries, Segment};

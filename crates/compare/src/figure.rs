@@ -1,7 +1,7 @@
 //! One figure of one cell of one run, and how unsure it is: the rate and percentiles of the latency, with what their intervals
 //! rest on. It compares nothing.
 
-use rdsk_analysis::comparison::{Measure, round_rates};
+use rdsk_analysis::comparison::{Measure, began, round_rates};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Latency, PercentileRange};
 use rdsk_stats::{TimedSample, rounds_interval};
@@ -101,10 +101,7 @@ fn percentile(
 
 /// The rate of each round, and when it began in ns from the start of the run.
 pub(crate) fn timed_rates(cell: &CellRecord) -> Vec<TimedSample> {
-    let visits = || cell.result.visits.iter();
-    let began_ns =
-        |round: u32| visits().filter(|visit| visit.round == round).map(|visit| visit.start_ns).min();
-    let timed = |(round, rate): (u32, f64)| (began_ns(round).unwrap_or(0) as f64, rate);
+    let timed = |(round, rate): (u32, f64)| (began(cell, round), rate);
     round_rates(cell, measure(cell)).into_iter().map(timed).collect()
 }
 

@@ -3,11 +3,10 @@
 
 use crate::figure::{measure, timed_rates};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::round_rates;
+use rdsk_analysis::comparison::{round_rates, visits_by_round};
 use rdsk_analysis::rate_series::{RateSeries, Segment};
 use rdsk_model::{CellRecord, Visit};
 use rdsk_stats::stddev;
-use std::collections::BTreeMap;
 
 /// What a run tells of one cell beside its figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,14 +97,6 @@ fn halves_of_windows(cell: &CellRecord, series: &RateSeries) -> Vec<f64> {
         moved((sum(&segment.bytes[..half]), sum(&segment.bytes[all - half..])), took, all as f64)
     };
     series.segments.iter().filter(is_alone).filter_map(of_segment).collect()
-}
-
-fn visits_by_round(cell: &CellRecord) -> BTreeMap<u32, Vec<&Visit>> {
-    let mut rounds: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
-    for visit in &cell.result.visits {
-        rounds.entry(visit.round).or_default().push(visit);
-    }
-    rounds
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
+use common::{
+    PAGE, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with, writing,
+};
 use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine, Run};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
@@ -297,12 +299,7 @@ fn synchronising_at_the_end_is_in_the_time_and_not_in_the_return() {
 fn staggered_streams_start_one_after_the_other() {
     let (_directory, path) = file_of(4 << 20);
     let claims = [reading(&path)];
-    let workload = Workload {
-        path: IoPath::Buffered,
-        streams: 3,
-        stagger_ns: 50_000_000,
-        ..random(4 << 20, EngineKind::Sync, 1)
-    };
+    let workload = staggered(50_000_000);
     let mut visits = std::iter::repeat_with(|| visit(&job(&workload, &claims, millis(200))).1).take(50);
     let is_apart = |run: &Run| {
         let mut streams = (0..).zip(&run.streams);
@@ -316,12 +313,7 @@ fn staggered_streams_start_one_after_the_other() {
 fn a_stream_whose_turn_comes_after_the_end_issues_nothing() {
     let (_directory, path) = file_of(4 << 20);
     let claims = [reading(&path)];
-    let workload = Workload {
-        path: IoPath::Buffered,
-        streams: 3,
-        stagger_ns: 600_000_000_000,
-        ..random(4 << 20, EngineKind::Sync, 1)
-    };
+    let workload = staggered(600_000_000_000);
     let began = Instant::now();
     // On a busy machine the first one may come too late, too.
     let mut visits = std::iter::repeat_with(|| visit(&job(&workload, &claims, millis(300))).1).take(5);

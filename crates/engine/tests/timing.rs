@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Watcher, file_of, job, millis, random, reading, visit, visit_with};
+use common::{Watcher, file_of, job, millis, random, reading, staggered, visit, visit_with};
 use rdsk_engine::{Control, Ended, Flow, Progress, RealEngine};
 use rdsk_model::{EngineKind, IoPath, Workload};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
@@ -33,12 +33,7 @@ fn the_queue_is_as_deep_as_requested() {
 fn staggered_streams_start_when_they_should() {
     let (_directory, path) = file_of(4 << 20);
     let claims = [reading(&path)];
-    let workload = Workload {
-        path: IoPath::Buffered,
-        streams: 3,
-        stagger_ns: 50_000_000,
-        ..random(4 << 20, EngineKind::Sync, 1)
-    };
+    let workload = staggered(50_000_000);
     let (_, run, _) = visit(&job(&workload, &claims, millis(200)));
     let starts: Vec<u64> = run.streams.iter().map(|stream| stream.start_ns / 1_000_000).collect();
     assert!(

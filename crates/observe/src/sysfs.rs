@@ -38,6 +38,10 @@ pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// What is said of such partitions.
+pub(crate) const UNCOUNTED_PARTITION: &str =
+    "the kernel counts no I/O of partitions of an NVMe multipath device";
+
 /// The multipath device of which this is a partition: `nvme0n1` of `nvme0n1p2`. Kernels that count the I/O of such a device (from
 /// 6.4) count none of it for its partitions, the others count neither (drivers/nvme/host/multipath.c: `disk->part0`).
 pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String> {

@@ -6,7 +6,9 @@ use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
-use crate::sysfs::{block_path, counts_flushes, is_number, nvme_disk_with_paths, nvme_paths};
+use crate::sysfs::{
+    UNCOUNTED_PARTITION, block_path, counts_flushes, is_number, nvme_disk_with_paths, nvme_paths,
+};
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
@@ -153,7 +155,7 @@ fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
         return Some("not every kernel counts the I/O of such an md array");
     }
     if nvme_disk_with_paths(name, sys).is_some() {
-        return Some("the kernel counts no I/O of partitions of an NVMe multipath device");
+        return Some(UNCOUNTED_PARTITION);
     }
     let has_paths = !nvme_paths(name, sys).is_empty();
     has_paths.then_some("not every kernel counts the I/O of an NVMe multipath device")

@@ -43,11 +43,8 @@ impl Evenness {
 /// Of a cell; `None` for a single stream and with too few rounds. Streams that failed are left out. `p_adjusted` is not
 /// corrected yet.
 pub(super) fn of(cell: &CellRecord) -> Option<Evenness> {
-    let mut rounds: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
-    for visit in &cell.result.visits {
-        rounds.entry(visit.round).or_default().push(visit);
-    }
-    let rounds: Vec<Vec<StreamRate>> = rounds.values().filter_map(|visits| rates(cell, visits)).collect();
+    let rounds: Vec<Vec<StreamRate>> =
+        super::visits_by_round(cell).values().filter_map(|visits| rates(cell, visits)).collect();
     let indices: Vec<f64> = rounds.iter().map(|round| index(round)).collect();
     if indices.len() < MIN_PAIRS {
         return None;

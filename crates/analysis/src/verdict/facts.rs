@@ -3,8 +3,12 @@
 use super::Judgement;
 use crate::groups::distinct;
 use crate::metrics::{self, Written};
-use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode};
 use rdsk_units::printable;
+
+/// Filesystems that can keep a file in fewer bytes than it has.
+const COMPRESSING: &[&str] =
+    &["btrfs", "bcachefs", "cramfs", "erofs", "f2fs", "jffs2", "ntfs3", "squashfs", "ubifs", "zfs"];
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
@@ -86,6 +90,12 @@ impl<'a> Facts<'a> {
         let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref()).map(|one| &one.kind);
         let kind = kinds.into_iter().find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs" | "rootfs"))?;
         Some((VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them")))
+    }
+
+    /// The first filesystem of a target that can keep a file in fewer bytes than it has.
+    pub(super) fn compressing_filesystem(&self) -> Option<&'a Filesystem> {
+        let mut kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref());
+        kinds.find(|found| COMPRESSING.contains(&found.kind.as_str()))
     }
 
     /// The disk at the bottom of a target that is memory behind a driver.

@@ -49,6 +49,11 @@ impl Moved {
         Some(Self { requests, merges: merges.unwrap_or(0), bytes: metrics::bytes_of(device, op)? })
     }
 
+    /// The same of several devices together.
+    fn of_all(devices: &[&DeviceEvidence], op: Op) -> Option<Self> {
+        devices.iter().try_fold(Self::default(), |sum, one| Some(sum.sum(Self::of(one, op)?)))
+    }
+
     fn sum(self, more: Self) -> Self {
         Self {
             requests: self.requests + more.requests,
@@ -76,10 +81,8 @@ fn is_much(facts: &Facts<'_>, requests: f64) -> bool {
 fn beside(facts: &Facts<'_>) -> Option<String> {
     // Of a device that several targets share, each of them has the counters.
     let counters = metrics::devices(facts.cell)?;
-    let of =
-        |op: Op| counters.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)));
     let (op, device) = (facts.cell.workload.op, &facts.device_names);
-    let (reads, writes) = (of(Op::Read)?, of(Op::Write)?);
+    let (reads, writes) = (Moved::of_all(&counters, Op::Read)?, Moved::of_all(&counters, Op::Write)?);
     let others = match op {
         Op::Read => [(op, in_our_direction(facts, reads)), (Op::Write, writes.requests as f64)],
         // A filesystem adds a journal and metadata, and the kernel decides when and in what pieces it writes pages back.

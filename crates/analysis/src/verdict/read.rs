@@ -15,9 +15,6 @@ const COMPRESSED_SHARE: f64 = 0.01;
 /// The same of filesystems that are made once, with extents as large as one likes (measured on 6.1, 2026-11, erofs with text: 0.43 %).
 const PACKED_SHARE: f64 = 0.001;
 const PACKED: &[&str] = &["erofs", "squashfs"];
-/// Filesystems that can keep a file in fewer bytes than it has.
-pub(super) const COMPRESSING: &[&str] =
-    &["btrfs", "bcachefs", "cramfs", "erofs", "f2fs", "jffs2", "ntfs3", "squashfs", "ubifs", "zfs"];
 /// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;
 /// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
@@ -120,8 +117,7 @@ fn is_uncounted_memory(facts: &Facts<'_>) -> bool {
 
 /// A file that takes less room than it has bytes: compressed, as btrfs and squashfs keep it. Its device read all of it.
 fn stored_in_less(facts: &Facts<'_>, share: f64) -> Judgement {
-    let mut kinds = facts.targets.iter().filter_map(|target| target.filesystem.as_ref());
-    let kind = kinds.find(|found| COMPRESSING.contains(&found.kind.as_str()))?;
+    let kind = facts.compressing_filesystem()?;
     // Streams that share a range may read what one of them has just brought into memory.
     let is_own = facts.cell.workload.range == StreamRange::Disjoint;
     let least = if PACKED.contains(&kind.kind.as_str()) { PACKED_SHARE } else { COMPRESSED_SHARE };

@@ -3,7 +3,6 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use super::read::COMPRESSING;
 use super::uncounted;
 use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
@@ -161,8 +160,7 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
 /// full was not overwritten in memory: all of it left memory, and the filesystem packed it (measured on a loop device, 2026-11, btrfs
 /// with `compress=zstd:1`: 200 MiB of zeros charged, 3.5 % of it written).
 fn stored_in_less(facts: &Facts<'_>, share: f64) -> Option<String> {
-    let mut kinds = facts.targets.iter().filter_map(|target| target.filesystem.as_ref());
-    let kind = kinds.find(|found| COMPRESSING.contains(&found.kind.as_str()))?;
+    let kind = facts.compressing_filesystem()?;
     let is_charged = facts.process_share.is_some_and(|charged| charged >= DURABLE_SHARE);
     let may_be = is_charged && facts.is_file() && !facts.is_simulated() && !facts.is_direct();
     may_be.then(|| {

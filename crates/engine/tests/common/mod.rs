@@ -6,7 +6,7 @@ use rdsk_engine::{
     CacheCheck, Control, Engine as _, EngineError, Flow, Job, Limits, Prepared, Progress, RealEngine, Run,
     Settled,
 };
-use rdsk_model::{EngineKind, Pattern, StopFlag, Workload};
+use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, claim, examine};
 use rdsk_testkit::{BlkioThrottle, LoopDevice};
 use std::io::Write as _;
@@ -61,6 +61,12 @@ pub(crate) fn random(span_bytes: u64, engine: EngineKind, queue_depth: u32) -> W
         queue_depth,
         ..Workload::sequential_read(span_bytes)
     }
+}
+
+/// Three streams of buffered reads that start one after the other, so far apart.
+pub(crate) fn staggered(stagger_ns: u64) -> Workload {
+    let path = IoPath::Buffered;
+    Workload { path, streams: 3, stagger_ns, ..random(4 << 20, EngineKind::Sync, 1) }
 }
 
 /// Limits in I/Os, with ten minutes as a net.

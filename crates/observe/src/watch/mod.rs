@@ -13,7 +13,7 @@ pub use saved::saved_interval;
 use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
-use crate::sysfs::{block_path, counts_flushes, nvme_disk_with_paths};
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, counts_flushes, nvme_disk_with_paths};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,9 +147,7 @@ impl Sample {
 fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, String>> {
     let directory = block_path(sys, name);
     if directory.exists() && nvme_disk_with_paths(name, sys).is_some() {
-        return Some(Err(
-            "no counters: the kernel counts no I/O of partitions of an NVMe multipath device".into()
-        ));
+        return Some(Err(format!("no counters: {UNCOUNTED_PARTITION}")));
     }
     let read = read_text(&directory.join("stat")).and_then(|text| parse_stat(&text));
     match read {
@@ -269,6 +267,19 @@ mod tests {
         let flushes: Vec<Option<u64>> =
             interval.devices.iter().map(|device| device.growth.as_ref().unwrap().flush_ios).collect();
         assert_eq!(flushes, [Some(0), None]);
+    }
+
+    #[test]
+    fn partitions_of_a_device_with_paths_are_not_counted() {
+        let fake = FakeSys::new().disk(FakeDisk::nvme("nvme0n1")).partition("nvme0n1", 1, 1 << 20, 1 << 30);
+        let sys = fake.sys();
+        let watcher = || Watcher::new(Choice::Named(vec!["nvme0n1".into(), "nvme0n1p1".into()]), &sys);
+        set(&fake, "nvme0n1", 1);
+        set(&fake, "nvme0n1p1", 1);
+        assert_eq!(reads(&watcher().next_interval()), [("nvme0n1", Ok(0)), ("nvme0n1p1", Ok(0))]);
+        std::fs::create_dir(sys.join("class/block/nvme0c0n1")).unwrap();
+        let expected = [("nvme0n1", Ok(0)), ("nvme0n1p1", Err("unreadable"))];
+        assert_eq!(reads(&watcher().next_interval()), expected);
     }
 
     #[test]

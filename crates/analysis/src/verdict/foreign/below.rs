@@ -79,7 +79,7 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
     let are_partitions = uppers.iter().all(|layer| is_partition(layer));
     let ops: &[Op] = if are_partitions { &[Op::Read, Op::Write] } else { &[Op::Read] };
     ops.iter().find_map(|&op| {
-        let (sum, own) = (moved(&lower, op)?, moved(&above, op)?);
+        let (sum, own) = (Moved::of_all(&lower, op)?, Moved::of_all(&above, op)?);
         let bytes = sum.bytes.saturating_sub(own.bytes);
         // A partition's requests are requests of its disk, one for one.
         let requests = if are_partitions {
@@ -100,10 +100,6 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
             )
         })
     })
-}
-
-fn moved(devices: &[&DeviceEvidence], op: Op) -> Option<Moved> {
-    devices.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)))
 }
 
 fn names(devices: &[&DeviceEvidence]) -> String {
