@@ -143,7 +143,8 @@ impl Sink {
     }
 }
 
-/// Writes the document if one was requested, and prints the page unless the document takes its place.
+/// Writes the document if one was requested, and prints the page unless the document takes its place. The page is there, too, where
+/// the document cannot be written.
 ///
 /// # Errors
 /// When either cannot be written.
@@ -152,8 +153,9 @@ pub(crate) fn output(
     document: impl FnOnce() -> String,
     page: impl FnOnce() -> String,
 ) -> Result<(), Problem> {
-    sink.map_or(Ok(()), |sink| sink.write(&document()))?;
-    if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) }
+    let written = sink.map_or(Ok(()), |sink| sink.write(&document()));
+    let printed = if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) };
+    written.and(printed)
 }
 
 fn new_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {

@@ -285,3 +285,85 @@ fn wrong_words_are_one_line_and_a_hint() {
         error_and_hint(&run);
     }
 }
+
+/// The third run of B is not prepared: the two pairs before it are shown, and kept.
+#[test]
+fn a_run_that_fails_costs_none_of_the_pairs_before_it() {
+    let scratch = scratch();
+    let log = scratch.path().join("log");
+    let directory = scratch.path().join("runs");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("b-3.json"), "{\"schema\":\"rdsk.record/1\"}").unwrap();
+    let line = "stream sim:tms-ramsan --rw read --budget 3s";
+    let third_fails = format!("echo x >>{0}; test $(wc -l <{0}) -lt 3 || exit 7", log.display());
+    let place = directory.to_str().unwrap();
+    let words = ["--repeat", "4", "--prepare-b", &third_fails, "--json", place, "--", line, line];
+    let run = compare(&words);
+    assert_eq!(run.status_code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("B AGAINST A") && run.stderr.contains("ended with exit code 7"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("from an earlier comparison: b-3.json\n"),
+        "that is no run of this comparison: {}",
+        run.stderr
+    );
+    let files = ["a-1.json", "a-2.json", "a-3.json", "b-1.json", "b-2.json", "b-3.json", "compare.json"];
+    common::holds_only(&directory, &files);
+    let text = fs::read_to_string(directory.join("compare.json")).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 2);
+}
+
+/// Nothing runs where the document of any run would replace something else, or runs of a longer comparison would stay beside it.
+#[test]
+fn the_places_of_all_runs_are_checked_before_the_first() {
+    let scratch = scratch();
+    let line = "stream sim:tms-ramsan --rw read --budget 3s";
+    for (name, content, said) in [
+        ("b-2.json", "mine", "b-2.json: it is an existing file"),
+        ("a-3.json", "{\"schema\":\"rdsk.record/1\"}", "it holds a-3.json of a comparison of more pairs"),
+    ] {
+        let directory = scratch.path().join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join(name), content).unwrap();
+        let run = compare(&["--repeat", "2", "--json", directory.to_str().unwrap(), "--", line, line]);
+        assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+        assert!(run.stderr.contains(said) && !run.stderr.contains("pair 1"), "{}", run.stderr);
+        common::holds_only(&directory, &[name]);
+        assert_eq!(fs::read_to_string(directory.join(name)).unwrap(), content);
+    }
+}
+
+/// A disk that became too slow for a p99 does not pass a condition on it, and a run that failed passes nothing.
+#[test]
+fn what_a_run_does_not_have_passes_no_condition_unseen() {
+    let scratch = scratch();
+    let [base, other] = ["1", "2"].map(|seed| record(scratch.path(), seed, "sim:tms-ramsan", seed));
+    let whole: Value = serde_json::from_str(&fs::read_to_string(&other).unwrap()).unwrap();
+    let mut slow = whole.clone();
+    for cell in slow["cells"].as_array_mut().unwrap() {
+        cell["result"]["latency_ns"]["count"] = 460.into();
+        cell["result"]["latency_ns"]["p99"] = Value::Null;
+    }
+    fs::write(&other, slow.to_string()).unwrap();
+    let with = |words: &[&str]| compare(&[&[base.as_str(), &other], words].concat());
+    let lenient = with(&["--fail-if", "p99:slower>10%"]);
+    assert_eq!(lenient.status_code, Some(0), "{}{}", lenient.stdout, lenient.stderr);
+    let text = lenient.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("nothing was judged") && text.contains("no p99 in B: stream/read/"), "{text}");
+    assert!(text.contains("(460 I/Os, 1000 are needed)"), "{text}");
+    is_narrow(&lenient.stdout);
+    let strict = with(&["--fail-if", "p99:slower>10%", "--fail-if-unsure"]);
+    assert_eq!(strict.status_code, Some(1), "{}", strict.stderr);
+    let mut failed = whole;
+    failed["cells"] = serde_json::json!([]);
+    failed["status"] = "failed".into();
+    fs::write(&other, failed.to_string()).unwrap();
+    let run = with(&["--fail-if", "slower>5%"]);
+    assert_eq!(run.status_code, Some(4), "{}", run.stderr);
+    assert!(run.stdout.contains("not measured in B: stream/read/"), "{}", run.stdout);
+    assert_eq!(with(&["--fail-if", "slower>5%", "--fail-if-unsure"]).status_code, Some(1));
+}

@@ -4,6 +4,7 @@
 use crate::change::{CellChange, Change};
 use crate::compared::Compared;
 use crate::figure::Metric;
+use crate::missing::{Missing, missing};
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -121,6 +122,15 @@ pub struct Judgement<'a> {
     pub met: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
     /// Where it is not, and yet may be: the data leave it open.
     pub unsure: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
+    /// Where nobody can say, because only the baseline has the figure.
+    pub missing: Vec<Missing<'a>>,
+}
+
+impl Judgement<'_> {
+    /// Whether the data leave it open anywhere, or say nothing at all.
+    pub fn is_open(&self) -> bool {
+        !self.unsure.is_empty() || !self.missing.is_empty() || self.judged == 0
+    }
 }
 
 /// Judges each condition.
@@ -135,7 +145,9 @@ pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec
         let (met, rest): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|(_, _, change)| condition.is_met(change));
         let unsure = rest.into_iter().filter(|(_, _, change)| condition.may_be_met(change)).collect();
-        Judgement { condition, judged, met, unsure }
+        let of_pair = |(number, pair)| missing(number, pair, condition.metric);
+        let missing = compared.pairs.iter().enumerate().flat_map(of_pair).collect();
+        Judgement { condition, judged, met, unsure, missing }
     };
     conditions.iter().map(judgement).collect()
 }
@@ -144,6 +156,8 @@ pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec
 mod tests {
     use super::*;
     use crate::change::Certainty;
+    use crate::compared::compare;
+    use crate::testing::{cell, record, with_rates};
 
     fn parsed(text: &str) -> Option<(Metric, Direction, f64)> {
         let condition: Condition = text.parse().ok()?;
@@ -222,5 +236,37 @@ mod tests {
         let faster: Condition = "p99:faster>10%".parse().unwrap();
         let longer = change(Metric::P99, 1.2, 0.001, (1.15, 1.25));
         assert!(slower.is_met(&longer) && !faster.is_met(&longer) && !faster.may_be_met(&longer));
+    }
+
+    /// A disk that became so slow that its run has no p99 passes no condition on it unseen.
+    #[test]
+    fn a_figure_that_only_the_baseline_has_is_named_and_leaves_it_open() {
+        let condition: Condition = "p99:slower>10%".parse().unwrap();
+        let cells = || ["a", "b", "c"].map(|id| with_rates(cell(id), &[100.0; 4])).to_vec();
+        let mut base = record("2026-03-01T10:00:00Z", cells());
+        for (depth, cell) in (1..).zip(&mut base.cells) {
+            cell.workload.queue_depth = depth;
+            let latency = cell.result.latency_ns.as_mut().unwrap();
+            (latency.count, latency.p99) = (5000, Some(2_000_000));
+        }
+        let mut other = base.clone();
+        let latency = other.cells[0].result.latency_ns.as_mut().unwrap();
+        (latency.count, latency.p99) = (460, None);
+        let failed = &mut other.cells[1].result;
+        (failed.ops, failed.why) = (Some(0), "input/output error".into());
+        other.cells.truncate(2);
+        let compared = compare(&base, &[&other]);
+        let judgements = judge(&compared, std::slice::from_ref(&condition));
+        let [judgement] = &judgements[..] else { panic!("{judgements:?}") };
+        let words: Vec<String> =
+            judgement.missing.iter().map(|one| format!("{} {}", one.cell.id, one.why.words())).collect();
+        let expected =
+            ["a 460 I/Os, 1000 are needed", "b not measured: input/output error", "c not measured"];
+        assert_eq!(words, expected);
+        assert!(judgement.judged == 0 && judgement.is_open());
+        let same = compare(&base, &[&base]);
+        assert!(judge(&same, std::slice::from_ref(&condition))[0].missing.is_empty());
+        let rates = ["slower>10%".parse().unwrap()];
+        assert_eq!(judge(&compared, &rates)[0].missing.len(), 2, "the rate of a is there");
     }
 }

@@ -10,6 +10,7 @@ mod differing;
 mod figure;
 mod log_ratio;
 mod matching;
+mod missing;
 mod repeated;
 mod spread;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use course::{Course, CourseError, Point, Shape, course};
 pub use differing::{Difference, differences};
 pub use figure::Metric;
 pub use matching::{Matched, matching};
+pub use missing::{Missing, WhyMissing};
 pub use repeated::repeated;
 
 /// The chance that any of all figures of a comparison is called changed although none has.

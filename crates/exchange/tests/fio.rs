@@ -459,3 +459,61 @@ proptest! {
         let_it_be_used(&text[..at]);
     }
 }
+
+/// The document as another fio would have written it.
+fn changed(name: &str, change: impl Fn(&mut serde_json::Map<String, Value>)) -> Record {
+    let mut document = document(name);
+    for job in document["jobs"].as_array_mut().unwrap() {
+        change(job.as_object_mut().unwrap());
+    }
+    record_of(&document)
+}
+
+/// fio 3.7 and 3.16 do not say how many latencies there are.
+#[test]
+fn latencies_without_their_number_are_read() {
+    for (name, _) in FIXTURES {
+        let old = changed(name, |job| {
+            for latencies in
+                job.values_mut().filter_map(Value::as_object_mut).flat_map(|one| one.values_mut())
+            {
+                if let Some(latencies) = latencies.as_object_mut() {
+                    latencies.remove("N");
+                }
+            }
+        });
+        let new = record(name);
+        assert_eq!(old.cells.len(), new.cells.len(), "{name}");
+        for (old, new) in old.cells.iter().zip(&new.cells) {
+            assert_eq!(old.result.latency_ns, new.result.latency_ns, "{name}");
+            assert_eq!(old.result.in_flight_mean, new.result.in_flight_mean, "{name}");
+        }
+        assert_eq!(old.notes, new.notes, "{name}");
+    }
+}
+
+/// With `unified_rw_reporting` there is one sum in place of the directions, with `both` it stands beside them.
+#[test]
+fn a_sum_of_all_directions_is_no_figure_of_one() {
+    let unified = |job: &mut serde_json::Map<String, Value>, op: &str| {
+        let sum = job.remove(op).unwrap();
+        for other in ["read", "write", "trim"] {
+            job.remove(other);
+        }
+        job.insert("mixed".into(), sum);
+    };
+    let one = changed("seqwrite", |job| unified(job, "write"));
+    let plain = record("seqwrite");
+    assert_eq!(one.cells, plain.cells, "a job that only writes");
+    assert!(one.notes.iter().any(|note| note.contains("one sum of all directions")), "{:?}", one.notes);
+    let both = changed("mixed-uring", |job| unified(job, "read"));
+    assert!(both.cells.is_empty(), "{:?}", both.cells);
+    let note = "fio gives reads and writes as one sum (unified_rw_reporting), which is no figure of either";
+    assert!(both.notes.iter().any(|found| found.ends_with(note)), "{:?}", both.notes);
+    let beside = changed("mixed-uring", |job| {
+        let sum = job["read"].clone();
+        job.insert("mixed".into(), sum);
+    });
+    assert_eq!(beside.cells, record("mixed-uring").cells);
+    assert_eq!(beside.notes, record("mixed-uring").notes);
+}

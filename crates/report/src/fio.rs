@@ -4,9 +4,10 @@
 use crate::cells;
 use crate::figures::{Unit, iops, or_missing, significant, whole};
 use crate::page::{Page, Tone};
+use crate::table::shortened;
 use rdsk_analysis::words::plural;
 use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Record, Sync};
-use rdsk_units::Bytes;
+use rdsk_units::{Bytes, printable};
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let all: Vec<&CellRecord> = cells::of(record, Experiment::Fio).collect();
@@ -21,6 +22,14 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     draw_workloads(page, record, &all);
     draw_samples(page, &all);
     cells::draw_whys(page, record, &all, |cell| label(cell).to_owned());
+}
+
+/// Columns for the name of a job in a table.
+const NAME_WIDTH: usize = 26;
+
+/// The label as a table has it.
+fn short_label(cell: &CellRecord) -> String {
+    shortened(&printable(label(cell)), NAME_WIDTH)
 }
 
 /// The id without the word that all of them begin with.
@@ -43,7 +52,7 @@ fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
     let row = |cell: &&CellRecord| {
         let rate = cell.result.bytes_per_s.map(|rate| rate.mean);
         let mut row = vec![
-            label(cell).to_owned(),
+            short_label(cell),
             Unit::MIB_PER_S.figure_or_missing(rate),
             or_missing(cell.result.ops_per_s.map(|rate| iops(rate.mean))),
         ];
@@ -61,7 +70,7 @@ fn draw_workloads(page: &mut Page, record: &Record, all: &[&CellRecord]) {
         let workload = &cell.workload;
         let target = cells::target_name(record, cell).unwrap_or_default();
         vec![
-            label(cell).to_owned(),
+            short_label(cell),
             what(cell),
             whole(Some(workload.queue_depth.into())),
             whole(Some(workload.streams.into())),
@@ -89,7 +98,7 @@ fn draw_samples(page: &mut Page, all: &[&CellRecord]) {
         let figure = |value: f64| Unit::MIB_PER_S.figure(value);
         let sigma = (mean > 0.0).then(|| significant(stddev / mean * 100.0));
         let row = [
-            label(cell).to_owned(),
+            short_label(cell),
             whole(Some(count)),
             figure(min),
             figure(mean),
@@ -147,5 +156,18 @@ mod tests {
         row(&["job/read", "sequential", "read,", "4", "KiB,", "direct", "1", "1", "20,000"]);
         row(&["job/read", "4", "30.0", "40.0", "50.0", "5.00"]);
         assert!(!page.contains('±'), "{page}");
+    }
+
+    #[test]
+    fn a_long_job_name_costs_no_figure() {
+        let id = format!("fio/{}/read", "job".repeat(30));
+        let cell = fixtures::cell(&id, Op::Read, IoPath::Direct, 4096, 20_000, 2_000_000_000);
+        let cell = fixtures::with(cell, |cell| cell.experiment = Experiment::Fio);
+        let mut record = fixtures::record(vec![fixtures::disk()], vec![cell]);
+        record.source = Some(Source { tool: "fio".into(), version: None });
+        let page = crate::text(&record, Style::default());
+        let figures = ["39.1", "10,000", "100", "100", "200", "300"];
+        assert!(page.lines().any(|line| line.split_whitespace().skip(1).eq(figures)), "{page}");
+        assert!(!page.lines().any(|line| line.ends_with('…')), "{page}");
     }
 }

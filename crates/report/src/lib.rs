@@ -25,6 +25,7 @@ mod spark;
 mod stream;
 mod stripe;
 mod style;
+mod table;
 mod targets;
 mod tree;
 pub mod watch;

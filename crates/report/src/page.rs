@@ -2,7 +2,7 @@
 //! are cut to the width, and colour is put on. It knows nothing of what is drawn.
 
 use crate::style::{Charset, Color, Style, ascii};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use crate::table::Table;
 use rdsk_units::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -37,6 +37,7 @@ enum Item {
         texts: Vec<String>,
         max_lines: usize,
     },
+    Table(Table),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -85,22 +86,10 @@ impl Page {
         self.table_with(heads, rows, &[]);
     }
 
-    /// As [`Page::table`], with further columns that are left-aligned because they hold words.
+    /// As [`Page::table`], with further columns that are left-aligned because they hold words. Where it is too wide for the page, the
+    /// names of the first column are shortened before a figure is cut.
     pub(crate) fn table_with(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>], words: &[usize]) {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(heads.iter().map(AsRef::as_ref));
-        for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell)));
-        }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            let is_words = index == 0 || words.contains(&index);
-            column.set_padding((0, if index + 1 == heads.len() { 0 } else { 2 }));
-            column.set_cell_alignment(if is_words { CellAlignment::Left } else { CellAlignment::Right });
-        }
-        for line in table.to_string().lines() {
-            self.line(format!("  {}", line.trim_end()));
-        }
+        self.items.push(Item::Table(Table::new(heads, rows, words)));
     }
 
     pub(crate) fn render(&self, style: Style) -> String {
@@ -112,6 +101,11 @@ impl Page {
                 Item::Sentence { tone, lead, text: words } => {
                     for line in wrap(&printable(lead), &printable(words), width) {
                         push(&mut text, *tone, &line, width, style);
+                    }
+                }
+                Item::Table(table) => {
+                    for line in table.lines(width, style.charset) {
+                        push(&mut text, Tone::Plain, &printable(&line), width, style);
                     }
                 }
                 Item::Wordings { tone, lead, texts, max_lines } => {

@@ -1,6 +1,7 @@
 //! `rdsk compare`: runs compared cell by cell, two command lines run in turn, and the course of one cell. It reads Records, or
 //! has rdsk make them; it opens no target.
 
+mod kept;
 mod options;
 mod runs;
 
@@ -8,16 +9,16 @@ use crate::cli_args::{ColorWhen, JsonPlace};
 use crate::json_file::{self, DocumentKind, JSON, Sink};
 use crate::parse::usage;
 use crate::{exit, out, own_command, record_file, screen};
+use kept::Kept;
 pub(crate) use options::command;
 use options::{Options, Repeat, Task};
-use rdsk_compare::{Compared, Judgement, Metric, compare, course, differences, judge, repeated};
-use rdsk_model::{Problem, ProblemKind, Record};
+use rdsk_compare::{Compared, Judgement, Metric, RunPair, compare, course, differences, judge, repeated};
+use rdsk_model::{Problem, ProblemKind, Record, Status};
 use rdsk_report::Style;
 use rdsk_report::compare::{Comparing, compared_json, compared_text, course_json, course_text};
 use rdsk_units::printable;
 use runs::{Ended, Runner, Runs};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Runs a command line, whose first word is `compare`.
 pub(crate) fn run(words: &[OsString]) -> u8 {
@@ -100,10 +101,32 @@ fn show(
     let comparing = Comparing { names, runs, differences: &differences, compared, judgements: &judgements };
     let page = || compared_text(&comparing, options.extent, style(options));
     json_file::output(sink, || compared_json(&comparing, kept), page)?;
-    let fails = |one: &Judgement<'_>| {
-        !one.met.is_empty() || (options.fails_if_unsure && (!one.unsure.is_empty() || one.judged == 0))
+    Ok(code(options, compared, &judgements))
+}
+
+/// What conditions make of a comparison.
+fn code(options: &Options, compared: &Compared<'_>, judgements: &[Judgement<'_>]) -> u8 {
+    let fails = |one: &Judgement<'_>| !one.met.is_empty() || (options.fails_if_unsure && one.is_open());
+    if judgements.iter().any(fails) {
+        return exit::CONDITION_MET;
+    }
+    // A run that failed before it measured anything passes nothing.
+    let has_failed =
+        |pair: &RunPair<'_>| [pair.base, pair.other].iter().any(|run| run.status == Status::Failed);
+    let says_nothing = |pair: &&RunPair<'_>| {
+        let is_unjudged =
+            |one: &Judgement<'_>| pair.cells.iter().all(|cell| cell.of(one.condition.metric).is_none());
+        has_failed(pair) && judgements.iter().any(is_unjudged)
     };
-    Ok(if judgements.iter().any(fails) { exit::CONDITION_MET } else { exit::DONE })
+    match compared.pairs.iter().find(says_nothing) {
+        Some(pair) => {
+            let run = if pair.other.status == Status::Failed { pair.other } else { pair.base };
+            let why = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error.message));
+            out::warning(&format!("a condition judges no cell of a run that failed{why}"));
+            exit::FAILED
+        }
+        None => exit::DONE,
+    }
 }
 
 fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
@@ -129,73 +152,66 @@ fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
     Ok(exit::DONE)
 }
 
-/// Where the documents of runs in turn go.
-enum Kept {
-    /// One document has everything, or there is none.
-    Together(Option<Sink>),
-    /// One document for each run, and one for the comparison.
-    Apart { directory: PathBuf, comparison: Sink },
-}
-
-impl Kept {
-    fn prepare(place: Option<&JsonPlace>) -> Result<Self, Problem> {
-        match place {
-            Some(JsonPlace::File(path)) if path.is_dir() => {
-                let comparison =
-                    Sink::prepare_for(COMPARISON, &JsonPlace::File(path.join("compare.json")), &[])?;
-                Ok(Self::Apart { directory: path.clone(), comparison })
-            }
-            place => Ok(Self::Together(sink(COMPARISON, place)?)),
-        }
-    }
-}
-
-/// Runs both command lines in turn and compares them.
+/// Runs both command lines in turn and compares them. Whatever ends that early, the pairs that are complete are shown before it is
+/// told.
 fn in_turn(options: &Options, repeat: &Repeat) -> Result<u8, Problem> {
-    let kept = Kept::prepare(options.json.as_ref())?;
-    let (runs, ended) = Runner::new(options.is_quiet)?.in_turn(repeat)?;
-    let sides: Vec<(&str, &Record)> = ["a", "b"]
-        .into_iter()
-        .zip(&runs.sides)
-        .flat_map(|(side, runs)| runs.iter().map(move |run| (side, run)))
-        .collect();
-    if let Kept::Apart { directory, .. } = &kept {
-        write_runs(directory, &runs)?;
-    }
-    let Some(compared) = repeated(&runs.sides[0], &runs.sides[1]) else {
-        return Err(Problem::new(
+    let kept = Kept::prepare(options.json.as_ref(), repeat.count)?;
+    let (runs, ended) = Runner::new(options.is_quiet)?.in_turn(repeat);
+    let written = match &kept {
+        Kept::Apart(directory) => directory.write(&runs),
+        Kept::Together(_) => Ok(()),
+    };
+    let shown = repeated(&runs.sides[0], &runs.sides[1])
+        .map(|compared| show_runs(options, repeat, &kept, &runs, &compared));
+    let completed = "the pairs of runs that were completed are compared";
+    let is_shown = shown.is_some();
+    let last = match (ended, is_shown) {
+        (Ended::Whole, _) => Ok(()),
+        (Ended::Failed(problem), _) => {
+            if is_shown {
+                out::warning(&format!("a run failed: {completed}"));
+            }
+            Err(problem)
+        }
+        (Ended::Interrupted, true) => {
+            out::warning(&format!("interrupted: {completed}"));
+            written.as_ref().err().into_iter().for_each(out::problem);
+            return shown.unwrap_or(Ok(exit::DONE)).map(|_| exit::INTERRUPTED);
+        }
+        (Ended::Interrupted, false) => Err(Problem::new(
             ProblemKind::Interrupted,
             "interrupted",
             "interrupted before both command lines had run once",
             "let it run longer",
-        ));
+        )),
     };
+    // The last problem is the one that is returned; those before it are told here.
+    let code = shown.unwrap_or(Ok(exit::DONE));
+    let mut problems: Vec<Problem> =
+        [written.err(), code.as_ref().err().cloned(), last.err()].into_iter().flatten().collect();
+    let last = problems.pop();
+    problems.iter().for_each(out::problem);
+    last.map_or(code, Err)
+}
+
+/// Shows the comparison of runs in turn and gives the exit code.
+fn show_runs(
+    options: &Options,
+    repeat: &Repeat,
+    kept: &Kept,
+    runs: &Runs,
+    compared: &Compared<'_>,
+) -> Result<u8, Problem> {
+    let sides = ["a", "b"].into_iter().zip(&runs.sides);
+    let sides: Vec<(&str, &Record)> =
+        sides.flat_map(|(side, runs)| runs.iter().map(move |run| (side, run))).collect();
     let names = repeat.lines.each_ref().map(|line| {
         let words: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
         format!("rdsk {}", words.join(" "))
     });
     let firsts = [&runs.sides[0][0], &runs.sides[1][0]];
-    let code = match &kept {
-        Kept::Together(sink) => show(options, sink.as_ref(), &names, &firsts, &compared, &sides)?,
-        Kept::Apart { comparison, .. } => show(options, Some(comparison), &names, &firsts, &compared, &[])?,
-    };
-    match ended {
-        Ended::Whole => Ok(code),
-        Ended::Interrupted => {
-            out::warning("interrupted: the pairs of runs that were completed are compared");
-            Ok(exit::INTERRUPTED)
-        }
+    match kept {
+        Kept::Together(sink) => show(options, sink.as_ref(), &names, &firsts, compared, &sides),
+        Kept::Apart(directory) => show(options, Some(&directory.comparison), &names, &firsts, compared, &[]),
     }
-}
-
-/// Writes `a-1.json`, `b-1.json` and so on.
-fn write_runs(directory: &Path, runs: &Runs) -> Result<(), Problem> {
-    for (side, records) in ["a", "b"].into_iter().zip(&runs.sides) {
-        for (number, record) in (1..).zip(records) {
-            let place = JsonPlace::File(directory.join(format!("{side}-{number}.json")));
-            let sink = Sink::prepare(&place, &[])?;
-            sink.write(&rdsk_report::json(record, rdsk_report::Compactness::Full))?;
-        }
-    }
-    Ok(())
 }

@@ -20,6 +20,8 @@ pub(super) enum Ended {
     Whole,
     /// A signal ended them.
     Interrupted,
+    /// One failed, or what prepares it; those before it are whole.
+    Failed(Problem),
 }
 
 /// The runs of both command lines, in their order.
@@ -46,28 +48,31 @@ impl Runner {
         Ok(Self { forwarding, is_quiet })
     }
 
-    /// Runs two command lines in turn, every second time the other one first, so that neither always comes first.
-    ///
-    /// # Errors
-    /// When a run or what prepares it fails. A signal is no error.
-    pub(super) fn in_turn(&self, repeat: &Repeat) -> Result<(Runs, Ended), Problem> {
+    /// Runs two command lines in turn, every second time the other one first, so that neither always comes first. What ends that
+    /// early costs none of the runs before.
+    pub(super) fn in_turn(&self, repeat: &Repeat) -> (Runs, Ended) {
         let mut runs = Runs::default();
         for number in 0..repeat.count {
             let order = if number % 2 == 0 { [0, 1] } else { [1, 0] };
             for side in order {
                 self.tell(repeat, number, side);
-                if let Some(line) = &repeat.prepare[side] {
-                    self.prepare(line)?;
-                }
-                // Both of a pair have the same offsets, and every pair others.
-                let seed = u64::from(number) + 1;
-                match self.record(&repeat.lines[side], Some(seed))? {
-                    Some(record) => runs.sides[side].push(record),
-                    None => return Ok((runs, Ended::Interrupted)),
+                match self.prepared(repeat, number, side) {
+                    Ok(Some(record)) => runs.sides[side].push(record),
+                    Ok(None) => return (runs, Ended::Interrupted),
+                    Err(problem) => return (runs, Ended::Failed(problem)),
                 }
             }
         }
-        Ok((runs, Ended::Whole))
+        (runs, Ended::Whole)
+    }
+
+    /// One run, with what prepares it; `None` if a signal ended it.
+    fn prepared(&self, repeat: &Repeat, number: u32, side: usize) -> Result<Option<Record>, Problem> {
+        if let Some(line) = &repeat.prepare[side] {
+            self.prepare(line)?;
+        }
+        // Both of a pair have the same offsets, and every pair others.
+        self.record(&repeat.lines[side], Some(u64::from(number) + 1))
     }
 
     /// The Record of one command line; `None` if a signal ended it.
@@ -170,7 +175,8 @@ impl Runner {
     }
 }
 
-/// The command line of the child: the Record to its output, and a seed where the user chose none.
+/// The command line of the child: the Record to its output, and the seed of a simulated target where the user chose none. Both runs of
+/// a pair on a real one draw offsets of their own: the second would find what the first has read in a cache that nobody sees.
 fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsString> {
     let (name, rest) = words.split_first().expect("a command line that was parsed has a command");
     let has = |flag: &str| {
@@ -179,8 +185,9 @@ fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsS
         };
         rest.iter().take_while(|word| *word != OsStr::new("--")).any(is_it)
     };
+    let is_simulated = rest.iter().any(|word| word.to_string_lossy().starts_with("sim:"));
     let mut all: Vec<OsString> = vec![name.clone(), "--json".into(), "-".into()];
-    if let Some(seed) = seed.filter(|_| !has("--seed")) {
+    if let Some(seed) = seed.filter(|_| !has("--seed") && is_simulated) {
         all.extend(["--seed".into(), seed.to_string().into()]);
     }
     if is_quiet && !has("--quiet") && !has("-q") {
@@ -205,9 +212,13 @@ mod tests {
             let all = child_words(&words, Some(3), is_quiet);
             all.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of("run . --rw read", false), "run --json - --seed 3 . --rw read");
+        assert_eq!(of("run . --rw read", false), "run --json - . --rw read");
+        assert_eq!(
+            of("run sim:linux-disk --rw read", false),
+            "run --json - --seed 3 sim:linux-disk --rw read"
+        );
         assert_eq!(of("run --seed 9 .", true), "run --json - --quiet --seed 9 .");
         assert_eq!(of("run --seed=9 . -q", true), "run --json - --seed=9 . -q");
-        assert_eq!(of("run -- --seed", false), "run --json - --seed 3 -- --seed");
+        assert_eq!(of("run -- --seed", false), "run --json - -- --seed");
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Job {
     pub(super) read: Option<Direction>,
     pub(super) write: Option<Direction>,
     pub(super) trim: Option<Direction>,
+    /// The sum of all directions; with `unified_rw_reporting=1` it stands in their place, with `both` beside them.
+    pub(super) mixed: Option<Direction>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,8 +80,9 @@ pub(super) struct Latencies {
     pub(super) min: u64,
     pub(super) max: u64,
     pub(super) mean: f64,
+    /// Older versions of fio do not say.
     #[serde(rename = "N")]
-    pub(super) count: u64,
+    pub(super) count: Option<u64>,
     /// Percent with decimals, as a text, and nanoseconds.
     pub(super) percentile: BTreeMap<String, u64>,
     /// The middle of each bucket in nanoseconds, as a text, and its count; of `json+` only.

@@ -154,8 +154,9 @@ impl Part<'_> {
     fn in_flight_mean(&self) -> Option<f64> {
         let total = &self.direction.lat_ns;
         let runtime_ns = self.direction.runtime.checked_mul(NS_PER_MS).filter(|&ns| ns > 0)?;
-        let is_single = self.streams == 1 && !self.is_mixed && total.count > 0;
-        is_single.then(|| total.mean * total.count as f64 / runtime_ns as f64).filter(|mean| mean.is_finite())
+        let count = latency::count(total, self.direction);
+        let is_single = self.streams == 1 && !self.is_mixed && count > 0;
+        is_single.then(|| total.mean * count as f64 / runtime_ns as f64).filter(|mean| mean.is_finite())
     }
 
     fn verdict(&self, workload: &Workload) -> Verdict {
@@ -176,7 +177,8 @@ impl Part<'_> {
     }
 
     fn explain_clock(&self, clock: Clock, notes: &mut Notes) {
-        if clock == Clock::Completion && self.direction.lat_ns.count > 0 && !self.is_synchronous() {
+        let has_total = latency::count(&self.direction.lat_ns, self.direction) > 0;
+        if clock == Clock::Completion && has_total && !self.is_synchronous() {
             let total = nanos_of(self.direction.lat_ns.mean);
             notes.add(
                 &self.name(),

@@ -70,6 +70,15 @@ impl Options<'_> {
         }
     }
 
+    /// The direction where only one is requested, and nothing is trimmed.
+    pub(super) fn only_op(&self) -> Option<Op> {
+        match self.direction().as_str() {
+            "read" | "randread" => Some(Op::Read),
+            "write" | "randwrite" => Some(Op::Write),
+            _ => None,
+        }
+    }
+
     pub(super) fn path(&self) -> IoPath {
         let is_unbuffered = self.text(&["buffered"]).is_some_and(|text| text.trim() == "0");
         match (self.is_on("direct") || self.is_on("odirect") || is_unbuffered, self.is_on("uncached")) {
@@ -250,6 +259,16 @@ mod tests {
         );
         check("rw=randtrim", |options| options.ops(), &[][..]);
         check("", |options| options.ops(), &[Op::Read][..]);
+        for (line, only) in [
+            ("", Some(Op::Read)),
+            ("rw=randread:8", Some(Op::Read)),
+            ("rw=randwrite", Some(Op::Write)),
+            ("rw=randrw", None),
+            ("rw=trimwrite", None),
+            ("rw=randtrim", None),
+        ] {
+            check(line, |options| options.only_op(), only);
+        }
     }
 
     #[test]

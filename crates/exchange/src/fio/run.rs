@@ -65,6 +65,7 @@ pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
         started_at: times.started_at(),
         elapsed_ns: times.elapsed_ns,
         simulated_ns: None,
+        seed: None,
         status: if error.is_some() { Status::Failed } else { Status::Complete },
         error,
         host: None,
@@ -124,10 +125,14 @@ impl Run {
             Op::Write => job.write.as_ref().unwrap_or(&none),
         };
         let ran: Vec<Op> = [Op::Read, Op::Write].into_iter().filter(|&op| of(op).total_ios > 0).collect();
-        // A job that did nothing shows that it was to do something.
-        let ops = if ran.is_empty() { options.ops() } else { &ran };
-        for &op in ops {
-            let part = Part { job, options, op, direction: of(op), streams, is_mixed: ops.len() > 1 };
+        let parts: Vec<(Op, &Direction)> = match unified(job) {
+            Some(sum) => self.of_sum(job, options).map(|op| (op, sum)).into_iter().collect(),
+            // A job that did nothing shows that it was to do something.
+            None if ran.is_empty() => options.ops().iter().map(|&op| (op, of(op))).collect(),
+            None => ran.iter().map(|&op| (op, of(op))).collect(),
+        };
+        for &(op, direction) in &parts {
+            let part = Part { job, options, op, direction, streams, is_mixed: parts.len() > 1 };
             let id = self.id(&job.jobname, op);
             let cell = part.cell(id, indices.clone(), &mut self.notes);
             self.cells.push(cell);
@@ -141,6 +146,22 @@ impl Run {
             let count = plural(job.total_err, "I/O");
             self.notes.add(&job.jobname, format!("{count} failed, and fio went on (continue_on_error)"));
         }
+    }
+
+    /// The direction that a sum of all directions is of; none, with a note, where the options ask for several.
+    fn of_sum(&mut self, job: &Job, options: Options<'_>) -> Option<Op> {
+        let only = options.only_op();
+        let text = match only {
+            Some(op) => format!(
+                "fio gives one sum of all directions (unified_rw_reporting), which is of {op}s as far as the options show"
+            ),
+            None => {
+                "fio gives reads and writes as one sum (unified_rw_reporting), which is no figure of either"
+                    .into()
+            }
+        };
+        self.notes.add(&job.jobname, text);
+        only
     }
 
     /// The index of a target, which is new if no job named it before.
@@ -170,6 +191,12 @@ impl Run {
         }
         numbered(*number)
     }
+}
+
+/// The sum that stands in place of the directions, if anything was done.
+fn unified(job: &Job) -> Option<&Direction> {
+    let has_directions = job.read.is_some() || job.write.is_some() || job.trim.is_some();
+    job.mixed.as_ref().filter(|sum| !has_directions && sum.total_ios > 0)
 }
 
 /// When the run was, as far as fio says.

@@ -3,9 +3,10 @@
 use super::table::{factor, interval};
 use super::{Extent, letter};
 use crate::page::{Page, Tone};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::whole;
 use rdsk_analysis::words::plural;
-use rdsk_compare::{Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES};
+use rdsk_compare::{Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES, WhyMissing};
 use rdsk_units::{grouped, percent};
 
 /// Cells that a condition names.
@@ -85,7 +86,9 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
     for judgement in judgements {
         let lead = format!("  {}: ", judgement.condition.text);
         let judged = plural(judgement.judged as u64, "cell");
-        if judgement.met.is_empty() {
+        if judgement.judged == 0 {
+            page.sentence(Tone::Warning, lead, "no cell has the figure in both runs, so nothing was judged");
+        } else if judgement.met.is_empty() {
             page.sentence(Tone::Plain, lead, format!("met in none of {judged}"));
         } else {
             let met = named(&judgement.met, extent, |change| factor(change.ratio()));
@@ -103,7 +106,35 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
             );
             page.sentence(Tone::Warning, "    ", text);
         }
+        for text in missing(judgement, extent) {
+            page.sentence(Tone::Warning, "    ", text);
+        }
     }
+}
+
+/// The cells that only the baseline has the figure of: `no p99 in B: stream/read/direct (460 I/Os, 1000 are needed)`.
+fn missing(judgement: &Judgement<'_>, extent: Extent) -> Vec<String> {
+    let metric = judgement.condition.metric.as_str();
+    let head = |pair: usize, why: &WhyMissing| match why {
+        WhyMissing::NotMeasured(_) => format!("not measured in {}", letter(pair + 1)),
+        _ => format!("no {metric} in {}", letter(pair + 1)),
+    };
+    let name = |id: &str, why: &WhyMissing| match why {
+        WhyMissing::NotMeasured(Some(text)) => format!("{id} ({text})"),
+        WhyMissing::FewIos { .. } => format!("{id} ({})", why.words()),
+        WhyMissing::NotMeasured(None) | WhyMissing::NoFigure => id.to_owned(),
+    };
+    let all = judgement.missing.iter().map(|one| (head(one.pair, &one.why), name(&one.cell.id, &one.why)));
+    let sentence = |(head, mut names): (String, Vec<String>)| {
+        let most = if extent == Extent::Full { names.len() } else { MOST_CELLS };
+        if names.len() > most {
+            let more = names.len() - most;
+            names.truncate(most);
+            names.push(format!("and {more} more"));
+        }
+        format!("{head}: {}", names.join(", "))
+    };
+    by_key(all).into_iter().map(sentence).collect()
 }
 
 /// `B headline/read/seq 0.91, …`.

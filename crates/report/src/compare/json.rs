@@ -1,7 +1,9 @@
 //! A comparison as JSON, schema `rdsk.compare/1`, and a course, schema `rdsk.trend/1` (docs/compare.md). What is not known is null.
 
 use super::Comparing;
-use rdsk_compare::{ALPHA, Basis, CellChange, Change, Course, Difference, Judgement, Metric, RunPair, Shape};
+use rdsk_compare::{
+    ALPHA, Basis, CellChange, Change, Course, Difference, Judgement, Metric, Missing, RunPair, Shape,
+};
 use rdsk_model::{CellRecord, Record};
 use serde_json::{Value, json};
 
@@ -106,11 +108,14 @@ fn judgement_value(judgement: &Judgement<'_>) -> Value {
         let one = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| json!({ "other": pair + 1, "cell": cell.base.id, "ratio": change.ratio(), "blind_within": change.blind_within() });
         all.iter().map(one).collect::<Vec<_>>()
     };
+    let missing =
+        |one: &Missing<'_>| json!({ "other": one.pair + 1, "cell": one.cell.id, "why": one.why.words() });
     json!({
         "condition": judgement.condition.text,
         "judged": judgement.judged,
         "met": of(&judgement.met),
         "unsure": of(&judgement.unsure),
+        "missing": judgement.missing.iter().map(missing).collect::<Vec<_>>(),
     })
 }
 

@@ -13,7 +13,7 @@ use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{Answer, Compared, Difference, Judgement, Metric, RunPair};
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Record, Status};
 
 /// How much of a comparison is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,18 @@ fn draw_runs(page: &mut Page, comparing: &Comparing<'_>) {
         let on =
             crate::header::target_list(run).map_or_else(String::new, |targets| format!(", on {targets}"));
         let began = crate::header::whole_seconds(&run.started_at);
-        page.sentence(Tone::Plain, format!("  {}  ", letter(place)), format!("{name}: {began}{label}{on}"));
+        let text = format!("{name}: {began}{label}{on}{}", ending(run));
+        page.sentence(Tone::Plain, format!("  {}  ", letter(place)), text);
+    }
+}
+
+/// How a run ended that was not completed.
+fn ending(run: &Record) -> String {
+    match (run.status, &run.error) {
+        (Status::Complete, _) => String::new(),
+        (Status::Interrupted, _) => "; it was interrupted".into(),
+        (Status::Failed, None) => "; it failed".into(),
+        (Status::Failed, Some(problem)) => format!("; it failed: {}", problem.message),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Extent, MOST_ROWS};
 use crate::figures::{MISSING, Unit};
 use crate::page::{Page, Tone, cut};
+use crate::table::shortened;
 use rdsk_compare::{Answer, CellChange, Change, Metric, RunPair};
 
 /// Columns for the id of a cell.
@@ -64,7 +65,7 @@ fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>>
     let interval =
         change.certainty.map_or_else(|_| MISSING.to_owned(), |certainty| interval(certainty.interval));
     let row = vec![
-        shortened(&rdsk_units::printable(&cell.base.id)),
+        shortened(&rdsk_units::printable(&cell.base.id), NAME_WIDTH),
         unit.figure(change.base),
         unit.figure(change.other),
         factor(change.ratio()),
@@ -77,17 +78,6 @@ fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>>
         row
     };
     std::iter::once(row).chain(cell.remarks().into_iter().map(remark)).collect()
-}
-
-/// The name of a cell with its end, which holds the size and tells it from others.
-fn shortened(id: &str) -> String {
-    let letters: Vec<char> = id.chars().collect();
-    if letters.len() <= NAME_WIDTH {
-        return id.to_owned();
-    }
-    let start = NAME_WIDTH / 2;
-    let end = letters.len() - (NAME_WIDTH - start - 1);
-    format!("{}…{}", String::from_iter(&letters[..start]), String::from_iter(&letters[end..]))
 }
 
 /// Both ends, or the one that the runs show.
@@ -121,12 +111,6 @@ const fn answer(answer: Answer) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_name_keeps_its_size() {
-        assert_eq!(shortened("align/write/uncached-buffered/4096+27"), "align/write/un…fered/4096+27");
-        assert_eq!(shortened("paths/read/direct"), "paths/read/direct");
-    }
 
     #[test]
     fn an_end_that_the_runs_do_not_show_is_left_out() {

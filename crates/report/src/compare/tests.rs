@@ -179,3 +179,25 @@ fn a_last_run_like_the_first_is_said_to_be_like_it() {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
+
+/// What only the baseline has is named under the condition, however well the rest goes.
+#[test]
+fn a_figure_that_a_run_lost_is_named() {
+    let (base, mut other) = (scaled(1.0), scaled(1.0));
+    let lost = |cell: &&mut rdsk_model::CellRecord| {
+        cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_some())
+    };
+    let cell = other.cells.iter_mut().find(lost).unwrap();
+    let id = cell.id.clone();
+    let latency = cell.result.latency_ns.as_mut().unwrap();
+    (latency.count, latency.p50) = (7, None);
+    other.status = rdsk_model::Status::Failed;
+    let condition: Condition = "p50:slower>10%".parse().unwrap();
+    let (text, document) = drawn(&base, &[&other], &[condition], Extent::Short);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("no p50 in B: {id} (7 I/Os, 20 are needed)")), "{text}");
+    assert!(text.contains("; it failed"), "{text}");
+    let missing = &document["conditions"][0]["missing"][0];
+    assert_eq!((&missing["cell"], &missing["other"]), (&Value::from(id), &Value::from(1)));
+    assert_eq!(missing["why"], "7 I/Os, 20 are needed");
+}
