@@ -43,7 +43,8 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
     let disturbed = || match cell.workload.op {
-        _ if facts.is_simulated() => None,
+        // What a server of FUSE asked of the device for us cannot be told from what others did.
+        _ if facts.is_simulated() || facts.is_served() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
     };
@@ -133,8 +134,7 @@ fn device_text(facts: &Facts<'_>) -> String {
     };
     let (device, bytes) = (&facts.device_names, words::bytes(facts.bytes));
     let Some(moved) = facts.moved.map(words::bytes) else {
-        let charged =
-            words::bytes(crate::metrics::process_bytes(facts.cell, facts.cell.workload.op).unwrap_or(0));
+        let charged = words::bytes(facts.charged(facts.cell.workload.op).unwrap_or(0));
         let why = facts.no_counters();
         return format!(
             "the block layer moved the bytes: it charged {charged} to rdsk for {bytes} completed; {why}{more}"

@@ -3,7 +3,7 @@
 
 use crate::history::{self, Picked};
 use crate::{input_file, out};
-use rdsk_model::{Problem, ProblemKind, Record};
+use rdsk_model::{Problem, ProblemKind, Record, SCHEMA};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -56,5 +56,20 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
         Problem::new(ProblemKind::Usage, code, format!("{asked} {shown}: {why}"), hint)
     };
     let document = input_file::read(path).map_err(|error| problem(error.to_string()))?;
-    serde_json::from_slice(&document).map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
+    let record: Result<Record, _> = serde_json::from_slice(&document);
+    // A document of another version may also lack a field that this one needs.
+    let schema = match &record {
+        Ok(record) => Some(record.schema.clone()),
+        Err(_) => schema_of(&document),
+    };
+    if let Some(other) = schema.filter(|schema| schema != SCHEMA) {
+        return Err(problem(format!("its schema is {}, and this version reads {SCHEMA}", printable(&other))));
+    }
+    record.map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
+}
+
+/// The schema that a document names.
+fn schema_of(document: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(document).ok()?;
+    value.get("schema")?.as_str().map(str::to_owned)
 }

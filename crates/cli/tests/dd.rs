@@ -7,6 +7,10 @@ mod checked_run;
 mod common;
 #[path = "dd/documents.rs"]
 mod documents;
+#[path = "dd/flush.rs"]
+mod flush;
+#[path = "dd/progress.rs"]
+mod progress;
 
 use checked_run::contract::complaints;
 use common::{SOON, scratch};

@@ -297,6 +297,25 @@ fn a_copy_is_kept_where_it_has_a_record() {
     assert!(place.quiet(&["show", "last"]).contains("in"));
 }
 
+/// What was refused or mistyped measured nothing, and `last` stays the last run that did.
+#[test]
+fn a_copy_that_never_began_is_not_kept() {
+    let place = Place::new();
+    fs::write(place.directory.path().join("in"), vec![7_u8; 1 << 16]).unwrap();
+    assert_eq!(place.run(&["dd", "if=in", "of=out"]).ended, Ended::Exited(0));
+    let kept = place.runs();
+    for operands in [["if=nothing", "of=out"], ["if=in", "of=no-such-directory/out"]] {
+        for line in [&["dd"][..], &["dd", "--repeat", "2"]] {
+            assert_eq!(place.run(&[line, &operands].concat()).ended, Ended::Exited(1), "{operands:?}");
+        }
+    }
+    assert_eq!(place.runs(), kept);
+    // One that failed on its way has figures.
+    let full = place.run(&["dd", "if=in", "of=/dev/full", "bs=4k"]);
+    assert_eq!(full.ended, Ended::Exited(1), "{}", full.stderr);
+    assert_eq!(place.runs().len(), 2);
+}
+
 #[test]
 fn dd_never_writes_over_the_history() {
     let place = Place::new();
@@ -309,8 +328,7 @@ fn dd_never_writes_over_the_history() {
             assert!(run.stderr.contains("it is the history of rdsk"), "{of}: {}", run.stderr);
         }
     }
-    // The copy, and the refusals of the lines that have a Record.
-    assert_eq!(place.runs().len(), 4);
+    assert_eq!(place.runs().len(), 1, "the copy, and no refusal");
 }
 
 /// The last line of a page is a command that works.

@@ -167,6 +167,38 @@ fn what_is_no_record_is_refused_in_words() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "{\"schema\": \"rdsk.plan/1\"}");
 }
 
+/// A Record of another version would be read as if its fields meant what they mean here.
+#[test]
+fn a_record_of_another_schema_is_refused_by_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (ours, theirs, far) = (file("ours.json"), file("theirs.json"), file("far.json"));
+    let run = rdsk(["run", "sim:wd2500", "--only", "headline", "--budget=5s", "--json", &ours]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let text = fs::read_to_string(&ours).unwrap();
+    let other = text.replacen("\"rdsk.record/1\"", "\"rdsk.record/2\"", 1);
+    assert_ne!(text, other);
+    fs::write(&theirs, other).unwrap();
+    fs::write(&far, "{\"schema\": \"rdsk.record/9\", \"what\": \"ever\"}").unwrap();
+    for (named, schema) in [(&theirs, "rdsk.record/2"), (&far, "rdsk.record/9")] {
+        let why = format!("{named}: its schema is {schema}, and this version reads rdsk.record/1");
+        let page = file("page.html");
+        for line in [
+            &["show", named][..],
+            &["compare", &ours, named],
+            &["report", named, "-o", &page],
+            &["export", named, "--format", "csv"],
+            &["zones", "sim:wd2500", "--resume", named],
+        ] {
+            let run = rdsk(line);
+            assert_eq!((run.status_code, run.stdout.as_str()), (Some(2), ""), "{line:?}: {}", run.stderr);
+            let (error, _) = error_and_hint(&run);
+            assert!(error.ends_with(&why), "{line:?}: {error}");
+        }
+        assert!(!std::path::Path::new(&page).exists());
+    }
+}
+
 /// A pipe is 80 columns wide and plain, unless the environment or a flag says otherwise.
 #[test]
 fn width_and_colour_follow_the_environment() {

@@ -1,7 +1,40 @@
-//! Where the control-group filesystems are mounted, as `/proc/self/mountinfo` lists them, and which groups a process is in. It
-//! mounts nothing.
+//! What `/proc/self/mountinfo` lists: where the control-group filesystems are mounted and which groups a process is in, and from which
+//! mount a file comes. It mounts nothing.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
+
+/// The mount that a file comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) point: PathBuf,
+    /// `btrfs`.
+    pub(crate) kind: String,
+    /// `/dev/sda1`, or a word that the filesystem chose.
+    pub(crate) source: PathBuf,
+    /// The directory of an overlay that is written to.
+    pub(crate) upper: Option<PathBuf>,
+}
+
+/// The mount that contains a path without symlinks: the last of those whose mount point is its longest prefix.
+pub(crate) fn mount_of(mountinfo: &[u8], path: &Path) -> Option<Mount> {
+    let mounts = mountinfo.split(|&byte| byte == b'\n').filter_map(mount);
+    mounts.filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.components().count())
+}
+
+/// A line is `id parent major:minor root mount-point options optional-fields - type source super-options`, with any number of optional
+/// fields (proc_pid_mountinfo(5)).
+fn mount(line: &[u8]) -> Option<Mount> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let point = unescape_path(words.nth(4)?);
+    words.find(|word| *word == b"-")?;
+    let kind = String::from_utf8_lossy(words.next()?).into_owned();
+    let source = unescape_path(words.next()?);
+    let mut options = words.next().unwrap_or_default().split(|&byte| byte == b',');
+    let upper = options.find_map(|option| option.strip_prefix(b"upperdir=")).map(unescape_path);
+    Some(Mount { point, kind, source, upper })
+}
 
 /// A process's group in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,25 +119,31 @@ fn cgroup_mount(line: &str, controller: &str) -> Option<CgroupMount> {
     Some(CgroupMount { root: unescape(root), mount_point: unescape(mount_point).into(), version })
 }
 
-/// The kernel writes space, tab, newline and backslash as three octal digits.
 fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        plain.push_str(before);
-        let escaped = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match escaped {
+    String::from_utf8_lossy(&unescape_bytes(text.as_bytes())).into_owned()
+}
+
+fn unescape_path(word: &[u8]) -> PathBuf {
+    OsString::from_vec(unescape_bytes(word)).into()
+}
+
+/// The kernel writes space, tab, newline and backslash as three octal digits.
+fn unescape_bytes(word: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| first == b'\\').and_then(|digits| str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
-                plain.push(char::from(byte));
+                plain.push(byte);
                 rest = &after[3..];
             }
             None => {
-                plain.push('\\');
+                plain.push(first);
                 rest = after;
             }
         }
     }
-    plain.push_str(rest);
     plain
 }
 
@@ -117,6 +156,23 @@ mod tests {
 30 24 0:26 / /sys/fs/cgroup/blkio rw,nosuid shared:9 - cgroup cgroup rw,blkio\n\
 31 24 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
 32 24 0:28 /box/7 /a\\040b/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn a_file_is_of_the_last_mount_with_the_longest_point() {
+        let table = b"24 1 254:0 / / rw - ext4 /dev/vda rw\n\
+25 24 0:40 /@home /home rw shared:1 master:2 - btrfs /dev/mapper/a\\040b rw,subvol=/@home\n\
+26 24 0:41 / /home\\040two rw - xfs /dev/sdb rw\n\
+27 24 0:42 / /home\\040two rw - overlay overlay rw,lowerdir=/l,upperdir=/up\\054per,workdir=/w\n\
+nonsense\n";
+        let of = |path: &str| mount_of(table, Path::new(path)).unwrap();
+        assert_eq!(of("/homework").kind, "ext4");
+        let home = of("/home/me/file");
+        assert_eq!((home.kind.as_str(), home.source.as_path()), ("btrfs", Path::new("/dev/mapper/a b")));
+        assert_eq!(home.upper, None);
+        let two = of("/home two");
+        assert_eq!((two.kind.as_str(), two.upper.as_deref()), ("overlay", Some(Path::new("/up,per"))));
+        assert_eq!(mount_of(b"24 1 254:0 / /mnt rw - ext4 /dev/vda rw\n", Path::new("/home")), None);
+    }
 
     #[test]
     fn only_the_hierarchies_that_the_controller_may_limit() {

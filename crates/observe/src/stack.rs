@@ -222,6 +222,27 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
 /// The devices of the btrfs filesystem that uses this device, if it has several devices or keeps copies: their names, what
 /// they write together, and the profile of the data.
 fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
+    let (filesystem, names) = btrfs_devices(device, sys)?;
+    let profiles: Vec<String> = btrfs_profiles(&filesystem);
+    let is_degraded =
+        lacks_a_device(&filesystem) || profiles.iter().any(|name| needs_more(name, names.len()));
+    let members = Members { count: u32::try_from(names.len()).unwrap_or(u32::MAX), is_degraded };
+    let spreads: Vec<Spread> = profiles.iter().map(|profile| profile_spread(profile, members)).collect();
+    let least = spreads.iter().map(|spread| spread.least).fold(f64::INFINITY, f64::min);
+    let most =
+        spreads.iter().map(|spread| spread.most).try_fold(1.0, |most, more| Some(f64::max(most, more?)));
+    let spread = if spreads.is_empty() { Spread::ONCE_OR_MORE } else { Spread { least, most } };
+    if names.len() == 1 && spread == Spread::ONCE {
+        return None;
+    }
+    let profile = if profiles.is_empty() { "of unknown profile".to_owned() } else { profiles.join(" and ") };
+    let state = if is_degraded { ", degraded," } else { "" };
+    let words = format!("btrfs {profile}{state} over {}", names.join(", "));
+    Some((names, spread, words))
+}
+
+/// The directory in sysfs of the mounted btrfs filesystem that uses this device, and all its devices, this one first.
+pub(crate) fn btrfs_devices(device: &str, sys: &Path) -> Option<(PathBuf, Vec<String>)> {
     let filesystems = fs::read_dir(sys.join("fs/btrfs")).ok()?;
     let filesystem = filesystems
         .flatten()
@@ -232,19 +253,9 @@ fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
         .filter_map(|entry| name_of(&entry.ok()?.path()))
         .collect();
     names.sort();
-    // The mounted device comes first; the others follow by name.
+    // The others follow by name.
     names.sort_by_key(|name| name != device);
-    let profiles: Vec<String> = btrfs_profiles(&filesystem);
-    let spreads: Vec<Spread> = profiles.iter().map(|profile| profile_spread(profile, names.len())).collect();
-    let least = spreads.iter().map(|spread| spread.least).fold(f64::INFINITY, f64::min);
-    let most =
-        spreads.iter().map(|spread| spread.most).try_fold(1.0, |most, more| Some(f64::max(most, more?)));
-    let spread = if spreads.is_empty() { Spread::ONCE_OR_MORE } else { Spread { least, most } };
-    if names.len() == 1 && spread == Spread::ONCE {
-        return None;
-    }
-    let profile = if profiles.is_empty() { "of unknown profile".to_owned() } else { profiles.join(" and ") };
-    Some((names.clone(), spread, format!("btrfs {profile} over {}", names.join(", "))))
+    Some((filesystem, names))
 }
 
 /// The profiles of the data: one, or several after a conversion that did not finish.
@@ -274,11 +285,37 @@ const KNOWN_PROFILES: [(&str, u32); 10] = [
     ("mixed", 1),
 ];
 
-fn profile_spread(profile: &str, devices: usize) -> Spread {
-    let devices = u32::try_from(devices).unwrap_or(u32::MAX);
+/// The devices of a btrfs filesystem that are present, and whether one is not.
+#[derive(Clone, Copy, Debug)]
+struct Members {
+    count: u32,
+    is_degraded: bool,
+}
+
+/// Whether btrfs was mounted without one of its devices (`-o degraded`): `devices/` lists only those that are present, and
+/// `devinfo/ID/missing` tells since Linux 5.6 (Documentation/ABI/testing/sysfs-fs-btrfs).
+fn lacks_a_device(filesystem: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(filesystem.join("devinfo")) else { return false };
+    let is_missing =
+        |entry: fs::DirEntry| read_trimmed(&entry.path().join("missing")).is_some_and(|text| text == "1");
+    entries.flatten().any(is_missing)
+}
+
+/// Whether a profile has more copies than there are devices for them; `dup` keeps both on one.
+fn needs_more(profile: &str, devices: usize) -> bool {
+    let copies = KNOWN_PROFILES.iter().find(|(known, _)| *known == profile).map_or(0, |&(_, copies)| copies);
+    profile != "dup" && u32::try_from(devices).is_ok_and(|devices| devices < copies)
+}
+
+/// What is written of each byte. A copy, or a part of a stripe, on a device that is missing is not.
+fn profile_spread(profile: &str, members: Members) -> Spread {
     match (profile, KNOWN_PROFILES.iter().find(|(known, _)| *known == profile)) {
-        ("raid5", _) => Spread::parity(devices, 1),
-        ("raid6", _) => Spread::parity(devices, 2),
+        ("raid5" | "raid6", _) if members.is_degraded => Spread::ONCE_OR_MORE,
+        ("raid5", _) => Spread::parity(members.count, 1),
+        ("raid6", _) => Spread::parity(members.count, 2),
+        (_, Some(&(_, copies))) if members.is_degraded && profile != "dup" => {
+            Spread { least: 1.0, ..Spread::copies(copies) }
+        }
         (_, Some(&(_, copies))) => Spread::copies(copies),
         (_, None) => Spread::ONCE_OR_MORE,
     }

@@ -263,6 +263,36 @@ fn btrfs_counts_all_its_devices() {
     }
 }
 
+/// Mounted without a device: the copies that would be on it are not written.
+#[test]
+fn a_degraded_btrfs_writes_fewer_copies() {
+    let spread = |devices: &[&str], profile: &str, missing: &[(&str, &str)]| {
+        let mut fake = ["sda", "sdb", "sdc"]
+            .into_iter()
+            .fold(FakeSys::new(), |fake, disk| fake.disk(FakeDisk::scsi(disk)));
+        btrfs(&fake, devices, &[profile]);
+        for (device, text) in missing {
+            let directory = fake.sys().join("fs/btrfs/0f7e/devinfo").join(device);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("missing"), format!("{text}\n")).unwrap();
+        }
+        let (evidence, _) = visit(&mut fake, &target("sda", (8, 0), Some("btrfs")), &[("sda", 0, MIB)]);
+        let why = evidence.counted_for(0).unwrap().why.clone().unwrap_or_default();
+        assert_eq!(why.contains("degraded"), why.contains("raid") && counted(&evidence).unwrap().1 < 1.4);
+        let (_, least, most) = counted(&evidence).unwrap();
+        (least, most)
+    };
+    let two = &["sda", "sdb"];
+    assert_eq!(spread(two, "raid1", &[("1", "0"), ("2", "0")]), (2.0, Some(2.0)));
+    assert_eq!(spread(&["sda"], "raid1", &[]), (1.0, Some(2.0)), "before Linux 5.6 only the list tells");
+    assert_eq!(spread(&["sda"], "raid1", &[("1", "0"), ("2", "1")]), (1.0, Some(2.0)));
+    assert_eq!(spread(&["sda"], "dup", &[]), (2.0, Some(2.0)));
+    assert_eq!(spread(two, "raid1", &[("1", "0"), ("2", "0"), ("3", "1")]), (1.0, Some(2.0)));
+    assert_eq!(spread(two, "raid1c3", &[]), (1.0, Some(3.0)));
+    assert_eq!(spread(two, "raid5", &[("3", "1")]), (1.0, None));
+    assert_eq!(spread(&["sda", "sdb", "sdc"], "raid5", &[("3", "0")]), (1.5, None));
+}
+
 #[test]
 fn what_holds_metadata_is_no_member() {
     // A raid1 of LVM: rimage holds data, rmeta does not. A thin volume: tdata does, tmeta does not.

@@ -62,8 +62,14 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         count: all.count + sum.count,
         bytes: all.bytes + sum.bytes,
     });
+    let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
     let Some(mean) = bios.mean_bytes() else {
-        return (op == Op::Read).then(|| format!("{asked} became no bio: memory answered"));
+        // A server of FUSE is another process that reads for us.
+        let answered = match of_others {
+            0 => ": memory answered".to_owned(),
+            count => format!(" of rdsk's own; {} of other processes meanwhile", words::plural(count, "bio")),
+        };
+        return (op == Op::Read).then(|| format!("{asked} became no bio{answered}"));
     };
     let mut parts = vec![format!(
         "{asked} became {} of {}{}{}",
@@ -77,7 +83,6 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
     parts.extend(
         flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
     );
-    let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
     if of_others > 0 {
         parts.push(format!("{} of other processes among them", words::plural(of_others, "bio")));
     }
@@ -245,6 +250,23 @@ mod tests {
         assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    /// A server of FUSE is another process, and reads for us.
+    #[test]
+    fn what_others_read_meanwhile_is_not_called_memory() {
+        let served = told(
+            IoPath::Buffered,
+            Op::Read,
+            4096,
+            10,
+            vec![bio(Op::Read, "other", Some("pread64"), 2, 32 << 10)],
+            vec![request(Op::Read, 32 << 10, 2)],
+        );
+        assert_eq!(
+            served,
+            "10 reads of 4 KiB became no bio of rdsk's own; 2 bios of other processes meanwhile"
+        );
     }
 
     #[test]

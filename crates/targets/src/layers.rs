@@ -55,8 +55,12 @@ pub(crate) fn kind(node: &Node) -> String {
     }
 }
 
-/// Who created a device-mapper device, from the prefix of its UUID, as sysfs has no targets: `LVM`, `CRYPT-LUKS2`, `mpath`.
+/// Who created a device-mapper device, from the prefix of its UUID, as sysfs has no targets: `LVM`, `CRYPT-LUKS2`, `mpath`. LVM
+/// marks its VDO device, which keeps tables of its own, at the end: `LVM-vpool`.
 fn maker(uuid: &str) -> Option<String> {
+    if uuid.starts_with("LVM-") && uuid.ends_with("-vpool") {
+        return Some("LVM-vpool".to_owned());
+    }
     let mut parts = uuid.split('-');
     let first = parts.next()?;
     let rest = parts.next()?;
@@ -135,6 +139,8 @@ mod tests {
     fn the_maker_of_a_mapped_device_is_in_its_uuid() {
         for (uuid, wanted) in [
             ("LVM-vXB1x8EI3nR8", Some("LVM")),
+            ("LVM-vXB1x8EI3nR8-vpool", Some("LVM-vpool")),
+            ("LVM-vXB1x8EI3nR8-tpool", Some("LVM")),
             ("CRYPT-LUKS2-b3a-secret", Some("CRYPT-LUKS2")),
             ("mpath-3600508b4000156d7", Some("mpath")),
             ("part1-mpath-3600508b4", Some("part1")),

@@ -14,6 +14,8 @@ pub enum Call {
     IoSetup,
     /// bpf(2).
     Bpf,
+    /// sync_file_range(2).
+    SyncFileRange,
 }
 
 impl Call {
@@ -24,6 +26,8 @@ impl Call {
             Self::IoSetup => 0,
             Self::Bpf if cfg!(target_arch = "x86_64") => 321,
             Self::Bpf => 280,
+            Self::SyncFileRange if cfg!(target_arch = "x86_64") => 277,
+            Self::SyncFileRange => 84,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What limits where more streams stop helping, from the counters of that cell, in a fixed order: a control group, the
-//! devices, one target of several, the queue, the processor, data generation. Without counters it is not known.
+//! devices, one target of several, the queue, the processor, data generation; the last two come before a device that is only
+//! busy. Without counters it is not known.
 
 use super::shares::{Point, TargetShare};
 use crate::saturation::device_ns;
 use crate::{metrics, words};
-use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
+use rdsk_model::{
+    CellRecord, Confidence, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode,
+};
 use rdsk_units::{percent, printable};
 
 /// A device that is busy for this part of the time has no time to give to more streams.
@@ -19,6 +22,10 @@ const CPU_SHARE: f64 = 0.9;
 const SAME_TIME: f64 = 1.25;
 /// Requests that wait on average for a place in the device from which its queue counts as full.
 const WAITING: f64 = 0.5;
+
+/// What is said of busy devices that may have had room. Since Linux 5.0 `io_ticks` holds a whole jiffy for each in which an I/O began.
+const NOT_PROVEN: &str =
+    " (inferred: a device that serves several requests at once counts as busy with one of them, too)";
 
 /// What limits, with the counters that show it.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +57,22 @@ pub struct Cause {
     pub text: String,
     /// The counters, each `cell: name = value`.
     pub evidence: Vec<String>,
+    /// Whether the counters show it by themselves.
+    pub confidence: Confidence,
+}
+
+impl Cause {
+    /// A clause about busy devices; the counters prove it of a disk with one arm, and of a model's.
+    fn of_busy(targets: Vec<u32>, text: String, evidence: Vec<String>, confidence: Confidence) -> Self {
+        let text = if confidence == Confidence::Measured { text } else { text + NOT_PROVEN };
+        Self { targets, text, evidence, confidence }
+    }
+
+    /// The same, proven by something else.
+    fn proven(self) -> Self {
+        let text = self.text.strip_suffix(NOT_PROVEN).map_or_else(|| self.text.clone(), str::to_owned);
+        Self { text, confidence: Confidence::Measured, ..self }
+    }
 }
 
 impl Limit {
@@ -108,14 +131,15 @@ fn in_the_device(record: &Record, at: &Point<'_>, next: &Point<'_>, mut cause: C
     let Some((before, after)) = device_ns(at.cell).zip(device_ns(next.cell)) else {
         return Limit::DeviceBusy(cause);
     };
-    if after <= SAME_TIME * before && next.count() >= 2 * at.count() {
-        return cpu(record, at.cell).or_else(|| source(at.cell)).unwrap_or(Limit::Unknown);
+    let waits_in_it = after > SAME_TIME * before;
+    if !waits_in_it && next.count() >= 2 * at.count() {
+        return used_up(record, next.cell).unwrap_or(Limit::Unknown);
     }
     let ns = |ns: f64| words::nanos(metrics::whole(ns));
     let line =
         format!("{}: in the device = {} each, in {} = {}", next.cell.id, ns(after), at.cell.id, ns(before));
     cause.evidence.push(line);
-    Limit::DeviceBusy(cause)
+    Limit::DeviceBusy(if waits_in_it { cause.proven() } else { cause })
 }
 
 /// What the counters of one cell show.
@@ -125,11 +149,39 @@ pub fn of_point(record: &Record, point: &Point<'_>) -> Limit {
     if matches!(code, None | Some(VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Disturbed)) {
         return Limit::Unknown;
     }
-    of_targets(record, point)
-        .or_else(|| queue_full(cell))
-        .or_else(|| cpu(record, cell))
-        .or_else(|| source(cell))
-        .unwrap_or(Limit::Unknown)
+    let used_up = || used_up(record, cell);
+    match of_targets(record, point) {
+        // A device with something to do all the time may have room for more; a processor without time has none. The counters of
+        // models are exact.
+        Some(busy @ (Limit::DeviceBusy(_) | Limit::SomeTargets(_)))
+            if !is_simulated(cell) && !has_held(point) =>
+        {
+            used_up().unwrap_or(busy)
+        }
+        Some(found) => found,
+        None => queue_full(cell).or_else(used_up).unwrap_or(Limit::Unknown),
+    }
+}
+
+/// The processors, or the data that is generated.
+fn used_up(record: &Record, cell: &CellRecord) -> Option<Limit> {
+    cpu(record, cell).or_else(|| source(cell))
+}
+
+fn is_simulated(cell: &CellRecord) -> bool {
+    cell.evidence.source == EvidenceSource::Sim
+}
+
+/// Whether a control group holds some target.
+fn has_held(point: &Point<'_>) -> bool {
+    point.targets.iter().any(|share| matches!(state(point.cell, share), State::Held(_)))
+}
+
+/// Whether a target that is busy all the time has no time left: its one arm moves, or a model counted. Flash, arrays behind a
+/// controller and virtual disks serve many at once.
+fn serves_one(record: &Record, cell: &CellRecord, target: u32) -> bool {
+    let device = metrics::target(record, target).and_then(|target| target.device.as_ref());
+    is_simulated(cell) || device.is_some_and(|device| device.rotational == Some(true))
 }
 
 /// How one target stands.
@@ -195,15 +247,21 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let text = together(&states, &limited)
         .unwrap_or_else(|| words::list(&limited.iter().map(|one| clause(one)).collect::<Vec<_>>()));
     let is_held = limited.iter().any(|(_, state)| matches!(state, State::Held(_)));
+    let is_sure =
+        |(target, state): &(u32, State)| matches!(state, State::Held(_)) || serves_one(record, cell, *target);
+    let sure = limited.iter().all(|one| is_sure(one));
+    let confidence = if sure { Confidence::Measured } else { Confidence::Inferred };
     match (limited.len(), idle.len()) {
         (0, _) => None,
         (all, 0) if all == states.len() && is_held => {
-            Some(Limit::Throttled(Cause { targets, text, evidence }))
+            Some(Limit::Throttled(Cause::of_busy(targets, text, evidence, confidence)))
         }
-        (all, 0) if all == states.len() => Some(Limit::DeviceBusy(Cause { targets, text, evidence })),
+        (all, 0) if all == states.len() => {
+            Some(Limit::DeviceBusy(Cause::of_busy(targets, text, evidence, confidence)))
+        }
         (some, rest) if some + rest == states.len() => {
             let text = format!("{text}, while {} had idle time", words::list(&idle));
-            Some(Limit::SomeTargets(Cause { targets, text, evidence }))
+            Some(Limit::SomeTargets(Cause::of_busy(targets, text, evidence, confidence)))
         }
         _ => None,
     }
@@ -244,7 +302,7 @@ fn one_device(at: &Point<'_>, next: &Point<'_>, device: &str, cause: Cause) -> L
         rate(next),
         rate(at)
     );
-    Limit::DeviceBusy(Cause { text, ..cause })
+    Limit::DeviceBusy(Cause::of_busy(cause.targets, text, cause.evidence, cause.confidence))
 }
 
 fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
@@ -262,7 +320,7 @@ fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
         format!("{}: bytes_per_s = {}", next.cell.id, rate(next)),
     ];
     evidence.extend(cause.evidence);
-    Limit::SharedPath(Cause { targets: cause.targets, text, evidence })
+    Limit::SharedPath(Cause { targets: cause.targets, text, evidence, confidence: Confidence::Inferred })
 }
 
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
@@ -276,14 +334,15 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
             targets,
             text: format!("{waiting} requests waited on average for a place in the device's queue"),
             evidence: vec![format!("{}: waiting_mean = {waiting}", cell.id)],
+            confidence: Confidence::Inferred,
         })
     })
 }
 
 fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
     // A model charges each call its processor time, and lets as many calls run as there are.
-    let is_real = cell.evidence.source != EvidenceSource::Sim;
-    let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
+    let cpus = record.host.as_ref().map(|host| host.cpu_count);
+    let cpus = cpus.filter(|&cpus| cpus > 0 && !is_simulated(cell))?;
     let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
     let share = metrics::ratio(metrics::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
     (share >= CPU_SHARE).then(|| {
@@ -293,6 +352,7 @@ fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
             targets: Vec::new(),
             text: format!("rdsk itself kept {count} busy {share} of the time"),
             evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", cell.id)],
+            confidence: Confidence::Measured,
         })
     })
 }
@@ -303,6 +363,7 @@ fn source(cell: &CellRecord) -> Option<Limit> {
         targets: Vec::new(),
         text: verdict.text.clone(),
         evidence: vec![format!("{}: verdict = {}", cell.id, verdict.text)],
+        confidence: Confidence::Measured,
     }))
 }
 

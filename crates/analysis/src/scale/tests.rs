@@ -2,8 +2,8 @@ use super::*;
 use crate::Analysis;
 use crate::fixtures::{all_in_rounds, cell, disk, estimate, record, with};
 use rdsk_model::{
-    CpuTime, DeviceEvidence, IoError, IoPath, Limit as GroupLimit, Overlap, Record, StreamResult, Target,
-    Windows,
+    Confidence, CpuTime, DeviceEvidence, IoError, IoPath, Limit as GroupLimit, Overlap, Record, StreamResult,
+    Target, Windows,
 };
 
 const MIB: u64 = 1 << 20;
@@ -83,28 +83,93 @@ fn flat(change: impl Fn(&mut CellRecord)) -> Record {
     record(disks(1), cells)
 }
 
+/// A busy disk of which BPF timed the requests, with one stream 1 ms each, and with four so long.
+fn timed(together_ns: u64) -> Record {
+    let mut record = flat(|cell| busy(cell, &[0.99]));
+    for (cell, ns) in record.cells.iter_mut().zip([1_000_000, together_ns]) {
+        let ops = cell.result.ops.unwrap();
+        let bios = vec![crate::fixtures::bios::bio(Op::Read, "this", Some("pread64"), ops, MIB)];
+        let requests = vec![crate::fixtures::bios::request(Op::Read, MIB, ops)];
+        *cell = with(crate::fixtures::bios::counted(cell.clone(), bios, requests), |cell| {
+            cell.evidence.bpf.as_mut().unwrap().checks[0].device = "sd0".into();
+            cell.evidence.device_latency_ns = Some(crate::fixtures::latency(ops, ns));
+        });
+    }
+    record
+}
+
 /// What BPF timed: a busy device in which requests take no longer with more streams is not what they wait for.
 #[test]
 fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
-    let timed = |together_ns: u64| {
-        let mut record = flat(|cell| busy(cell, &[0.99]));
-        for (cell, ns) in record.cells.iter_mut().zip([1_000_000, together_ns]) {
-            let ops = cell.result.ops.unwrap();
-            let bios = vec![crate::fixtures::bios::bio(Op::Read, "this", Some("pread64"), ops, MIB)];
-            let requests = vec![crate::fixtures::bios::request(Op::Read, MIB, ops)];
-            *cell = with(crate::fixtures::bios::counted(cell.clone(), bios, requests), |cell| {
-                cell.evidence.bpf.as_mut().unwrap().checks[0].device = "sd0".into();
-                cell.evidence.device_latency_ns = Some(crate::fixtures::latency(ops, ns));
-            });
-        }
-        record
-    };
     let Limit::DeviceBusy(cause) = limit_of(&timed(4_000_000)) else { panic!("it is busy") };
     assert!(
         cause.evidence[1].ends_with("in the device = 4.00 ms each, in scale/read/1M/1 = 1.00 ms"),
         "{cause:?}"
     );
     assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
+}
+
+/// `%util` of a device that serves many at once is no proof, what the processor or the generator has no time for is.
+#[test]
+fn a_processor_without_time_comes_before_a_device_that_is_busy() {
+    let spent = |cell: &mut CellRecord| {
+        busy(cell, &[0.99]);
+        cell.result.cpu_ns = Some(CpuTime { user: 0, system: 2 * SECOND * 75 / 10 });
+    };
+    assert!(matches!(limit_of(&flat(spent)), Limit::Cpu(_)), "{:?}", limit_of(&flat(spent)));
+    let mut generated = flat(|cell| busy(cell, &[0.99]));
+    for cell in &mut generated.cells {
+        cell.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::SourceBound;
+    }
+    let found = limit_of(&generated);
+    assert!(matches!(found, Limit::Source(_)), "{found:?}");
+    // One of two is busy.
+    let some = |cell: &mut CellRecord| {
+        busy(cell, &[0.5, 0.99]);
+        cell.result.cpu_ns = Some(CpuTime { user: 0, system: 2 * SECOND * 75 / 10 });
+    };
+    let cells = vec![with(streams(2, &[20, 20], 0), some), with(streams(2, &[10; 4], 0), some)];
+    assert!(matches!(limit_of(&record(disks(2), cells)), Limit::Cpu(_)));
+    // A control group holds it, whatever the processor does.
+    let held = flat(|cell| {
+        spent(cell);
+        cell.evidence.limits = vec![GroupLimit {
+            device: "sda".into(),
+            target: 0,
+            source: "x/io.max".into(),
+            op: Op::Read,
+            bytes_per_s: Some(40 * MIB),
+            ops_per_s: None,
+        }];
+    });
+    assert!(matches!(limit_of(&held), Limit::Throttled(_)));
+    // The counters of a model are exact.
+    let model = flat(|cell| {
+        spent(cell);
+        cell.evidence.source = rdsk_model::EvidenceSource::Sim;
+    });
+    assert!(matches!(limit_of(&model), Limit::DeviceBusy(_)));
+}
+
+#[test]
+fn a_busy_device_without_an_arm_is_an_inference_unless_requests_wait_in_it() {
+    let found = |rotational: Option<bool>, change: fn(&mut CellRecord)| {
+        let mut record = flat(change);
+        record.targets[0].device.as_mut().unwrap().rotational = rotational;
+        match limit_of(&record) {
+            Limit::DeviceBusy(cause) => (cause.confidence, cause.text.contains("(inferred: ")),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (measured, inferred) = ((Confidence::Measured, false), (Confidence::Inferred, true));
+    assert_eq!(found(Some(true), |_| ()), measured);
+    assert_eq!(found(Some(false), |_| ()), inferred);
+    assert_eq!(found(None, |_| ()), inferred);
+    assert_eq!(found(None, |cell| cell.evidence.source = rdsk_model::EvidenceSource::Sim), measured);
+    let mut record = timed(4_000_000);
+    record.targets[0].device.as_mut().unwrap().rotational = Some(false);
+    let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("requests wait in it") };
+    assert_eq!((cause.confidence, cause.text.contains("inferred")), measured);
 }
 
 #[test]

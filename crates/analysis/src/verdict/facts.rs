@@ -1,6 +1,7 @@
 //! The facts that every step of the verdict uses, gathered once. It decides nothing.
 
 use super::Judgement;
+use crate::charged::{charged, is_served};
 use crate::groups::distinct;
 use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode};
@@ -27,7 +28,7 @@ pub(super) struct Facts<'a> {
     pub(super) written: Written,
     /// `moved` per byte completed, without copies.
     pub(super) share: Option<f64>,
-    /// What the kernel charged to this process in the cell's direction, for each byte completed.
+    /// What the kernel charged to this process in the cell's direction, for each byte completed; `None` for reads of what is served.
     pub(super) process_share: Option<f64>,
     /// Names of the devices, for sentences.
     pub(super) device_names: String,
@@ -60,9 +61,19 @@ impl<'a> Facts<'a> {
             opposite: metrics::device_bytes(cell, other),
             share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
-            process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
+            process_share: charged(cell, targets, op).map(|charged| metrics::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
+    }
+
+    /// What the kernel charged to this process in one direction, as far as that tells of the cell.
+    pub(super) fn charged(&self, op: Op) -> Option<u64> {
+        charged(self.cell, self.targets.iter().copied(), op)
+    }
+
+    /// Whether another process does the I/O of a target, so that its requests cannot be told from those of others.
+    pub(super) fn is_served(&self) -> bool {
+        self.targets.iter().any(|target| is_served(target))
     }
 
     pub(super) fn is_file(&self) -> bool {

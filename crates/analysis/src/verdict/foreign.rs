@@ -79,6 +79,9 @@ fn is_much(facts: &Facts<'_>, requests: f64) -> bool {
 
 /// Others on the device itself.
 fn beside(facts: &Facts<'_>) -> Option<String> {
+    if facts.is_served() {
+        return None;
+    }
     // Of a device that several targets share, each of them has the counters.
     let counters = metrics::devices(facts.cell)?;
     let (op, device) = (facts.cell.workload.op, &facts.device_names);
@@ -107,7 +110,7 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
 /// Requests of others in the direction of the cell.
 fn in_our_direction(facts: &Facts<'_>, moved: Moved) -> f64 {
     let workload = &facts.cell.workload;
-    let charged = metrics::process_bytes(facts.cell, workload.op);
+    let charged = facts.charged(workload.op);
     if charged.is_none() && !facts.is_direct() {
         // What the kernel read ahead for us is unknown.
         return 0.0;
@@ -135,7 +138,7 @@ fn in_our_direction(facts: &Facts<'_>, moved: Moved) -> f64 {
 
 /// Reads of others beside writes.
 fn reads_beside(facts: &Facts<'_>, reads: Moved) -> f64 {
-    let ours = facts.cell.evidence.process.read_bytes.unwrap_or(facts.ops * 2 * metrics::PAGE_BYTES);
+    let ours = facts.charged(Op::Read).unwrap_or(facts.ops * 2 * metrics::PAGE_BYTES);
     reads.of_others(ours)
 }
 

@@ -80,7 +80,7 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
 /// (measured on 6.1, 2026-11: 8 MiB fetched, the data device read nothing).
 fn elsewhere(facts: &Facts<'_>) -> Judgement {
     let (device, fetched) = (facts.share?, facts.process_share?);
-    let (moved, charged) = (facts.moved?, facts.cell.evidence.process.read_bytes?);
+    let (moved, charged) = (facts.moved?, facts.charged(Op::Read)?);
     (device < DEVICE_SHARE && fetched >= DEVICE_SHARE && !facts.is_simulated()).then(|| {
         let (moved, charged) = (words::bytes(moved), words::bytes(charged));
         let device = &facts.device_names;
@@ -138,7 +138,7 @@ fn stored_in_less(facts: &Facts<'_>, share: f64) -> Judgement {
 
 fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let moved = facts.moved.map(|moved| format!("{} read {}", facts.device_names, words::bytes(moved)));
-    let charged = facts.cell.evidence.process.read_bytes;
+    let charged = facts.charged(Op::Read);
     let system = if facts.is_simulated() { "the host" } else { "the kernel" };
     let charged = charged.map(|charged| format!("{system} fetched {} for rdsk", words::bytes(charged)));
     let counted: Vec<String> = moved.into_iter().chain(charged).collect();
@@ -157,7 +157,7 @@ fn direct(facts: &Facts<'_>) -> Judgement {
     let device = &facts.device_names;
     // The counters of the process decide between a filesystem that answered from memory and counters of the wrong device.
     match facts.process_share {
-        Some(process) if facts.is_file() && process < DEVICE_SHARE => {
+        process if facts.is_file() && process.map_or(facts.is_served(), |process| process < DEVICE_SHARE) => {
             let stored = stored_in_less(facts, share);
             if stored.is_some() {
                 return stored;
@@ -192,7 +192,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         }
         _ => 0,
     };
-    let ours = match metrics::process_bytes(facts.cell, Op::Read) {
+    let ours = match facts.charged(Op::Read) {
         Some(charged) => charged.max(facts.bytes),
         None => facts.bytes + readahead,
     };

@@ -1,6 +1,7 @@
 //! Tables of cells and the verdicts they must get, on both sides of every threshold.
 
 mod copies;
+mod served;
 
 use super::*;
 use crate::fixtures::{self, cell, kept_in_memory, read_from_memory, with, without_counters};

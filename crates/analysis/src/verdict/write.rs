@@ -206,7 +206,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         IoPath::Direct => facts.bytes,
     };
     let ours = process.write_bytes.unwrap_or(pages).max(facts.bytes);
-    let our_reads = process.read_bytes.unwrap_or(facts.ops * 2 * PAGE_BYTES);
+    let our_reads = facts.charged(Op::Read).unwrap_or(facts.ops * 2 * PAGE_BYTES);
     let (limit_bytes, limit_share) =
         if facts.is_file() { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
     let device = &facts.device_names;

@@ -241,9 +241,13 @@ fn run_once(
     let mut copier = Copier::new(&line.operands, input, output, stderr, signals, (timing.rate(), block));
     let result = copier.run();
     let finished = copier.finish(result);
-    if let Some((copies, watching)) = watched.take() {
+    let not_flushed = watched.take().and_then(|(copies, watching)| {
         let mut patience = Patience::new(signals, stderr);
-        copies.end(watching, &line.operands, &finished, &mut |wait| patience.goes_on(wait));
+        copies.end(watching, &line.operands, &finished, &mut |wait| patience.goes_on(wait))
+    });
+    if let Some(problem) = not_flushed {
+        stderr.say(&problem.message);
+        return finished.result.and(Err(Failure::Told));
     }
     finished.result
 }
@@ -285,6 +289,9 @@ fn tell(record: &Record, documents: &Documents, is_explained: bool, stderr: &mut
     if is_explained {
         stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
-    history::keep_finished(record, Written::of(is_in_json));
+    // What was refused, or could not be opened, measured nothing.
+    if !record.copies.is_empty() {
+        history::keep_finished(record, Written::of(is_in_json));
+    }
     written.map_err(|problem| out::problem(&problem))
 }

@@ -45,9 +45,9 @@ impl Stderr {
         if self.has_failed { super::FAILED } else { crate::exit::DONE }
     }
 
-    /// Prints the answer.
+    /// Prints the answer, below a line of progress that still stands there.
     pub(super) fn answer(&mut self, text: &str) {
-        self.put(text);
+        self.write(text);
     }
 
     /// In one write, so that lines of two processes do not mix.

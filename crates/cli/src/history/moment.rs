@@ -43,6 +43,18 @@ pub(super) fn age(text: &str) -> Result<u64, BadValue> {
     })
 }
 
+/// An age whose runs are to be deleted: as [`age`], but for a number of `m`, which may be meant as months.
+pub(super) fn age_to_delete(text: &str) -> Result<u64, BadValue> {
+    let number = text.trim().strip_suffix('m').map(str::trim);
+    if let Some(number) = number.filter(|number| number.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+        return Err(BadValue::new(
+            format!("\"{}\" may mean minutes or months", printable(text.trim())),
+            format!("write {number}min, or a number of days such as 90d"),
+        ));
+    }
+    age(text)
+}
+
 /// Now, in nanoseconds since 1970.
 pub(super) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)

@@ -103,7 +103,7 @@ fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
     if words.iter().any(|word| word.trim().is_empty()) {
         return Err(usage("the name of a run is empty", "name a run by its id; rdsk list shows them"));
     }
-    let age = matches.get_one::<String>("older-than").map(|text| moment::age(text)).transpose();
+    let age = matches.get_one::<String>("older-than").map(|text| moment::age_to_delete(text)).transpose();
     let older_than_ns = age.map_err(bad("older-than"))?;
     if words.is_empty() == older_than_ns.is_none() {
         return Err(usage(
@@ -163,6 +163,12 @@ mod tests {
         let deletes = |line: &str| parsed(delete, line).unwrap();
         assert_eq!(deletes("delete a b --dry-run").words, ["a", "b"]);
         assert_eq!(deletes("delete --older-than 1d").older_than_ns, Some(86_400_000_000_000));
+        for (age, seconds) in
+            [("0s", 0), ("1h", 3600), ("90min", 5400), ("1h30m", 5400), ("90d", 90 * 86_400)]
+        {
+            let options = deletes(&format!("delete --older-than {age}"));
+            assert_eq!(options.older_than_ns, Some(seconds * 1_000_000_000), "{age}");
+        }
         assert_eq!(deletes("delete a").act, Act::Delete);
         assert_eq!(history_of(list, "list --history h.db"), Some("h.db".into()));
         assert_eq!(history_of(delete, "delete a --history h.db"), Some("h.db".into()));
@@ -188,6 +194,8 @@ mod tests {
                 ("delete a --older-than 1d", "either runs or --older-than"),
                 ("delete ''", "empty"),
                 ("delete --older-than 90", "--older-than"),
+                ("delete --older-than 3m", "may mean minutes or months"),
+                ("delete --older-than '0.5 m '", "may mean minutes or months"),
             ],
         );
     }

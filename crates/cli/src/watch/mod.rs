@@ -14,7 +14,7 @@ use options::{Form, Options};
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_observe::ObserveError;
-use rdsk_observe::watch::{Choice, Watcher, device_of, saved_interval};
+use rdsk_observe::watch::{Choice, Watcher, devices_of, saved_interval};
 use rdsk_units::printable;
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -34,9 +34,9 @@ fn watch(options: &Options) -> Result<u8, Problem> {
         return saved(options, from, to);
     }
     let (sys, proc) = (Path::new(SYS), Path::new(PROC));
-    let names: Result<Vec<String>, ObserveError> =
-        options.devices.iter().map(|name| device_of(name, sys, proc)).collect();
-    let names = names.map_err(|error| problem_of(&error))?;
+    let names: Result<Vec<Vec<String>>, ObserveError> =
+        options.devices.iter().map(|name| devices_of(name, sys, proc)).collect();
+    let names = names.map(|names| names.concat()).map_err(|error| problem_of(&error))?;
     let mut watcher =
         Watcher::new(if names.is_empty() { Choice::All } else { Choice::Named(unique(names)) }, sys);
     let why_no_bpf = match options.evidence {

@@ -104,6 +104,12 @@ fn check(options: &Options, matches: &ArgMatches) -> Result<(), Problem> {
     if is_given("from") != is_given("to") {
         return Err(usage("--from and --to go together", "give both, with a directory each"));
     }
+    if options.saved.is_some() && is_given("evidence") {
+        return Err(usage(
+            "--evidence conflicts with --from",
+            "leave --evidence out: saved files are all that is read",
+        ));
+    }
     if options.saved.is_some() && !options.command.is_empty() {
         return Err(usage("--from conflicts with a command", "leave one of them out"));
     }
@@ -209,6 +215,8 @@ mod tests {
                 ("watch --from a", "--from and --to"),
                 ("watch --to a", "--from and --to"),
                 ("watch --from a --to b --count 2", "--count conflicts with --from"),
+                ("watch --from a --to b --evidence bpf", "--evidence conflicts with --from"),
+                ("watch --from a --to b --evidence=auto", "--evidence conflicts with --from"),
                 ("watch --from a --to b -- true", "--from conflicts with a command"),
                 ("watch --plain --json", "--plain conflicts with --json"),
                 ("watch --from --to b", "--from: a value is missing"),

@@ -75,8 +75,8 @@ fn small_writes_read_inside_write_and_leave_at_close() {
     assert_eq!(document["devices"][0]["block_layer"]["flushes"], 0);
     assert_eq!(document["calls"]["writes"], 2048);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = "Each write of about 512 B fills a part of a 4 KiB page, so the kernel read the page first: 256 reads \
-                    inside write(2).";
+    let sentence = "Each write of about 512 B fills a part of a page, so the kernel read the page first: 256 reads inside \
+                    write(2).";
     assert!(words.contains(sentence), "{text}");
     assert!(words.contains("The data left at close(2), 2 requests of 512 KiB."), "{text}");
 }

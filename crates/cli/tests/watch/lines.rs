@@ -40,6 +40,30 @@ fn each_interval_has_a_line_for_each_device() {
     assert!(same.stdout.contains("%util") && !same.stdout.contains('\u{1b}'), "{}", same.stdout);
 }
 
+/// The number of a file there is that of its subvolume, which is no device's.
+#[test]
+fn a_directory_on_btrfs_leads_to_its_device() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("mkfs.btrfs")]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(160 << 20).create().unwrap();
+    let made = Command::new("mkfs.btrfs").args(["-q", "-f"]).arg(device.path()).status().unwrap();
+    assert!(made.success());
+    let mount = device.mount().unwrap();
+    let directory = mount.path().join("some directory");
+    std::fs::create_dir(&directory).unwrap();
+    let file = directory.join("file");
+    std::fs::write(&file, "x").unwrap();
+    for path in [&directory, &file] {
+        let path = path.to_str().unwrap();
+        let run =
+            rdsk(["watch", path, "--plain", "--count", "1", "--interval", "200ms", "--evidence", "sysfs"]);
+        assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+        let lines = run.stdout.lines().filter(|line| line.starts_with(device.name()));
+        assert_eq!(lines.count(), 1, "{}", run.stdout);
+    }
+}
+
 #[test]
 fn the_growth_of_all_intervals_is_what_was_read() {
     let Some(device) = device() else { return };

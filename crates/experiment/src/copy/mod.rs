@@ -3,9 +3,11 @@
 
 mod cell;
 mod end;
+mod flush;
 
 use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
+use flush::{Flushed, flush};
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, measure_clock};
@@ -16,16 +18,13 @@ use rdsk_model::{
 use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
 use rdsk_sys::cache::cachestat;
-use rdsk_sys::io::{WriteOut, write_out};
 use rdsk_sys::usage::{Usage, process_usage};
 use rdsk_targets::{Roots, Witness};
-use std::os::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Bytes that are written out between two looks at whether to go on.
-const PIECE_BYTES: u64 = 64 << 20;
 
 /// What is done about data that dd leaves in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +65,19 @@ pub struct Copies {
     sums: Vec<[Option<CellSum>; 2]>,
     /// That a device left before its copy came to its end, which dd may not notice: beyond the end of a device reads return nothing.
     left: Option<String>,
+    /// That the flush after a copy failed.
+    not_flushed: Option<Problem>,
+}
+
+/// When the output was stable, who saw to that, and the error of a flush.
+struct Stable {
+    to_stable_ns: Option<u64>,
+    by: StableBy,
+    error: Option<Errno>,
+}
+
+impl Stable {
+    const UNKNOWN: Self = Self { to_stable_ns: None, by: StableBy::Nobody, error: None };
 }
 
 /// A run that is being watched.
@@ -110,7 +122,15 @@ impl Copies {
     pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
         let mut record = empty_record(command, None);
         record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
-        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new(), left: None }
+        Self {
+            record,
+            roots,
+            began: Instant::now(),
+            leftovers,
+            sums: Vec::new(),
+            left: None,
+            not_flushed: None,
+        }
     }
 
     /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
@@ -179,13 +199,15 @@ impl Copies {
     /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
     /// long as `goes_on`, which is asked now and then and told what is waited for. A device that was read is looked at only after a copy
     /// that came to its end.
+    ///
+    /// The answer is what is wrong where the flush failed: the kernel tells that once, and told it here.
     pub fn end(
         &mut self,
         watching: Watching,
         operands: &Operands,
         finished: &Finished,
         goes_on: &mut dyn FnMut(WaitFor) -> bool,
-    ) {
+    ) -> Option<Problem> {
         let Watching { line, open_ns, start_ns, mut ends, usage } = watching;
         let cpu = usage.zip(process_usage().ok()).map(|(before, after)| CpuTime {
             user: after.user_ns.saturating_sub(before.user_ns),
@@ -201,10 +223,10 @@ impl Copies {
             .zip(calls)
             .map(|(end, calls)| end.as_ref().map_or_else(Default::default, |end| after(end, calls)))
             .collect();
-        let (stable_ns, stable_by) = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
+        let stable = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
         let evidence = ends.each_mut().map(|end| end.as_mut().map(|end| end.observer.end()));
         let copy = &mut self.record.copies[line];
-        let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, (stable_ns, stable_by));
+        let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, &stable);
         if run.read_ns.is_none() && !self.record.notes.iter().any(|note| note == UNSURE_CLOCK) {
             self.record.notes.push(UNSURE_CLOCK.into());
         }
@@ -234,6 +256,14 @@ impl Copies {
             self.record.observer = end.observer.describe();
         }
         copy.runs.push(run);
+        let problem = stable.error.map(|errno| flush::problem(&copy.output.name, errno));
+        if finished.result.is_ok() {
+            self.not_flushed.clone_from(&problem);
+        } else {
+            // The copy's own failure came first, and is the error of the Record.
+            self.record.notes.extend(problem.iter().map(ToString::to_string));
+        }
+        problem
     }
 
     /// Sees to it that the output is stable, and gives the time from the start of the copy until it is.
@@ -243,24 +273,28 @@ impl Copies {
         operands: &Operands,
         finished: &Finished,
         goes_on: &mut dyn FnMut(WaitFor) -> bool,
-    ) -> (Option<u64>, StableBy) {
+    ) -> Stable {
         let Some(output) = output.filter(|_| finished.output.bytes > 0) else {
-            return (None, StableBy::Nobody);
+            return Stable::UNKNOWN;
         };
         let to_close = finished.times.to_close;
         if end::is_durable(operands) && finished.result.is_ok() {
-            return (Some(nanos(to_close)), StableBy::Operands);
+            return Stable { to_stable_ns: Some(nanos(to_close)), by: StableBy::Operands, error: None };
         }
         if self.leftovers == Leftovers::Leave {
-            return (None, StableBy::Nobody);
+            return Stable::UNKNOWN;
         }
         let began = Instant::now();
+        // Who may write a file may not always read it.
+        let Ok(fd) = output.witness.open() else { return Stable::UNKNOWN };
         let calls = &finished.output;
-        let flushed =
-            output.witness.open().and_then(|fd| flush(&fd, calls.start.unwrap_or(0), calls.bytes, goes_on));
-        match flushed {
-            Ok(Flushed::Whole) => (Some(nanos(to_close + began.elapsed())), StableBy::Rdsk),
-            Ok(Flushed::CutShort) | Err(_) => (None, StableBy::Nobody),
+        match flush(&fd, calls.start.unwrap_or(0), calls.bytes, goes_on) {
+            Flushed::Whole => {
+                let to_stable_ns = Some(nanos(to_close + began.elapsed()));
+                Stable { to_stable_ns, by: StableBy::Rdsk, error: None }
+            }
+            Flushed::CutShort | Flushed::Impossible => Stable::UNKNOWN,
+            Flushed::Failed(errno) => Stable { error: Some(errno), ..Stable::UNKNOWN },
         }
     }
 
@@ -283,6 +317,9 @@ impl Copies {
         (self.record.status, self.record.error) = match end {
             CopiesEnd::Done | CopiesEnd::Failed if self.left.is_some() => {
                 (Status::Failed, problem(ProblemKind::Io, "gone", self.left.unwrap_or_default()))
+            }
+            CopiesEnd::Done | CopiesEnd::Failed if self.not_flushed.is_some() => {
+                (Status::Failed, self.not_flushed)
             }
             CopiesEnd::Done => (Status::Complete, None),
             CopiesEnd::Failed => {
@@ -310,43 +347,7 @@ fn are_sure(lies: ExtentEvidence, before: PageCacheState) -> bool {
 const UNSURE_CLOCK: &str = "how long the calls of a copy took is not known: the processor's counter, which they were timed by, and the \
                             kernel's clock went apart, as when the machine was suspended";
 
-/// How a flush ended.
-enum Flushed {
-    Whole,
-    CutShort,
-}
-
-/// Makes what was written stable. A flush of a whole file cannot be interrupted, so its data goes out piece by piece before: the
-/// next piece is handed to the device before the last one is waited for, so that the device always has work.
-fn flush(
-    fd: &OwnedFd,
-    offset: u64,
-    bytes: u64,
-    goes_on: &mut dyn FnMut(WaitFor) -> bool,
-) -> std::io::Result<Flushed> {
-    let pieces = bytes.div_ceil(PIECE_BYTES);
-    let piece = |index: u64, part| write_out(fd, offset + index * PIECE_BYTES, PIECE_BYTES, part);
-    for index in 0..=pieces {
-        if !goes_on(WaitFor::Flush) {
-            return Ok(Flushed::CutShort);
-        }
-        if index < pieces {
-            piece(index, WriteOut::Start)?;
-        }
-        if index > 0 {
-            piece(index - 1, WriteOut::Wait)?;
-        }
-    }
-    rustix::fs::fdatasync(fd)?;
-    Ok(Flushed::Whole)
-}
-
-fn run_of(
-    runs: usize,
-    [start_ns, open_ns]: [u64; 2],
-    finished: &Finished,
-    (to_stable_ns, stable_by): (Option<u64>, StableBy),
-) -> CopyRun {
+fn run_of(runs: usize, [start_ns, open_ns]: [u64; 2], finished: &Finished, stable: &Stable) -> CopyRun {
     let (times, counts) = (finished.times, finished.counts);
     CopyRun {
         round: u32::try_from(runs).unwrap_or(u32::MAX),
@@ -357,8 +358,8 @@ fn run_of(
         flush_ns: nanos(times.flush),
         to_return_ns: nanos(times.to_return),
         to_close_ns: nanos(times.to_close),
-        to_stable_ns,
-        stable_by,
+        to_stable_ns: stable.to_stable_ns,
+        stable_by: stable.by,
         read_bytes: finished.input.bytes,
         written_bytes: counts.written_bytes,
         full_blocks_in: counts.full_in,

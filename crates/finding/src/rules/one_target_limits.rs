@@ -47,6 +47,7 @@ fn finding(record: &Record, group: &[Hit<'_>]) -> Option<Finding> {
                 ),
             )
             .evidence(group.iter().flat_map(|hit| hit.cause.evidence.clone()).take(MAX_CITED))
+            .confidence(cause.confidence)
             .advice("move more of the load to the other targets, or give this one its own controller or a higher limit")
             .cells(group.iter().map(|hit| hit.point.cell)))
 }
@@ -56,7 +57,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, record, with};
-    use rdsk_model::{CellRecord, Experiment, IoPath, StreamResult, Target};
+    use rdsk_model::{CellRecord, Confidence, Experiment, IoPath, StreamResult, Target};
 
     fn pair(busy: [f64; 2]) -> Record {
         let both: CellRecord =
@@ -92,6 +93,16 @@ mod tests {
         let finding = fires(RULE, &pair([0.4, 0.99]));
         assert!(finding.text.starts_with("/dev/sd1 can do no more"), "{}", finding.text);
         assert_eq!(finding.evidence.len(), 2);
+    }
+
+    #[test]
+    fn of_a_device_that_may_serve_several_at_once_it_is_inferred() {
+        let mut record = pair([0.4, 0.99]);
+        assert_eq!(fires(RULE, &record).confidence, Confidence::Measured);
+        record.targets[1].device.as_mut().unwrap().rotational = Some(false);
+        let finding = fires(RULE, &record);
+        assert_eq!(finding.confidence, Confidence::Inferred);
+        assert!(finding.text.contains("(inferred: a device that serves several"), "{}", finding.text);
     }
 
     #[test]

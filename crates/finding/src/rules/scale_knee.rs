@@ -62,14 +62,13 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
         [_] => text,
         _ => format!("{text} The same applies to {}.", words::list(&sizes[1..])),
     };
+    let mut causes = group.iter().filter_map(|(_, stop)| stop.limit.cause());
+    let is_sure = causes.all(|cause| cause.confidence == Confidence::Measured);
     let title = format!("{op}s {}: {}", gained(stop), reason(&stop.limit));
     Some(
         RULE.finding(title, text)
             .evidence(evidence.take(MAX_CITED))
-            .confidence(match stop.limit {
-                Limit::SharedPath(_) | Limit::QueueFull(_) => Confidence::Inferred,
-                _ => Confidence::Measured,
-            })
+            .confidence(if is_sure { Confidence::Measured } else { Confidence::Inferred })
             .advice(advice(&stop.limit))
             .cells(group.iter().filter_map(|(line, stop)| Some(line.points.get(stop.knee.index)?.cell))),
     )
@@ -198,6 +197,25 @@ mod tests {
             both.text.contains("With blocks of 2 MiB") && both.text.ends_with("The same applies to 1 MiB."),
             "{}",
             both.text
+        );
+    }
+
+    /// A device without an arm may serve more, however busy it is.
+    #[test]
+    fn of_a_device_that_may_serve_several_at_once_it_is_inferred() {
+        let found = |rotational: bool| {
+            let mut flash = disk();
+            flash.device.as_mut().unwrap().rotational = Some(rotational);
+            let cells = vec![scale(MIB, 1, 40), scale(MIB, 4, 42)];
+            fires(RULE, &record(vec![flash], cells))
+        };
+        let (arm, flash) = (found(true), found(false));
+        assert_eq!((arm.confidence, flash.confidence), (Confidence::Measured, Confidence::Inferred));
+        assert!(!arm.text.contains("inferred"), "{}", arm.text);
+        assert!(
+            flash.text.contains("(inferred: a device that serves several requests at once"),
+            "{}",
+            flash.text
         );
     }
 

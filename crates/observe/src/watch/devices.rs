@@ -3,13 +3,16 @@
 
 use super::Choice;
 use crate::ObserveError;
-use crate::sysfs::{block_path, is_number, name_of};
-use crate::{read_text, read_trimmed};
+use crate::mounts::mount_of;
+use crate::read_trimmed;
+use crate::stack::btrfs_devices;
+use crate::sysfs::{MAX_LEVELS, block_path, is_number, name_of};
 use rustix::fs::{FileType, major, minor, stat};
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Every whole disk, by kernel name.
 pub(super) fn whole_disks(sys: &Path) -> Vec<String> {
@@ -47,47 +50,72 @@ pub fn natural(name: &str) -> (String, u64, String) {
     (letters.to_owned(), name[letters.len()..].parse().unwrap_or(0), name.to_owned())
 }
 
-/// The kernel name of the device that `name` means: a kernel name, a path of a device or a link to one, or the device below
-/// the file or directory of that path. `proc` and `sys` are `/proc` and `/sys`.
+/// The kernel names of the devices that `name` means: a kernel name, a path of a device or a link to one, or the device below the file
+/// or directory of that path; several for one on a btrfs of several devices. `proc` and `sys` are `/proc` and `/sys`.
 ///
 /// # Errors
 /// If there is no such path, or no block device below it.
-pub fn device_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<String, ObserveError> {
+pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, ObserveError> {
     if let Some(plain) = name.to_str()
         && !plain.is_empty()
         && !plain.contains("..")
         && block_path(sys, plain).join("stat").exists()
     {
-        return Ok(plain.to_owned());
+        return Ok(vec![plain.to_owned()]);
     }
     let path = Path::new(name);
-    let found =
-        stat(path).map_err(|error| ObserveError::Read { path: path.to_owned(), source: error.into() })?;
-    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
-    let number = if is_device { found.st_rdev } else { found.st_dev };
-    let none = || ObserveError::NoDevice { path: path.to_owned() };
-    let number = (major(number), minor(number));
-    numbered(number, sys).or_else(|| mounted_from(number, sys, proc)).ok_or_else(none)
+    let unreadable = |source: io::Error| ObserveError::Read { path: path.to_owned(), source };
+    let found = stat(path).map_err(|error| unreadable(error.into()))?;
+    let names = if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
+        numbered(found.st_rdev, sys).into_iter().collect()
+    } else {
+        // The number goes first: a device may carry the file without being named by a mount that is seen here.
+        match numbered(found.st_dev, sys) {
+            Some(device) => vec![device],
+            None => mounted_from(&path.canonicalize().map_err(unreadable)?, sys, proc),
+        }
+    };
+    if names.is_empty() { Err(ObserveError::NoDevice { path: path.to_owned() }) } else { Ok(names) }
 }
 
 /// The name of the device with this number.
-fn numbered((major, minor): (u32, u32), sys: &Path) -> Option<String> {
+fn numbered(number: u64, sys: &Path) -> Option<String> {
+    let (major, minor) = (major(number), minor(number));
     let directory = fs::canonicalize(sys.join("dev/block").join(format!("{major}:{minor}"))).ok()?;
     name_of(&directory)
 }
 
-/// The device from which a filesystem without a device number of its own is mounted, as btrfs is.
-fn mounted_from((major, minor): (u32, u32), sys: &Path, proc: &Path) -> Option<String> {
-    let number = format!("{major}:{minor}");
-    let mounts = read_text(&proc.join("self/mountinfo")).ok()?;
-    let source = mounts.lines().find_map(|line| {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        (mount.split(' ').nth(2)? == number).then(|| filesystem.split(' ').nth(1))?
-    })?;
-    let source = PathBuf::from(OsStr::from_bytes(source.as_bytes()));
+/// The devices of a filesystem whose files have no device's number: each subvolume of btrfs has one of its own, which no mount
+/// shows either, and an overlay's files lie in its upper directory. `path` has no symlinks.
+fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
+    let mountinfo = fs::read(proc.join("self/mountinfo")).unwrap_or_default();
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LEVELS {
+        let Some(mount) = mount_of(&mountinfo, &path) else { return Vec::new() };
+        // bcachefs names all that it lies on: `/dev/sda:/dev/sdb`.
+        let sources =
+            mount.source.as_os_str().as_bytes().split(|&byte| byte == b':' && mount.kind == "bcachefs");
+        let mut names: Vec<String> =
+            sources.filter_map(|source| of_source(Path::new(OsStr::from_bytes(source)), sys)).collect();
+        if let Some((_, all)) = names.first().and_then(|device| btrfs_devices(device, sys)) {
+            names = all;
+        }
+        let Some(upper) = mount.upper.filter(|_| names.is_empty()) else { return names };
+        let device = stat(&upper).ok().and_then(|found| numbered(found.st_dev, sys));
+        match (device, upper.canonicalize()) {
+            (Some(device), _) => return vec![device],
+            (None, Ok(upper)) => path = upper,
+            (None, Err(_)) => return Vec::new(),
+        }
+    }
+    Vec::new()
+}
+
+/// The device that a mount names as its source, which may also be any word.
+fn of_source(source: &Path, sys: &Path) -> Option<String> {
     let found = stat(source.starts_with("/dev").then_some(source)?).ok()?;
     let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
-    is_device.then(|| numbered((rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev)), sys))?
+    is_device.then(|| numbered(found.st_rdev, sys))?
 }
 
 #[cfg(test)]
@@ -98,9 +126,9 @@ mod tests {
     #[test]
     fn names_paths_and_directories_lead_to_a_device() {
         let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).partition("sda", 1, 1 << 20, 1 << 20);
-        let of = |name: &str| device_of(OsStr::new(name), &fake.sys(), &fake.proc());
-        assert_eq!(of("sda").unwrap(), "sda");
-        assert_eq!(of("sda1").unwrap(), "sda1");
+        let of = |name: &str| devices_of(OsStr::new(name), &fake.sys(), &fake.proc());
+        assert_eq!(of("sda").unwrap(), ["sda"]);
+        assert_eq!(of("sda1").unwrap(), ["sda1"]);
         assert!(matches!(of("sdz"), Err(ObserveError::Read { .. })));
         assert!(matches!(of("../sda"), Err(ObserveError::Read { .. })));
         // No device of the fake tree carries the test's own directory.
@@ -109,8 +137,63 @@ mod tests {
         let number = format!("{}:{}", major(found.st_dev), minor(found.st_dev));
         let link = fake.sys().join("dev/block").join(number);
         std::os::unix::fs::symlink(fake.sys().join("class/block/sda"), link).unwrap();
-        assert_eq!(of(env!("CARGO_MANIFEST_DIR")).unwrap(), "sda");
-        assert_eq!(of(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap(), "sda");
+        assert_eq!(of(env!("CARGO_MANIFEST_DIR")).unwrap(), ["sda"]);
+        assert_eq!(of(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap(), ["sda"]);
+    }
+
+    /// A filesystem whose files have a number that neither a device nor a mount has. The mount's source is any block device of this
+    /// machine, which the fake tree knows by another name.
+    #[test]
+    fn files_of_a_subvolume_lead_to_the_devices_of_their_filesystem() {
+        let is_device = |path: &Path| {
+            stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+        };
+        let mut nodes = fs::read_dir("/dev").into_iter().flatten().flatten().map(|entry| entry.path());
+        let Some(node) = nodes.find(|path| is_device(path)) else {
+            eprintln!(
+                "SKIPPED files_of_a_subvolume_lead_to_the_devices_of_their_filesystem: /dev has no block device"
+            );
+            return;
+        };
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::scsi("sdb"));
+        let number = stat(&node).unwrap().st_rdev;
+        let link = fake.sys().join("dev/block").join(format!("{}:{}", major(number), minor(number)));
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(fake.sys().join("class/block/sdb"), link).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().canonicalize().unwrap().join("a b/over/upper");
+        fs::create_dir_all(&place).unwrap();
+        let escaped = |path: &Path| path.display().to_string().replace(' ', "\\040");
+        let (upper, over) = (escaped(&place), escaped(place.parent().unwrap()));
+        let of = |mounts: &str| {
+            fs::write(fake.proc().join("self/mountinfo"), mounts).unwrap();
+            devices_of(place.as_os_str(), &fake.sys(), &fake.proc())
+        };
+        let source = node.display();
+        let btrfs = format!("30 1 0:40 /@ {over} rw shared:1 - btrfs {source} rw,subvol=/@\n");
+        assert_eq!(of(&btrfs).unwrap(), ["sdb"]);
+        let of_several = fake.sys().join("fs/btrfs/5a/devices");
+        fs::create_dir_all(&of_several).unwrap();
+        for name in ["sda", "sdb"] {
+            std::os::unix::fs::symlink(fake.sys().join("class/block").join(name), of_several.join(name))
+                .unwrap();
+        }
+        assert_eq!(of(&btrfs).unwrap(), ["sdb", "sda"]);
+        let overlay = format!("31 30 0:41 / {upper} rw - overlay overlay rw,lowerdir=/l,upperdir={over}\n");
+        assert_eq!(
+            of(&format!("{btrfs}{overlay}")).unwrap(),
+            ["sdb", "sda"],
+            "the upper directory is on a subvolume"
+        );
+        assert!(
+            matches!(of(&overlay), Err(ObserveError::NoDevice { .. })),
+            "no mount has the upper directory"
+        );
+        let memory = format!("{btrfs}32 30 0:42 / {upper} rw - tmpfs tmpfs rw\n");
+        assert!(matches!(of(&memory), Err(ObserveError::NoDevice { .. })));
+        let both = format!("30 1 0:40 / {over} rw - bcachefs {source}:/dev/none rw\n");
+        fs::remove_dir_all(fake.sys().join("fs/btrfs")).unwrap();
+        assert_eq!(of(&both).unwrap(), ["sdb"]);
     }
 
     #[test]

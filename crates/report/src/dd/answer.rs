@@ -3,9 +3,10 @@
 
 use super::{bytes, nanos, storage_name};
 use crate::became;
+use rdsk_analysis::charged::charged;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Record, Sync, Target, VerdictCode};
+use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Problem, Record, Sync, Target, VerdictCode};
 use rdsk_units::printable;
 
 /// From this many times dd's time on, the data reached the device later than dd said.
@@ -34,9 +35,8 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
         (Some(read), Some(write)) => vec![write, (read.0, read.1.replacen("This", "The reads", 1))],
     };
     let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
-    // dd takes the end of a device that was removed for the end of its content.
-    if let Some(error) = record.error.as_ref().filter(|error| error.code == "gone") {
-        sentences.insert(0, format!("Not all was copied: {}.", printable(&error.message)));
+    if let Some(first) = record.error.as_ref().and_then(not_all) {
+        sentences.insert(0, first);
     }
     sentences.extend(pace(copy, &parts));
     if copy.runs.iter().any(|run| !run.is_complete) {
@@ -49,6 +49,20 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
         sentences.push(text.into());
     }
     sentences.join(" ")
+}
+
+/// What is said first of a copy of which not all is where it should be.
+fn not_all(error: &Problem) -> Option<String> {
+    let message = printable(&error.message);
+    match error.code.as_str() {
+        // dd takes the end of a device that was removed for the end of its content.
+        "gone" => Some(format!("Not all was copied: {message}.")),
+        // The block layer counts a request when it ends, however it ends.
+        "flush-failed" => {
+            Some(format!("Data was lost: {message}. What a device counted holds requests that failed, too."))
+        }
+        _ => None,
+    }
 }
 
 /// Whether any byte was written.
@@ -132,7 +146,7 @@ fn of_reads(record: &Record, copy: &Copy, cell: &CellRecord) -> Option<(Rank, St
 
 /// Memory answered reads.
 fn cached(record: &Record, cell: &CellRecord, device: &str, moved: &str) -> String {
-    let delivered = match delivered(cell) {
+    let delivered = match delivered(record, cell) {
         Some(0) => format!("none of the {moved} that were read came from {device}"),
         Some(bytes) => format!("of {moved} that were read, {device} delivered only {}", words::bytes(bytes)),
         None => format!("it answered an unknown part of the {moved} that were read"),
@@ -215,8 +229,8 @@ fn readahead(cell: &CellRecord) -> String {
 }
 
 /// Bytes that came from the device in a run: by its own counters, or by what the kernel charged, whichever is less.
-fn delivered(cell: &CellRecord) -> Option<u64> {
-    let own = cell.evidence.process.read_bytes;
+fn delivered(record: &Record, cell: &CellRecord) -> Option<u64> {
+    let own = charged(cell, &record.targets, Op::Read);
     let of_all = [own, metrics::device_bytes(cell, Op::Read)].into_iter().flatten().min();
     of_all.map(|bytes| bytes / metrics::visits(cell))
 }

@@ -4,6 +4,7 @@
 use super::answer::name;
 use super::bytes;
 use crate::became;
+use rdsk_analysis::charged::{charged, is_served};
 use rdsk_analysis::copy::cell;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::words;
@@ -23,7 +24,7 @@ pub(super) fn of_end(record: &Record, copy: &Copy, op: Op) -> String {
     };
     let place = metrics::first_target(record, cell).map_or_else(String::new, place);
     // BPF tells whose each bio is; without it, that is concluded from sums.
-    let seen = became::sentence(cell).unwrap_or_else(|| seen(cell, op));
+    let seen = became::sentence(cell).unwrap_or_else(|| seen(record, cell, op));
     format!("{}{place}: {seen}", printable(&end.name))
 }
 
@@ -42,7 +43,7 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn seen(cell: &CellRecord, op: Op) -> String {
+fn seen(record: &Record, cell: &CellRecord, op: Op) -> String {
     let asked = became::asked(cell, cell.result.ops.unwrap_or(0));
     let Some(requests) = metrics::device_requests(cell, op) else {
         let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
@@ -56,7 +57,7 @@ fn seen(cell: &CellRecord, op: Op) -> String {
     let mean = metrics::mean_request_bytes(cell, op).map(|mean| {
         format!("{} of {} on average", words::plural(requests, "request"), bytes(metrics::whole(mean)))
     });
-    let mut parts = vec![match (mean, asker(cell, op)) {
+    let mut parts = vec![match (mean, asker(record, cell, op)) {
         (Some(mean), Asker::Copy) => format!("{asked} became {mean}"),
         (Some(mean), Asker::OthersToo) => {
             format!("{asked}; its device did {mean}, those of others among them")
@@ -100,9 +101,9 @@ enum Asker {
 
 /// By what the kernel fetched for this process, where that is known, and by what the copy moved: much more is of others as well,
 /// and less may be, since memory can have answered the copy.
-fn asker(cell: &CellRecord, op: Op) -> Asker {
+fn asker(record: &Record, cell: &CellRecord, op: Op) -> Asker {
     let Some(moved) = metrics::device_bytes(cell, op) else { return Asker::Unknown };
-    let charged = metrics::process_bytes(cell, op).filter(|_| op == Op::Read);
+    let charged = charged(cell, &record.targets, op).filter(|_| op == Op::Read);
     let Some(expected) = charged.or(cell.result.bytes) else { return Asker::Unknown };
     if expected == 0 {
         return Asker::Others;
@@ -111,6 +112,10 @@ fn asker(cell: &CellRecord, op: Op) -> Asker {
     // Copies on several devices are no surplus.
     let least = if op == Op::Write { metrics::written(cell).least } else { 1.0 };
     match share {
+        // A server of FUSE asks for what it needs besides, as others do.
+        share if share > OURS * least && metrics::first_target(record, cell).is_some_and(is_served) => {
+            Asker::Unknown
+        }
         share if share > OURS * least => Asker::OthersToo,
         share if charged.is_none() && share < least / OURS => Asker::Unknown,
         _ => Asker::Copy,

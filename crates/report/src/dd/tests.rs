@@ -264,6 +264,46 @@ fn requests_are_the_copys_as_far_as_the_kernel_charged_them() {
     }
 }
 
+/// A server of FUSE reads for the copy, and nobody is charged for that here.
+#[test]
+fn requests_of_a_server_are_not_called_those_of_others() {
+    let of = |own: u64| {
+        let cell = with(reads(IoPath::Buffered), |cell| {
+            cell.evidence.process.read_bytes = Some(0);
+            cell.evidence.device[0].read_bytes = Some(own << 20);
+        });
+        let mut target = fixtures::file();
+        target.filesystem.as_mut().unwrap().kind = "fuseblk".into();
+        told(&record(target, vec![cell], from_file(&[S])))
+    };
+    for (mib, words) in [
+        (64, "4,096 reads of 16 KiB became 4,096 requests of 16 KiB on average"),
+        (100, "its device did 4,096 requests of 25 KiB on average, which others may have asked for"),
+        (20, "4,096 requests of 5 KiB on average, which others may have asked for"),
+    ] {
+        let text = of(mib);
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(of(64).contains("This measured sda, read through the page cache"), "{}", of(64));
+    assert!(of(20).contains("sda delivered only 20"), "{}", of(20));
+}
+
+/// The block layer counts requests that fail as it counts others, so its counters alone would say that all was written.
+#[test]
+fn a_flush_that_failed_is_told_before_what_the_device_counted() {
+    let mut record = record(
+        fixtures::file(),
+        vec![kept_in_memory(writes(IoPath::Buffered, S), S, 8 * S)],
+        made::to_file(&[S]),
+    );
+    let message = "flushing out failed: Input/output error; not all of it is on the device";
+    record.error = Some(Problem::plain(ProblemKind::Io, "flush-failed", message));
+    let text = told(&record);
+    let wanted =
+        format!("rdsk Data was lost: {message}. What a device counted holds requests that failed, too. ");
+    assert!(text.starts_with(&wanted), "{text}");
+}
+
 #[test]
 fn a_run_that_was_cut_short_leaves_the_others() {
     let mut copy = made::to_file(&[S, S, S / 3]);

@@ -9,13 +9,18 @@ use rdsk_analysis::command::{
     Origin, Whose, origins, read_ahead, reads_in_writes, requests, sizes, write_bytes_each,
     writes_in_flushes, writes_in_writes,
 };
-use rdsk_model::{BlockGrowth, CommandRun, DiskStat, Op, WatchedDevice};
+use rdsk_analysis::metrics;
+use rdsk_model::{BlockGrowth, CommandRun, DiskStat, Op, ProcessCalls, WatchedDevice};
 use rdsk_units::{Bytes, Nanos, grouped};
 
 /// Exact sizes that are named.
 const MAX_SIZES: usize = 6;
 /// Origins of bios that are named, for each device.
 const MAX_ORIGINS: usize = 12;
+/// No Linux has smaller pages; what those of this machine are is not known here, and is not said.
+const SMALLEST_PAGE_BYTES: u64 = metrics::PAGE_BYTES;
+/// Fewer reads for each write are the filesystem's own.
+const READS_PER_WRITE: f64 = 0.05;
 /// A mean so near to a power of two is said to be about that: the command's messages are writes, too.
 const NEAR: f64 = 0.02;
 
@@ -190,7 +195,7 @@ fn verb(op: Op) -> &'static str {
 /// What explains the counts; each sentence only where its counts are there.
 fn sentences(block: &BlockGrowth, origins: &[Origin], run: &CommandRun) -> Vec<String> {
     let mut said = Vec::new();
-    said.extend(reads_in_writes(origins).into_iter().map(|origin| read_first(block, origin, run)));
+    said.extend(reads_in_writes(origins).into_iter().map(|origin| read_first(origin, run)));
     let [ahead, ahead_bytes] = read_ahead(block);
     if ahead > 0 {
         said.push(format!(
@@ -251,27 +256,29 @@ fn each_bytes(block: &BlockGrowth, origin: &Origin) -> Option<u64> {
     }
 }
 
-/// Why a write made the kernel read.
-fn read_first(block: &BlockGrowth, origin: &Origin, run: &CommandRun) -> String {
-    let call = call_of(origin);
-    let reads = format!("{} inside {call}", plural(origin.count, "read"));
-    let Some(page) = each_bytes(block, origin) else {
-        return format!("Writes filled only parts of pages, so the kernel read those first: {reads}.");
-    };
-    // Children that it did not wait for may have written, too.
-    let each = run.calls.as_ref().and_then(write_bytes_each).filter(|&each| each < page as f64);
-    let page = size_of(page);
-    match each {
-        Some(each) => {
-            let each = about(each);
-            format!(
-                "Each write of about {each} fills a part of a {page} page, so the kernel read the page first: {reads}."
-            )
-        }
+/// Why a write made the kernel read. A filesystem reads blocks of its own inside a write, too: bitmaps, tables, sectors of a FAT.
+/// That it read the rest of pages is said only where nearly nothing else explains the counts.
+fn read_first(origin: &Origin, run: &CommandRun) -> String {
+    let reads = format!("{} inside {}", plural(origin.count, "read"), call_of(origin));
+    match run.calls.as_ref().and_then(|calls| part_of_page(origin, calls)) {
+        Some(each) => format!(
+            "Each write of about {} fills a part of a page, so the kernel read the page first: {reads}.",
+            about(each)
+        ),
         None => format!(
-            "Where a write fills only a part of a {page} page, the kernel read the page first: {reads}."
+            "{reads}: the kernel needed {} for these writes, for pages that change only in part or for the filesystem's own blocks.",
+            if origin.count == 1 { "it" } else { "them" }
         ),
     }
+}
+
+/// The mean size of the command's writes, where it is below a page, each read is of a page at least, and there are as many reads as
+/// such writes make.
+fn part_of_page(origin: &Origin, calls: &ProcessCalls) -> Option<f64> {
+    let each = write_bytes_each(calls).filter(|&each| each < SMALLEST_PAGE_BYTES as f64)?;
+    let are_pages = origin.bytes >= origin.count.saturating_mul(SMALLEST_PAGE_BYTES);
+    let are_many = origin.count as f64 >= READS_PER_WRITE * calls.writes as f64;
+    (are_pages && are_many).then_some(each)
 }
 
 /// `, 2 requests of 512 KiB`, if all requests of that direction are this origin's.
@@ -346,7 +353,7 @@ fn about(mean: f64) -> String {
 mod tests {
     use super::*;
     use rdsk_finding::fixtures::bios::{bio, request};
-    use rdsk_model::{Bio, ProcessCalls, Uncounted, WatchInterval};
+    use rdsk_model::{Bio, Uncounted, WatchInterval};
     use rdsk_stats::Histogram;
 
     fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
@@ -397,6 +404,45 @@ mod tests {
         insta::assert_snapshot!("command-small-writes", command_io(&small_writes(), Style::default()));
         let narrow = command_io(&small_writes(), Style { width: 40, ..Style::default() });
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+    }
+
+    /// What is read inside a write is the rest of a page only where the counts leave nothing else: a filesystem reads its own blocks
+    /// there, too.
+    #[test]
+    fn reads_of_a_filesystem_are_not_called_parts_of_pages() {
+        let told = |read: Bio, calls: Option<ProcessCalls>| {
+            let mut run = small_writes();
+            run.whole.devices[0].block.as_mut().unwrap().bios[0] = read;
+            run.calls = calls;
+            command_io(&run, Style::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let calls = |writes: u64, each: u64| {
+            Some(ProcessCalls { reads: 0, read_bytes: 0, writes, written_bytes: writes * each })
+        };
+        let read = |count: u64, bytes: u64| bio(Op::Read, "child", Some("write"), count, bytes);
+        let of_parts = "Each write of about 512 B fills a part of a page, so the kernel read the page first: 256 reads inside";
+        assert!(told(read(256, 4096), calls(2048, 512)).contains(of_parts));
+        for (read, calls) in [
+            (read(256, 4096), calls(256, 4096)),
+            (read(256, 4096), calls(4, 1 << 20)),
+            (read(256, 4096), calls(8192, 512)),
+            (read(256, 512), calls(2048, 512)),
+            (read(256, 4096), None),
+        ] {
+            let text = told(read, calls);
+            assert!(!text.contains("fills"), "{text}");
+            assert!(
+                text.contains(
+                    "256 reads inside write(2): the kernel needed them for these writes, for pages that change only in part or for the \
+                     filesystem's own blocks."
+                ),
+                "{text}"
+            );
+        }
+        assert!(
+            told(read(1, 4096), calls(4, 1 << 20))
+                .contains("1 read inside write(2): the kernel needed it for")
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rdsk_units::{grouped, printable};
 
 /// Mapped devices over one other that read from it what they are asked for, and nothing else.
 const READS_ONCE: [&str; 6] =
-    ["dm LVM", "dm part", "dm CRYPT-LUKS", "dm CRYPT-PLAIN", "dm CRYPT-TCRYPT", "dm CRYPT-BITLK"];
+    ["dm LVM", "dm CRYPT-LUKS1", "dm CRYPT-LUKS2", "dm CRYPT-PLAIN", "dm CRYPT-TCRYPT", "dm CRYPT-BITLK"];
 
 /// Others on the disk of a partition, or on the members of an array that was read.
 pub(super) fn judge(facts: &Facts<'_>) -> Option<String> {
@@ -42,9 +42,15 @@ fn reads_once(upper: &Layer) -> bool {
     let is_plain_array =
         matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
     // What made a mapped device tells that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
-    // larger blocks (ebs) do, and a device without a maker may be any of these.
-    let is_mapped = READS_ONCE.iter().any(|kind| upper.kind.starts_with(kind)) && upper.below.len() == 1;
-    is_plain_array || is_mapped
+    // larger blocks (ebs) do, so does VDO (`LVM-vpool`), and a device without a maker may be any of these.
+    let is_mapped = READS_ONCE.contains(&upper.kind.as_str()) || is_mapped_partition(&upper.kind);
+    is_plain_array || (is_mapped && upper.below.len() == 1)
+}
+
+/// `dm part1`, as kpartx and multipath-tools make.
+fn is_mapped_partition(kind: &str) -> bool {
+    let number = kind.strip_prefix("dm part");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_partition(layer: &Layer) -> bool {
@@ -181,7 +187,7 @@ mod tests {
         }
     }
 
-    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, and nobody tells which target a device without
+    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, VDO its block map, and nobody tells which target a device without
     /// a maker has.
     #[test]
     fn hashes_and_tags_beside_the_data_are_not_others() {
@@ -199,7 +205,7 @@ mod tests {
             });
             is_disturbed(&cell, target)
         };
-        for kind in ["dm CRYPT-VERITY", "dm CRYPT-INTEGRITY", "dm"] {
+        for kind in ["dm CRYPT-VERITY", "dm CRYPT-INTEGRITY", "dm LVM-vpool", "dm partition", "dm"] {
             assert_eq!(seen(kind), None, "{kind}");
         }
         for kind in ["dm CRYPT-LUKS2", "dm LVM", "dm part1"] {
