@@ -197,6 +197,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
         started_at: "2026-01-02T03:04:05Z".into(),
         elapsed_ns: 61_000_000_000,
         simulated_ns: None,
+        seed: None,
         status: Status::Complete,
         error: None,
         host: Some(host()),

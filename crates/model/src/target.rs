@@ -66,7 +66,7 @@ impl Layer {
 pub struct ArrayFacts {
     /// Kernel name of the array: `md0`, `dm-3`.
     pub device: String,
-    /// Whose words these are: `md`, `dm`, or `sim` for a model, which says no more than how many members it has.
+    /// Whose words these are: `md`, `dm`, `bcache`, or `sim` for a model, which says no more than how many members it has.
     pub source: String,
     /// The level as it is spelled there: `raid5`, `striped`.
     pub level: Option<String>,

@@ -147,6 +147,8 @@ fn level_words(layout: &MemberLayout) -> Option<String> {
 fn parity_words(result: &StripeResult) -> Option<String> {
     let layout = result.counted.as_ref().filter(|layout| layout.writes > 0)?;
     if layout.writes_with_reads == 0 {
+        // Parity further down, where nothing was counted, may have read all the same.
+        layout.parity_members?;
         return Some("no write made a member read.".into());
     }
     Some(format!(
@@ -245,4 +247,50 @@ fn draw_sizes(page: &mut Page, result: &StripeResult) {
 
 fn millis(ns: f64) -> String {
     significant(ns / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_analysis::fixtures::stripe::counted_as;
+    use rdsk_model::ArrayFacts;
+
+    fn page(level: &str, below: Option<&str>, reached: impl Fn(u64) -> Vec<bool>) -> String {
+        let facts = |device: &str, level: &str| ArrayFacts {
+            device: device.into(),
+            source: "md".into(),
+            level: Some(level.into()),
+            chunk_bytes: Some(64 << 10),
+            ..ArrayFacts::default()
+        };
+        let mut record = counted_as(reached);
+        let device = record.targets[0].device.as_mut().unwrap();
+        device.array = Some(facts("md0", level));
+        device.arrays_below = below.map(|level| facts("md1", level)).into_iter().collect();
+        let text =
+            crate::experiment(&Analysis::of(&record), Experiment::Stripe, crate::style::Style::default());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_was_not_counted_below_is_said_in_words() {
+        let by_turns = |offset: u64| [0, 1].map(|member| offset / (64 << 10) % 2 == member).to_vec();
+        let sure = page("raid0", Some("raid1"), by_turns);
+        assert!(sure.contains("parity no") && sure.contains("no write made a member read."), "{sure}");
+        assert!(!sure.contains("uncertain"), "{sure}");
+        let why = "uncertain: md1 below is raid5 with chunks of 64 KiB, which these counts do not show.";
+        let seen = page("raid0", Some("raid5"), by_turns);
+        assert!(seen.contains(why) && seen.contains("parity –") && seen.contains("not certain"), "{seen}");
+        assert!(!seen.contains("no write made a member read"), "{seen}");
+        let mirror = page("raid1", Some("raid5"), |_| vec![true; 2]);
+        assert!(mirror.contains("No stripe is seen, which is not certain: RAID 1.") && mirror.contains(why));
+    }
+
+    #[test]
+    fn a_cache_is_no_mirror() {
+        let seen = page("bcache", None, |_| vec![true; 2]);
+        assert!(seen.contains("No stripe is seen, which is not certain."), "{seen}");
+        assert!(seen.contains("uncertain: md0 is a cache and no array"), "{seen}");
+        assert!(!seen.contains("RAID 1"), "{seen}");
+    }
 }

@@ -27,6 +27,7 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
         match data.as_slice() {
             [] => return None,
             [only] => at = tree.whole(only),
+            _ if is_bcache(at) => return Some(of_bcache(at)),
             _ => return Some(of_dm(at, mapper)),
         }
     }
@@ -34,7 +35,7 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
 }
 
 /// The facts of the other arrays below `node`, top down, each once: RAID 1 below RAID 0, the arrays that carry the volumes of a group;
-/// and those of a multipath device of which a path has failed, at `node` or below. Device mapper's words count for dm-raid and these only.
+/// and those of a multipath device of which a path has failed, at `node` or below. Device mapper's words count for dm-raid, stripes and these only.
 pub(crate) fn facts_below(
     tree: &Tree,
     node: &Node,
@@ -52,7 +53,10 @@ pub(crate) fn facts_below(
         let has_lost_a_path = facts.degraded.is_some_and(|failed| failed > 0);
         match facts.level.as_deref() {
             Some("multipath") => has_lost_a_path.then_some(facts),
-            Some(level) => (first.is_some() && level.starts_with("raid")).then_some(facts),
+            Some(level) => {
+                let has_layout = level.starts_with("raid") || level == "striped";
+                (first.is_some() && has_layout).then_some(facts)
+            }
             None => None,
         }
     });
@@ -77,6 +81,23 @@ fn of_md(node: &Node) -> ArrayFacts {
         members: word("raid_disks").and_then(|text| text.split_whitespace().next()?.parse().ok()),
         activity: word("sync_action"),
         degraded: read_number(&md.join("degraded")),
+    }
+}
+
+/// A cached device of bcache, which has the directory of its backing device (Documentation/admin-guide/bcache.rst). The backing device
+/// itself may be md's or device mapper's.
+fn is_bcache(node: &Node) -> bool {
+    let has = |name: &str| node.directory.join(name).is_dir();
+    has("bcache") && !has("md") && !has("dm")
+}
+
+/// Its devices are the one behind it and the caches: no array.
+fn of_bcache(node: &Node) -> ArrayFacts {
+    ArrayFacts {
+        device: node.kernel_name(),
+        source: "bcache".into(),
+        level: Some("bcache".into()),
+        ..ArrayFacts::default()
     }
 }
 
@@ -215,6 +236,50 @@ mod tests {
         assert_eq!(volume[1].1, Some(1));
         assert!(told("md1").is_empty(), "it is the first one itself");
         assert!(told("sda").is_empty(), "a disk lies on none");
+    }
+
+    /// LVM's volume with stripes over mirrors of device mapper, and a mirror over stripes.
+    #[test]
+    fn stripes_below_the_first_array_are_told_too() {
+        let mut fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::scsi("sdb"));
+        fake = fake.disk(FakeDisk::md("md0", "raid1", 2, 0, 8 * GIB));
+        for number in 0..2 {
+            let name = format!("dm-{number}");
+            let striped = FakeDisk::dm(&name, &format!("stripes{number}"), "", 8 * GIB);
+            fake = fake.disk(striped).holder("sda", &name).holder("sdb", &name).holder(&name, "md0");
+        }
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let table =
+            |name: &str| (format!("table {name}"), "0 16777216 striped 2 128 8:0 0 8:16 0\n".to_owned());
+        let answers = BTreeMap::from([table("dm-0"), table("dm-1")]);
+        let device = crate::facts::device(&tree, tree.get("md0").unwrap(), &Mapper::Answers(&answers));
+        assert_eq!(device.array.unwrap().device, "md0");
+        let told = device.arrays_below.iter().map(|array| (array.device.as_str(), array.chunk_bytes));
+        assert_eq!(told.collect::<Vec<_>>(), [("dm-0", Some(64 << 10)), ("dm-1", Some(64 << 10))]);
+    }
+
+    #[test]
+    fn a_device_with_a_cache_of_bcache_is_known_as_one_and_what_is_below_it_too() {
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::scsi("sdc"))
+            .disk(FakeDisk::md("md0", "raid5", 2, 64 << 10, 8 * GIB))
+            .disk(FakeDisk::plain("bcache0", rdsk_testkit::FakeKind::Virtio, (252, 0), 8 * GIB))
+            .holder("sda", "md0")
+            .holder("sdb", "md0")
+            .holder("md0", "bcache0")
+            .holder("sdc", "bcache0");
+        for name in ["bcache0", "md0"] {
+            std::fs::create_dir(fake.sys().join("block").join(name).join("bcache")).unwrap();
+        }
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let device =
+            crate::facts::device(&tree, tree.get("bcache0").unwrap(), &Mapper::Answers(&BTreeMap::new()));
+        let array = device.array.unwrap();
+        assert_eq!((array.source.as_str(), array.level.as_deref()), ("bcache", Some("bcache")));
+        assert_eq!(device.arrays_below.len(), 1);
+        assert_eq!(found(&fake, "md0"), Some(("md0".into(), Some("raid5".into()))));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// A program that has not answered by then counts as failed: a disk that hangs must not hang us. On a machine whose processors are taken,
 /// or that has many disks, `lsblk` takes longer than 5 s.
-const TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
 const NO_MESSAGE: &str = "failed without a message";
 

@@ -8,6 +8,7 @@ use crate::identity::Inventory;
 use crate::machine::Machine;
 use crate::signature::Signature;
 use crate::sysfs::Node;
+use crate::tools;
 use crate::uses::{Found, UseKind};
 use std::fs::File;
 use std::io::Read as _;
@@ -21,17 +22,40 @@ use std::time::Duration;
 const BEGINNING_BYTES: u64 = 68 << 10;
 /// Other devices that are read.
 const MAX_DEVICES: usize = 1 << 10;
-/// A device that has not answered by then says nothing: one that hangs must not hang us.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Another device that has not answered by then says nothing: one that hangs must not hang us, nor keep a device that has nothing to do
+/// with it from being written.
+const TIMEOUT_OF_OTHERS: Duration = Duration::from_secs(5);
+
+/// How devices are read, and how long that may take.
+struct Reading {
+    read: fn(&Path) -> Vec<u8>,
+    /// The device itself, its partitions and its disk: what they do not say by then is not proven.
+    own: Duration,
+    others: Duration,
+}
 
 /// Adds a use for each reason why `node`, its partitions or its disk belong to something larger. `labels` are theirs.
 pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Signature)], found: &mut Found) {
+    let reading = Reading { read: read_beginning, own: tools::TIMEOUT, others: TIMEOUT_OF_OTHERS };
+    find_by(&reading, inventory, node, labels, found);
+}
+
+fn find_by(
+    reading: &Reading,
+    inventory: &Inventory<'_>,
+    node: &Node,
+    labels: &[(&Node, Signature)],
+    found: &mut Found,
+) {
     let machine = inventory.machine;
     let around = node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name));
     let parts: Vec<&Node> = std::iter::once(node).chain(around).collect();
     for part in &parts {
         let on = if part.name == node.name { String::new() } else { format!(" on {}", part.kernel_name()) };
-        let beginning = beginning_of(machine, part);
+        let beginning = beginning_of(machine, part, reading.read, reading.own).unwrap_or_else(|silent| {
+            found.doubt(&format!("{}: {silent}", part.kernel_name()));
+            Vec::new()
+        });
         if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
             found.add(UseKind::Metadata, &format!("{what}{on}"));
         }
@@ -43,7 +67,7 @@ pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Sig
         }
     }
     let unlabelled = |part: &&&Node| labels.iter().all(|(of, _)| of.name != part.name);
-    for (other, filesystem) in filesystems(inventory, &parts) {
+    for (other, filesystem) in filesystems(reading, inventory, &parts) {
         let has = |part: &&&Node| match &filesystem {
             Filesystem::F2fs { devices } => devices.contains(&part.number),
             Filesystem::Xfs(realtime) => !is_mounted(machine, other) && realtime.fills(part),
@@ -96,6 +120,7 @@ fn is_mounted(machine: &Machine<'_>, node: &Node) -> bool {
 
 /// Such filesystems on other devices. Where udev has looked at the devices, only those are read on which it saw one.
 fn filesystems<'machine>(
+    reading: &Reading,
     inventory: &Inventory<'machine>,
     parts: &[&Node],
 ) -> Vec<(&'machine Node, Filesystem)> {
@@ -107,7 +132,7 @@ fn filesystems<'machine>(
     let others = machine.tree.nodes().filter(|node| parts.iter().all(|part| part.name != node.name));
     let others = others.filter(|node| node.size_bytes().is_some_and(|bytes| bytes > 0));
     let read = |node: &'machine Node| {
-        let beginning = beginning_of(machine, node);
+        let beginning = beginning_of(machine, node, reading.read, reading.others).unwrap_or_default();
         Some((node, f2fs(machine, &beginning).or_else(|| xfs(&beginning))?))
     };
     others.filter(is_likely).take(MAX_DEVICES).filter_map(read).collect()
@@ -118,23 +143,30 @@ fn is_of_this_machine(node: &Node) -> bool {
     ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
-/// The first bytes of a device; fewer, or none, if they cannot be read.
-fn beginning_of(machine: &Machine<'_>, node: &Node) -> Vec<u8> {
+/// The first bytes of a device; fewer, or none, if they cannot be read. The error says that it does not answer.
+fn beginning_of(
+    machine: &Machine<'_>,
+    node: &Node,
+    read: fn(&Path) -> Vec<u8>,
+    timeout: Duration,
+) -> Result<Vec<u8>, String> {
     // The node may lead to another device, and a suspended one would not answer.
     let there = machine.tree.by_path(&Path::new("/dev").join(node.kernel_name()), &machine.roots.dev);
     if there.is_none_or(|there| there.number != node.number) || growing::suspended(machine, node).is_some() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let place = machine.roots.dev.join(node.kernel_name());
     let (sender, receiver) = mpsc::channel();
-    let read = move || {
+    let ask = move || {
         // Who waits has given up if nobody receives it.
-        let _ = sender.send(read_beginning(&place));
+        let _ = sender.send(read(&place));
     };
-    match thread::Builder::new().spawn(read) {
-        Ok(_) => receiver.recv_timeout(TIMEOUT).unwrap_or_default(),
-        Err(_) => Vec::new(),
-    }
+    thread::Builder::new()
+        .spawn(ask)
+        .map_err(|error| format!("its first blocks cannot be read ({error})"))?;
+    receiver
+        .recv_timeout(timeout)
+        .map_err(|_| format!("its first blocks gave no answer within {} s", timeout.as_secs()))
 }
 
 fn read_beginning(place: &Path) -> Vec<u8> {

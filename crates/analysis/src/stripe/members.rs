@@ -7,6 +7,7 @@ use super::declared;
 use super::layouts::Level;
 use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
 use super::member_layout::MemberLayout;
+use super::stacked;
 use super::unit_members::{Mask, UnitMembers};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use rdsk_units::printable;
@@ -33,6 +34,8 @@ pub struct MemberEvidence<'a> {
     pub writes: Option<AdaptiveRun<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
+    /// Its words of the arrays further down, whose members were not counted.
+    pub below: &'a [ArrayFacts],
     /// Kernel name of the target's device; of an array itself it is that of the words.
     pub device: Option<&'a str>,
     /// `queue/minimum_io_size` and `queue/optimal_io_size`.
@@ -116,7 +119,9 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
         layout.doubts.push("the requests ended before all boundaries were found".into());
     }
     layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
+    let no_array = seen.words.and_then(stacked::of_no_array);
     match best(&reads, &writes, total) {
+        _ if no_array.is_some() => layout.doubts.extend(no_array),
         Some(best) => {
             if best.scope == Scope::Begin {
                 layout.doubts.push("offsets further on do not follow the layout of the first chunks".into());
@@ -126,6 +131,11 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
         // A few requests that all reached the same members show no copies: they were all of one chunk.
         None if sides().any(|side| side.boundaries.is_none()) => {}
         None => without_layout(&mut layout, &reads, &writes),
+    }
+    layout.doubts.extend(stacked::hidden(seen.below));
+    if stacked::have_parity(seen.below) {
+        // "Without parity" would be of the level that was counted only.
+        layout.parity_members = layout.parity_members.filter(|&members| members > 0);
     }
     layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));
     if layout.declared.as_ref().is_some_and(|declared| !declared.agrees) {

@@ -16,6 +16,7 @@ mod member_layout;
 mod members;
 mod result;
 mod shape;
+mod stacked;
 mod sweep;
 mod sysfs_hints;
 mod unit_members;

@@ -197,11 +197,13 @@ fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> O
     let hints =
         device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
     let words = device.and_then(|device| device.array.as_ref());
+    let below = device.map_or(&[][..], |device| &device.arrays_below);
     // Only a target that is its device, and no file on it, begins with it.
     let target = first_target(record, cell);
     let device = target.filter(|target| target.kind != TargetKind::File).and(device);
     let device = device.map(|device| device.name.as_str());
-    infer_from_members(&MemberEvidence { reads: of(Op::Read), writes: of(Op::Write), words, hints, device })
+    let (reads, writes) = (of(Op::Read), of(Op::Write));
+    infer_from_members(&MemberEvidence { reads, writes, words, below, hints, device })
 }
 
 /// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:
@@ -237,7 +239,7 @@ fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::stripe::{array, counted, single};
+    use crate::fixtures::stripe::{array, counted, counted_as, single};
     use crate::stripe::{Level, Rotation};
     use rdsk_model::{ArrayFacts, MemberIo};
 
@@ -296,6 +298,73 @@ mod tests {
 
     fn of(record: &Record) -> StripeResult {
         stripe(record, &record.cells[0]).unwrap()
+    }
+
+    fn facts(device: &str, level: &str, chunk_bytes: Option<u64>) -> ArrayFacts {
+        let (device, source) = (device.into(), "md".into());
+        ArrayFacts { device, source, level: Some(level.into()), chunk_bytes, ..ArrayFacts::default() }
+    }
+
+    /// What is said of a target whose requests reach these members, by their place.
+    fn over(array: &ArrayFacts, below: &[ArrayFacts], reached: impl Fn(u64) -> Vec<bool>) -> StripeResult {
+        let mut record = counted_as(reached);
+        let device = record.targets[0].device.as_mut().unwrap();
+        (device.array, device.arrays_below) = (Some(array.clone()), below.to_vec());
+        of(&record)
+    }
+
+    /// RAID 50, and RAID 10 of md's own making; the members of the first level are arrays.
+    #[test]
+    fn a_stripe_over_arrays_with_parity_is_not_without_it_and_one_over_mirrors_is_sure() {
+        let by_turns = |offset: u64| [0, 1].map(|member| offset / (64 << 10) % 2 == member).to_vec();
+        let top = facts("md0", "raid0", Some(64 << 10));
+        let mirrors = [facts("md1", "raid1", None), facts("md2", "raid1", None)];
+        let seen = over(&top, &mirrors, by_turns);
+        assert_eq!((seen.stripe(), seen.parity()), (Some((128 << 10, 1.0)), Some(false)), "{seen:?}");
+        let parities = [facts("md1", "raid5", Some(512 << 10)), facts("md2", "raid5", Some(512 << 10))];
+        let seen = over(&top, &parities, by_turns);
+        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, IN_DOUBT)), None), "{seen:?}");
+        let layout = seen.counted.as_ref().unwrap();
+        assert_eq!(
+            layout.doubts,
+            ["md1 and md2 below are raid5 with chunks of 512 KiB, which these counts do not show"]
+        );
+        assert!(!layout.is_sure() && seen.stripe().unwrap().1 < SURE);
+    }
+
+    #[test]
+    fn members_with_stripes_of_their_own_are_not_no_stripe() {
+        let in_a_row = |offset: u64| [0, 1].map(|member| offset / (512 << 20) == member).to_vec();
+        let both = |_: u64| vec![true; 2];
+        for (level, below, reached) in [
+            ("linear", "raid5", &in_a_row as &dyn Fn(u64) -> Vec<bool>),
+            ("raid1", "raid0", &both),
+            ("linear", "raid6", &|_| vec![true, false]),
+        ] {
+            let below = [facts("md1", below, Some(64 << 10)), facts("md2", below, Some(64 << 10))];
+            let seen = over(&facts("dm-0", level, None), &below, reached);
+            assert_eq!(seen.chunk(), None, "{seen:?}");
+            assert!(seen.none_confidence() < SURE && seen.is_conclusive(), "{seen:?}");
+            assert_eq!(over(&facts("dm-0", level, None), &[], reached).none_confidence(), 1.0, "{level}");
+        }
+    }
+
+    #[test]
+    fn a_cache_has_no_level() {
+        for level in ["cache", "writecache", "bcache", "integrity"] {
+            // Writes that go through to both, and those that stay in the cache.
+            for second in [true, false] {
+                let seen = over(&facts("dm-0", level, None), &[], |_| vec![true, second]);
+                let layout = seen.counted.as_ref().unwrap();
+                assert_eq!(
+                    (layout.level, layout.copies, seen.parity()),
+                    (None, None, None),
+                    "{level}: {seen:?}"
+                );
+                assert!(seen.none_confidence() < SURE && !layout.is_sure());
+                assert_eq!(layout.doubts.len(), 1, "{:?}", layout.doubts);
+            }
+        }
     }
 
     #[test]

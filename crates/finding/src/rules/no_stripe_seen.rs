@@ -42,12 +42,47 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::stripe::{array, single};
+    use rdsk_analysis::fixtures::stripe::{array, counted_as, single};
+    use rdsk_model::{ArrayFacts, Confidence};
 
     #[test]
     fn fires_on_one_device_and_not_on_an_array() {
         let finding = fires(RULE, &single());
         assert!(finding.text.contains("512 KiB"), "{}", finding.text);
         silent(RULE, &array(64 << 10, 3));
+    }
+
+    #[test]
+    fn a_cache_and_copies_of_arrays_leave_it_open() {
+        let facts = |device: &str, level: &str, chunk_bytes: Option<u64>| ArrayFacts {
+            device: device.into(),
+            level: Some(level.into()),
+            chunk_bytes,
+            ..ArrayFacts::default()
+        };
+        let of = |level: &str, below: Vec<ArrayFacts>| {
+            let mut record = counted_as(|_| vec![true, true]);
+            let device = record.targets[0].device.as_mut().unwrap();
+            (device.array, device.arrays_below) = (Some(facts("dm-0", level, None)), below);
+            fires(RULE, &record)
+        };
+        let mirror = of("raid1", Vec::new());
+        assert_eq!(
+            (mirror.title.as_str(), mirror.confidence),
+            ("no stripe was seen (100 % confidence)", Confidence::Measured)
+        );
+        for (finding, why) in [
+            (of("cache", Vec::new()), "dm-0 is a cache and no array"),
+            (
+                of("raid1", vec![facts("md1", "raid0", Some(64 << 10))]),
+                "md1 below is raid0 with chunks of 64 KiB",
+            ),
+        ] {
+            assert_eq!(
+                (finding.title.as_str(), finding.confidence),
+                ("no stripe was seen (50.0 % confidence)", Confidence::Inferred)
+            );
+            assert!(finding.text.contains(why), "{}", finding.text);
+        }
     }
 }

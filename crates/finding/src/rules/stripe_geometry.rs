@@ -77,8 +77,8 @@ pub(super) fn confidence(reading: &StripeResult) -> Confidence {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::stripe::{array, single};
-    use rdsk_model::{Record, VerdictCode};
+    use rdsk_analysis::fixtures::stripe::{array, counted_as, single};
+    use rdsk_model::{ArrayFacts, Record, VerdictCode};
 
     #[test]
     fn fires_on_an_array_and_not_on_one_device() {
@@ -86,6 +86,36 @@ mod tests {
         assert_eq!(finding.title, "a full stripe is 192 KiB: 3 × 64 KiB, with parity");
         assert!(finding.advice.is_some_and(|advice| advice.contains("192 KiB")));
         silent(RULE, &single());
+    }
+
+    #[test]
+    fn a_stripe_over_others_is_not_said_to_be_without_parity() {
+        let facts = |device: &str, level: &str, chunk_bytes: u64| ArrayFacts {
+            device: device.into(),
+            source: "md".into(),
+            level: Some(level.into()),
+            chunk_bytes: Some(chunk_bytes),
+            ..ArrayFacts::default()
+        };
+        let over = |below: &str| {
+            let mut record =
+                counted_as(|offset| vec![offset / (64 << 10) % 2 == 0, offset / (64 << 10) % 2 == 1]);
+            let device = record.targets[0].device.as_mut().unwrap();
+            device.array = Some(facts("md0", "raid0", 64 << 10));
+            device.arrays_below = ["md1", "md2"].map(|name| facts(name, below, 512 << 10)).to_vec();
+            fires(RULE, &record)
+        };
+        let sure = over("raid1");
+        assert_eq!(
+            (sure.title.as_str(), sure.confidence),
+            ("a full stripe is 128 KiB: 2 × 64 KiB, without parity", Confidence::Measured)
+        );
+        let finding = over("raid5");
+        assert_eq!(finding.title, "perhaps chunks of 64 KiB; nothing is certain");
+        assert_eq!(finding.confidence, Confidence::Inferred);
+        let why = "md1 and md2 below are raid5 with chunks of 512 KiB, which these counts do not show";
+        assert!(finding.text.contains(why), "{}", finding.text);
+        assert!(finding.evidence.iter().all(|line| !line.contains("parity")), "{:?}", finding.evidence);
     }
 
     #[test]

@@ -127,6 +127,40 @@ fn metadata_of_device_mapper_is_known_by_its_first_block() {
     assert_eq!(uses(&fake, "sdb", &[]), NONE);
 }
 
+/// The partition never answers; all others do.
+fn never(place: &Path) -> Vec<u8> {
+    if place.ends_with("sdb1") {
+        loop {
+            std::thread::park();
+        }
+    }
+    read_beginning(place)
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_a_doubt_of_itself_and_no_word_of_others() {
+    let fake = fake("sdb1=f2fs");
+    write(&fake, "sdb", &[(60, &0x8374_026b_u32.to_be_bytes())]);
+    write(&fake, "sdb1", &[]);
+    write(&fake, "sdc", &[]);
+    let reading = Reading { read: never, own: Duration::from_secs(1), others: Duration::from_millis(50) };
+    let look = |name: &str| {
+        fake.with(|machine, found| {
+            let inventory = Inventory::read(machine);
+            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], found);
+            (found.uses.len(), found.doubts.clone())
+        })
+    };
+    let silent = "sdb1: its first blocks gave no answer within 1 s";
+    assert_eq!(look("sdb1"), (1, vec![silent.to_owned()]), "what its disk says counts all the same");
+    assert_eq!(look("sdb"), (1, vec![silent.to_owned()]));
+    assert_eq!(look("sdc"), (0, Vec::new()), "a device that hangs elsewhere keeps nobody from writing");
+    // One that cannot be read at all is told by the programs that look for labels.
+    std::fs::remove_file(fake.path("dev/sdc")).unwrap();
+    assert_eq!(look("sdc"), (0, Vec::new()));
+    assert!(tools::TIMEOUT >= Duration::from_secs(20), "a busy machine needs more than 5 s");
+}
+
 #[test]
 fn metadata_of_drbd_on_a_device_of_their_own_are_known_by_their_first_block() {
     let fake = fake("");
