@@ -15,8 +15,12 @@ use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::Further;
 use rdsk_targets::{Overwrite, Roots};
 use rdsk_units::printable;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What is left of a random number of 64 bits can be copied by hand.
+const SEED_SHIFT: u32 = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -41,6 +45,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         Ok((_, earlier)) => request.resume.clone_from(earlier),
         Err(problem) => return failed(problem, &request, sink.as_ref(), args),
     }
+    request.options.seed = request.options.seed.or_else(|| seed(&request));
     match args.run_mode {
         RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
         RunMode::Measure => run(args, &request, sink.as_ref(), &outputs, stop),
@@ -77,6 +82,17 @@ fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
         roots: Roots::default(),
         stop: stop.clone(),
     }
+}
+
+/// The seed where none was requested: that of the run that goes on, else another one for each run, as offsets that are drawn again may
+/// still lie in a cache of a hypervisor, an array or a disk. Runs on simulated targets are repeatable.
+fn seed(request: &Request) -> Option<u64> {
+    if request.targets.iter().all(|target| target.starts_with("sim:")) {
+        return None;
+    }
+    let earlier =
+        request.resume.as_ref().map(|earlier| earlier.seed.unwrap_or(rdsk_experiment::DEFAULT_SEED));
+    earlier.or_else(|| Some(RandomState::new().build_hasher().finish() >> SEED_SHIFT))
 }
 
 fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs, stop: StopFlag) -> u8 {

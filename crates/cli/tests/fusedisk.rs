@@ -8,6 +8,8 @@ mod support;
 
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use support::{
     Counted, assert_near, brief, cell, count, device as device_counters, figure, identity, programmed,
     random_reads, rdsk, record_of, settle, sum_over_cells,
@@ -46,6 +48,65 @@ fn no_read_is_quicker_than_was_programmed() {
             assert!(Some(count(direct, "/result/latency_ns/min")) >= quickest_ns, "{}", brief(direct));
         }
     }
+}
+
+/// A cache below the block layer, of a hypervisor or an array, would answer what was read before, and no counter of this machine would
+/// tell. So no visit of a sequence goes over what an earlier one has read, as long as something else is left, and no random cell draws
+/// the offsets of another cell or of another run.
+#[test]
+fn nothing_is_read_again_while_something_else_is_left() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring]) {
+        return;
+    }
+    let (disk, device) = programmed(Behaviour::single(20 * MS));
+    settle(&disk);
+    // The Record, how often each place was read in sequence, and each time that one was read at random.
+    let run = || {
+        disk.clear_log();
+        let words: [&dyn AsRef<OsStr>; 9] = [
+            &"run",
+            &device.path(),
+            &"--only",
+            &"headline",
+            &"--rw",
+            &"read",
+            &"--budget",
+            &"6s",
+            &"--quiet",
+        ];
+        let record = record_of(rdsk(&words));
+        let (mut sequential, mut random) = (BTreeMap::new(), Vec::new());
+        for served in disk.log() {
+            if served.bytes > 4096 {
+                *sequential.entry(served.offset_bytes).or_insert(0) += 1;
+            } else if served.bytes == 4096 {
+                random.push(served.offset_bytes);
+            }
+        }
+        (record, sequential, random)
+    };
+    let (record, sequential, first) = run();
+    let sequence = cell(&record, "headline/read/sequential");
+    let visits = sequence["result"]["visits"].as_array().map_or(0, Vec::len);
+    let total = count(sequence, "/result/bytes");
+    assert!(visits >= 2 && total < 64 << 20, "{total} bytes in {}", brief(sequence));
+    let again: Vec<_> = sequential.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(!sequential.is_empty() && again.is_empty(), "{again:?}");
+    let distinct: BTreeSet<u64> = first.iter().copied().collect();
+    assert!(
+        first.len() > 20 && distinct.len() * 10 >= first.len() * 9,
+        "{} of {}",
+        distinct.len(),
+        first.len()
+    );
+    let second: BTreeSet<u64> = run().2.into_iter().collect();
+    let shared = distinct.intersection(&second).count();
+    assert!(
+        shared * 5 < distinct.len().min(second.len()),
+        "{shared} of {} and {}",
+        distinct.len(),
+        second.len()
+    );
 }
 
 /// What `dd conv=fsync` times: the disk's flush is inside the time of every pass, and in the disk's log.

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let claims = [claim];
     let job = Job {
+        begin_bytes: 0,
         first_position: 0,
         members: None,
         chooser: None,

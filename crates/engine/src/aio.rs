@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "requests carry addresses")]
 
 use crate::arena::Arena;
-use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::async_loop::{self, IoQueue, MAX_WAIT_NS, Memory};
 use crate::error::{EngineError, errno_text};
 use crate::ring::{QueueSource, WaitBatch};
 use crate::work::{StreamOutcome, Work};
@@ -93,12 +93,12 @@ pub(crate) fn run(
 struct AioQueue<'a> {
     context: Context,
     fd: BorrowedFd<'a>,
-    /// One for each slot.
+    /// One for each I/O in flight.
     requests: Box<[Request]>,
-    /// The batch in which a slot was pushed last.
+    /// The batch in which an I/O was pushed last.
     batches: Box<[u64]>,
     batch: u64,
-    /// Slots in line; those before `sent` have been submitted.
+    /// I/Os in line; those before `sent` have been submitted.
     line: Vec<u32>,
     /// Addresses of the requests of a submission; kept only to reuse its memory.
     pointers: Vec<*mut Request>,
@@ -137,7 +137,7 @@ impl<'a> AioQueue<'a> {
             .extend(self.line[self.sent..].iter().map(|&number| first.wrapping_add(number as usize)));
         let mut taken = 0;
         while taken < self.pointers.len() {
-            // SAFETY: every request's slot was free and stays taken until its completion; the arena and the requests
+            // SAFETY: every request and its slot were free and stay taken until its completion; the arena and the requests
             // outlive the context, which waits for what is in flight when it is dropped.
             match unsafe { self.context.submit(&self.pointers[taken..]) } {
                 Ok(0) => break,
@@ -164,7 +164,8 @@ impl<'a> AioQueue<'a> {
 
 impl IoQueue for AioQueue<'_> {
     #[inline]
-    fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
+    fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64) {
+        let Memory { pointer, len, .. } = memory;
         let transfer = if WRITE { Transfer::Write } else { Transfer::Read };
         let index = number as usize;
         self.requests[index] = Request::new(transfer, self.fd, pointer, len, offset, u64::from(number));
@@ -178,7 +179,7 @@ impl IoQueue for AioQueue<'_> {
             self.submit();
             self.context.reap(&mut self.seen);
             let batch = self.batch;
-            let of_this = self.seen.iter().filter(|done| self.batches[slot(done.data) as usize] == batch);
+            let of_this = self.seen.iter().filter(|done| self.batches[number(done.data) as usize] == batch);
             self.within_submit += of_this.count() as u64;
             self.batch += 1;
         }
@@ -200,7 +201,7 @@ impl IoQueue for AioQueue<'_> {
         // What completed since the wait is in the ring and costs nothing to read.
         self.context.reap(&mut self.seen);
         for completion in self.seen.drain(..) {
-            each(slot(completion.data), completion.result);
+            each(number(completion.data), completion.result);
         }
         for (number, result) in self.refused.drain(..) {
             each(number, result);
@@ -208,10 +209,10 @@ impl IoQueue for AioQueue<'_> {
     }
 }
 
-/// The slot that a request carried.
+/// The number that a request carried.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the number of a slot went in, and comes back")]
-fn slot(data: u64) -> u32 {
+#[expect(clippy::cast_possible_truncation, reason = "the number of an I/O went in, and comes back")]
+fn number(data: u64) -> u32 {
     data as u32
 }
 

@@ -1,5 +1,7 @@
-//! The memory of one stream: one arena on huge pages, cut into slots, one slot per I/O in flight, so that no two I/Os
-//! in flight share a buffer. It fills the slots with data that neither compresses nor repeats, and issues no I/O.
+//! The memory of one stream: one arena on huge pages, where the kernel has them, cut into slots, so that no two I/Os in
+//! flight share a buffer. Reads have one slot per I/O in flight. Writes have a pool of further ones and take all in turn, so
+//! that what is written neither compresses nor repeats within what a disk compresses as one. It issues no I/O, and takes no huge
+//! pages that are reserved for others (`MAP_HUGETLB`).
 #![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
 
 use crate::error::EngineError;
@@ -13,27 +15,48 @@ use std::ptr::NonNull;
 /// Slots start on this boundary: a page, and the strictest alignment that direct I/O requires.
 const SLOT_ALIGN_BYTES: usize = 4096;
 
-/// Bytes that share one stamp: no two written blocks of this size are ever equal.
+/// Bytes that share one long stamp.
 const STAMP_EVERY_BYTES: usize = 4096;
+
+/// Bytes that share one short stamp: no two written blocks of this size are ever equal. Arrays deduplicate by this or more.
+const SECTOR_BYTES: usize = 512;
+
+/// What one stream writes at least before data comes again. Compressors of disks look back by 64 KiB (LZ4), by the 128 KiB
+/// of a btrfs extent, or by a record of ZFS, 1 MiB at most by default. The caches of a processor hold as much: with 16 MiB,
+/// writes of 1 MiB into a tmpfs were 7 % slower, with 256 KiB to 4 MiB alike (2026-11).
+const POOL_BYTES: usize = 2 << 20;
+
+/// The same of all streams together.
+const MAX_POOLS_BYTES: usize = 256 << 20;
 
 /// What is looked at of the data that was read: pages of this size, so many of each of so many slots.
 const PAGE_BYTES: usize = 4096;
 const MAX_PAGES_SEEN: usize = 8;
 const MAX_SLOTS_SEEN: usize = 8;
 
-/// Size of a stamp; truncated if the block is smaller.
+/// Size of a long stamp; truncated if the block is smaller.
 const STAMP_BYTES: usize = 32;
+
+/// An odd number, so that no two products are equal: 2^64 over the golden ratio.
+const SECTOR_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether the memory is filled with random data, which writes need, or left as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// Left as the kernel provides it, but touched, so that no page fault occurs during the measurement.
     Touched,
-    /// Random bytes from this seed.
-    Random(u64),
+    /// Random bytes from this seed, and a pool of further slots of so many bytes.
+    Random { seed: u64, pool_bytes: usize },
 }
 
-/// Memory in equal slots. The mapping starts on a 2 MiB boundary.
+/// The pool of one of `streams` streams, which writes `ops` blocks of `block_bytes`: what is not written needs no data.
+pub(crate) fn pool_bytes(streams: usize, ops: u64, block_bytes: usize) -> usize {
+    let slot_bytes = block_bytes.checked_next_multiple_of(SLOT_ALIGN_BYTES).unwrap_or(block_bytes);
+    let written = usize::try_from(ops).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+    POOL_BYTES.min(MAX_POOLS_BYTES / streams.max(1)).min(written)
+}
+
+/// Memory in equal slots. It starts on a 2 MiB boundary.
 #[derive(Debug)]
 pub(crate) struct Arena {
     base: NonNull<u8>,
@@ -41,6 +64,9 @@ pub(crate) struct Arena {
     mapping_bytes: usize,
     arena_bytes: usize,
     pub(crate) slot_stride_bytes: usize,
+    /// I/Os in flight at most.
+    pub(crate) depth: usize,
+    /// As many as I/Os in flight, or more.
     pub(crate) slots: usize,
 }
 
@@ -48,12 +74,13 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena of `slots` slots of at least `slot_bytes` bytes each, filled as requested.
+    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested.
     ///
     /// # Errors
     /// [`EngineError::Memory`] when the kernel provides none.
-    pub(crate) fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
-        let wanted = u64::try_from(slots)
+    pub(crate) fn new(depth: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
+        let depth = depth.max(1);
+        let wanted = u64::try_from(depth)
             .unwrap_or(u64::MAX)
             .saturating_mul(u64::try_from(slot_bytes).unwrap_or(u64::MAX));
         let too_large = || EngineError::Memory {
@@ -62,21 +89,22 @@ impl Arena {
         };
         let slot_stride_bytes =
             slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES).ok_or_else(too_large)?;
+        let slots = match fill {
+            Fill::Touched => depth,
+            Fill::Random { pool_bytes, .. } => depth.saturating_add(pool_bytes / slot_stride_bytes),
+        };
         let arena_bytes = slot_stride_bytes
-            .checked_mul(slots.max(1))
+            .checked_mul(slots)
             .and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES))
             .filter(|&bytes| bytes < usize::MAX / 2)
             .ok_or_else(too_large)?;
-        // Reserved huge pages are aligned already.
-        let (mapping, mapping_bytes) =
-            map(arena_bytes, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE)
-                .or_else(|_| map_aligned(arena_bytes))
-                .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
+        let (mapping, mapping_bytes) = map_aligned(arena_bytes)
+            .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
         let skip = mapping.as_ptr().cast::<u8>().align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: both ways of mapping leave `arena_bytes` after the first huge-page boundary inside the mapping.
+        // SAFETY: the mapping has one huge page more than the arena, so that `arena_bytes` after its first boundary of a
+        // huge page are inside.
         let base = unsafe { mapping.cast::<u8>().add(skip) };
-        let mut arena =
-            Self { base, mapping, mapping_bytes, arena_bytes, slot_stride_bytes, slots: slots.max(1) };
+        let mut arena = Self { base, mapping, mapping_bytes, arena_bytes, slot_stride_bytes, depth, slots };
         arena.fill(fill);
         Ok(arena)
     }
@@ -101,18 +129,29 @@ impl Arena {
 
     /// Every slot, for threads that work on different ones at the same time.
     pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let slot_bytes = self.slot_stride_bytes;
+        self.memory().chunks_exact_mut(slot_bytes)
+    }
+
+    /// All slots, for one I/O at a time.
+    pub(crate) fn cycle(&mut self) -> SlotCycle<'_> {
+        let slot_bytes = self.slot_stride_bytes;
+        SlotCycle { memory: self.memory(), slot_bytes, next: 0 }
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
         let used_bytes = self.slots * self.slot_stride_bytes;
         // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
-        let all = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), used_bytes) };
-        all.chunks_exact_mut(self.slot_stride_bytes)
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), used_bytes) }
     }
 
     /// What the first `slots` slots hold after reads of `block_bytes` bytes: a few pages of each, spread over the block. A page
     /// that was never read into is left out: a thread of a pool may get no I/O.
     pub(crate) fn content(&mut self, slots: usize, block_bytes: usize) -> ReadContent {
         let mut seen = ReadContent::default();
-        for slot in self.slots_mut().take(slots.min(MAX_SLOTS_SEEN)) {
-            let block = &slot[..block_bytes.min(slot.len())];
+        let len = block_bytes.min(self.slot_stride_bytes);
+        for slot in 0..slots.min(MAX_SLOTS_SEEN).min(self.slots) {
+            let block = &*self.slot(slot, len);
             let step = block.len().div_ceil(PAGE_BYTES).div_ceil(MAX_PAGES_SEEN).max(1);
             for page in block.chunks(PAGE_BYTES).step_by(step) {
                 let Some((first, rest)) = page.split_first() else { continue };
@@ -133,7 +172,7 @@ impl Arena {
             unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.arena_bytes / 8) };
         match fill {
             Fill::Touched => words.iter_mut().step_by(SLOT_ALIGN_BYTES / 8).for_each(|word| *word = 1),
-            Fill::Random(seed) => {
+            Fill::Random { seed, .. } => {
                 let mut random = WyRand::new(seed);
                 let used = self.slots * self.slot_stride_bytes / 8;
                 words[..used].iter_mut().for_each(|word| *word = random.next());
@@ -154,24 +193,50 @@ impl Drop for Arena {
     }
 }
 
-/// Ordinary pages with advice to use huge ones, and one huge page more than needed so that a boundary lies inside.
+/// Ordinary pages with advice to use huge ones, and one huge page more than needed so that a boundary lies inside. The
+/// kernel's reserved huge pages are for databases and virtual machines, and the limit of a container may end who touches one.
 fn map_aligned(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
-    let (mapping, mapping_bytes) = map(bytes + HUGE_PAGE_BYTES, MapFlags::PRIVATE)?;
+    let mapping_bytes = bytes + HUGE_PAGE_BYTES;
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
+    let address = unsafe {
+        rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapping_bytes, protection, MapFlags::PRIVATE)
+    }?;
+    let mapping = NonNull::new(address).ok_or(rustix::io::Errno::NOMEM)?;
     // A kernel without transparent huge pages returns EINVAL; ordinary pages work too, only slower.
     // SAFETY: the advice changes no content of our own fresh mapping.
     let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
     Ok((mapping, mapping_bytes))
 }
 
-fn map(bytes: usize, flags: MapFlags) -> rustix::io::Result<(NonNull<c_void>, usize)> {
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
-    let address = unsafe {
-        rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags)
-    }?;
-    NonNull::new(address).map(|pointer| (pointer, bytes)).ok_or(rustix::io::Errno::NOMEM)
+/// Slots that one thread takes one after the other, and then from the start again.
+#[derive(Debug)]
+pub(crate) struct SlotCycle<'a> {
+    memory: &'a mut [u8],
+    slot_bytes: usize,
+    /// Where the next slot starts.
+    next: usize,
 }
 
-/// Makes every 4 KiB of written data unique.
+impl<'a> SlotCycle<'a> {
+    /// The one slot, again and again.
+    pub(crate) fn of_one(slot: &'a mut [u8]) -> Self {
+        Self { slot_bytes: slot.len(), memory: slot, next: 0 }
+    }
+
+    /// The first `len` bytes of the next slot.
+    ///
+    /// # Panics
+    /// When a slot is shorter.
+    #[inline]
+    pub(crate) fn next(&mut self, len: usize) -> &mut [u8] {
+        let (begin, end) = (self.next, self.next + self.slot_bytes);
+        self.next = if end < self.memory.len() { end } else { 0 };
+        &mut self.memory[begin..end][..len]
+    }
+}
+
+/// Makes every sector of written data unique.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamper {
     key: u64,
@@ -190,12 +255,13 @@ impl Stamper {
     }
 
     /// Stamps each page of the block that goes to `offset_bytes`: key, sequence number, offset of the page, and a mix of
-    /// the three, little-endian, as much as fits.
+    /// the three, little-endian, as much as fits; and each further sector of the page with a number made of the mix.
     #[inline]
     pub(crate) fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
         let mut page_offset = offset_bytes;
         for page in block.chunks_mut(STAMP_EVERY_BYTES) {
-            let words = [self.key, self.sequence, page_offset, mix(self.key ^ page_offset, self.sequence)];
+            let all = mix(self.key ^ page_offset, self.sequence);
+            let words = [self.key, self.sequence, page_offset, all];
             let mut stamp = [0u8; STAMP_BYTES];
             for (bytes, word) in stamp.chunks_exact_mut(8).zip(words) {
                 bytes.copy_from_slice(&word.to_le_bytes());
@@ -206,6 +272,15 @@ impl Stamper {
                 // A block of a few bytes gets the end of the stamp, where the mix changes most.
                 let len = page.len();
                 page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
+            }
+            for (sector, number) in page.chunks_mut(SECTOR_BYTES).zip(0u64..).skip(1) {
+                let stamp = (all ^ number).wrapping_mul(SECTOR_FACTOR).to_le_bytes();
+                if let Some(head) = sector.first_chunk_mut::<8>() {
+                    *head = stamp;
+                } else {
+                    let len = sector.len();
+                    sector.copy_from_slice(&stamp[stamp.len() - len..]);
+                }
             }
             page_offset = page_offset.wrapping_add(4096);
         }
@@ -230,7 +305,7 @@ mod tests {
         arena.slot(0, 3 * PAGE_BYTES)[3 * PAGE_BYTES - 1] = 1;
         assert_eq!(arena.content(1, 3 * PAGE_BYTES), ReadContent { pages: 3, zero_pages: 2 });
         let mut large = Arena::new(16, 1 << 20, Fill::Touched).unwrap();
-        large.slots_mut().for_each(|slot| slot.fill(0));
+        large.cycle().memory.fill(0);
         let most = (MAX_PAGES_SEEN * MAX_SLOTS_SEEN) as u64;
         assert_eq!(large.content(16, 1 << 20).pages, most, "a look is short");
     }
@@ -262,7 +337,7 @@ mod tests {
 
     #[test]
     fn random_fill_has_no_repeated_word_and_balanced_bits() {
-        let mut arena = Arena::new(4, 64 << 10, Fill::Random(7)).unwrap();
+        let mut arena = Arena::new(4, 64 << 10, Fill::Random { seed: 7, pool_bytes: 0 }).unwrap();
         let mut words = HashSet::new();
         let mut ones = 0u64;
         for slot in 0..4 {
@@ -277,17 +352,51 @@ mod tests {
     }
 
     #[test]
-    fn no_two_written_pages_are_equal() {
-        let mut arena = Arena::new(1, 64 << 10, Fill::Random(3)).unwrap();
+    fn no_two_written_sectors_are_equal() {
+        let mut arena = Arena::new(1, 64 << 10, Fill::Random { seed: 3, pool_bytes: 0 }).unwrap();
         let mut seen = HashSet::new();
         for (visit, stream) in [(0, 0), (0, 1), (1, 0)] {
             let mut stamper = Stamper::new(9, visit, stream);
             for offset in [0, 0, 65536, 4096] {
                 let block = arena.slot(0, 64 << 10);
                 stamper.stamp(block, offset);
-                for page in block.chunks_exact(4096) {
-                    assert!(seen.insert(page.to_vec()), "the same page twice");
+                for (page, at) in block.chunks_exact(4096).zip((offset..).step_by(4096)) {
+                    assert_eq!(u64::from_le_bytes(page[16..24].try_into().unwrap()), at);
                 }
+                for sector in block.chunks_exact(SECTOR_BYTES) {
+                    assert!(seen.insert(sector.to_vec()), "the same sector twice");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn writes_have_a_pool_and_take_its_slots_in_turn() {
+        let pool = |streams| pool_bytes(streams, u64::MAX, 16 << 10);
+        assert_eq!((pool(1), pool(128), pool(1024)), (POOL_BYTES, POOL_BYTES, 256 << 10));
+        assert_eq!(pool_bytes(1, 3, 5000), 3 * 8192, "no more than is written");
+        let fill = Fill::Random { seed: 5, pool_bytes: pool(1) };
+        let mut arena = Arena::new(3, 16 << 10, fill).unwrap();
+        assert_eq!((arena.depth, arena.slots), (3, 131));
+        let mut seen = HashSet::new();
+        let mut slots = arena.cycle();
+        (0..131).for_each(|_| assert!(seen.insert(slots.next(16 << 10).to_vec())));
+        (0..131).for_each(|_| assert!(seen.contains(slots.next(16 << 10)), "from the start again"));
+        assert_eq!(Arena::new(3, 1 << 20, fill).unwrap().slots, 5);
+        assert_eq!(Arena::new(3, 3 << 20, fill).unwrap().slots, 3, "a block is more than the pool");
+    }
+
+    /// Huge pages of the kernel's pool are reserved for databases and virtual machines.
+    #[test]
+    fn nothing_is_mapped_on_reserved_huge_pages() {
+        let taken =
+            |source: &str| ["HUGETLB", "HUGE_2MB"].iter().any(|last| source.contains(&format!("::{last}")));
+        assert!(taken(&format!("MapFlags::{}", "HUGETLB")));
+        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_file() {
+                let source = std::fs::read_to_string(&path).unwrap();
+                assert!(!taken(&source) && !source.contains(&format!("libc::{}", "MAP_HUGETLB")), "{path:?}");
             }
         }
     }

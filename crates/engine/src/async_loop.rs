@@ -8,16 +8,26 @@ use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
 use crate::work::{StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
+use std::collections::VecDeque;
 use std::io;
 
 /// No wait lasts longer without checking the stop flag and the completions. Longer than the kernel's own tick, so that it
 /// is rarely the next timer to expire and costs nothing.
 pub(crate) const MAX_WAIT_NS: u32 = 10_000_000;
 
+/// The memory of one I/O.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Its slot of the arena.
+    pub(crate) slot: u32,
+    pub(crate) pointer: *mut u8,
+    pub(crate) len: usize,
+}
+
 /// Takes I/Os to the kernel and completions back. It has room for as many in flight as it was created for.
 pub(crate) trait IoQueue {
-    /// Puts one I/O in line. Its slot was free, and the arena outlives its completion.
-    fn push<const WRITE: bool>(&mut self, slot: u32, pointer: *mut u8, offset: u64, len: usize);
+    /// Puts one I/O in line under a number below the depth. Number and slot were free, and the arena outlives its completion.
+    fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64);
 
     /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`].
     ///
@@ -25,7 +35,7 @@ pub(crate) trait IoQueue {
     /// When the queue stopped working; what is in flight may then never complete.
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
 
-    /// Passes on every completion: its slot, and the result that the system returned.
+    /// Passes on every completion: the number of its I/O, and the result that the system returned.
     fn completions(&mut self, each: impl FnMut(u32, i64));
 }
 
@@ -41,9 +51,9 @@ pub(crate) fn run<C: IoQueue>(
     wait_batch: WaitBatch,
 ) -> io::Result<StreamEnd> {
     let state = RingState {
+        ios: Ios::new(depth as usize, arena.slots),
         arena,
         queue,
-        slots: Slots::new(depth as usize),
         batcher: Batcher::new(wait_batch, depth),
         now_ns: work.start(),
     };
@@ -82,45 +92,59 @@ fn all<C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     state.blocks::<WRITE, CHECK>(work, 1, spec.tail_bytes, &mut tail)
 }
 
-/// One slot of the arena: what is or was in flight in it.
+/// One of the I/Os that may be in flight.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct Io {
     begin_ns: u64,
     offset: u64,
+    /// Its slot of the arena.
+    slot: u32,
 }
 
-/// The slots, and a stack of the free ones. Entries of the stack above `free` were filled last.
+/// The I/Os by number, and a stack of the free numbers. Entries of the stack above `free` were filled last.
 #[derive(Debug)]
-struct Slots {
-    slots: Vec<Slot>,
+struct Ios {
+    ios: Vec<Io>,
     stack: Vec<u32>,
     free: usize,
     in_flight: u32,
+    /// The free slots in the order in which writes take them: first the one whose data were written longest ago. Reads have
+    /// the slot of their number, since the slot that was free last is in the processor's cache.
+    slots: VecDeque<u32>,
     /// I/Os that returned EAGAIN or EINTR, to be submitted again.
     resubmit: Vec<u32>,
 }
 
-impl Slots {
-    fn new(depth: usize) -> Self {
-        let numbers = 0..u32::try_from(depth).unwrap_or(u32::MAX);
+impl Ios {
+    /// For `depth` I/Os in flight and at least as many slots.
+    fn new(depth: usize, slots: usize) -> Self {
+        let numbers = |count| 0..u32::try_from(count).unwrap_or(u32::MAX);
         Self {
-            slots: vec![Slot::default(); depth],
-            stack: numbers.rev().collect(),
+            ios: vec![Io::default(); depth],
+            stack: numbers(depth).rev().collect(),
             free: depth,
             in_flight: 0,
+            slots: numbers(slots).collect(),
             resubmit: Vec::with_capacity(depth),
         }
     }
 
     #[inline]
-    fn take(&mut self) -> u32 {
+    fn take<const WRITE: bool>(&mut self, offset: u64, begin_ns: u64) -> (u32, u32) {
         self.free -= 1;
         self.in_flight += 1;
-        self.stack[self.free]
+        let number = self.stack[self.free];
+        let slot = if WRITE { self.slots.pop_front() } else { Some(number) };
+        let slot = slot.expect("at least as many slots as I/Os in flight");
+        self.ios[number as usize] = Io { begin_ns, offset, slot };
+        (number, slot)
     }
 
     #[inline]
-    fn give_back(&mut self, number: u32) {
+    fn give_back<const WRITE: bool>(&mut self, number: u32) {
+        if WRITE {
+            self.slots.push_back(self.ios[number as usize].slot);
+        }
         self.stack[self.free] = number;
         self.free += 1;
     }
@@ -130,7 +154,7 @@ impl Slots {
 struct RingState<'r, C> {
     arena: &'r mut Arena,
     queue: &'r mut C,
-    slots: Slots,
+    ios: Ios,
     batcher: Batcher,
     /// The last reading of the clock: end of one batch, start of the next.
     now_ns: u64,
@@ -155,12 +179,12 @@ impl<C: IoQueue> RingState<'_, C> {
             if end.is_none() {
                 left -= self.fill::<WRITE, CHECK>(work, left, len, next_offset);
             }
-            if self.slots.in_flight == 0 {
+            if self.ios.in_flight == 0 {
                 return Ok(end.unwrap_or(StreamEnd::Complete));
             }
-            let want = self.batcher.want().min(self.slots.in_flight);
+            let want = self.batcher.want().min(self.ios.in_flight);
             self.queue.submit_and_wait(want, &mut work.outcome.interrupted_calls)?;
-            if self.reap(work, len) == StreamEnd::Failed {
+            if self.reap::<WRITE>(work, len) == StreamEnd::Failed {
                 end = Some(StreamEnd::Failed);
             }
         }
@@ -168,11 +192,11 @@ impl<C: IoQueue> RingState<'_, C> {
 
     #[inline]
     fn reason_to_stop(&self, work: &Work<'_>, left: u64) -> Option<StreamEnd> {
-        let is_complete = left == 0 && self.slots.resubmit.is_empty();
+        let is_complete = left == 0 && self.ios.resubmit.is_empty();
         work.must_stop(self.now_ns).or(is_complete.then_some(StreamEnd::Complete))
     }
 
-    /// Puts an I/O into every free slot and returns how many. Stamping and checking the cache happen before the clock is
+    /// Puts an I/O in line for every free number and returns how many. Stamping and checking the cache happen before the clock is
     /// read; the latency of plain reads starts with the reading that ended the last batch.
     #[inline]
     fn fill<const WRITE: bool, const CHECK: bool>(
@@ -182,32 +206,33 @@ impl<C: IoQueue> RingState<'_, C> {
         len: usize,
         next_offset: &mut impl FnMut() -> u64,
     ) -> u64 {
-        while let Some(number) = self.slots.resubmit.pop() {
-            let offset = self.slots.slots[number as usize].offset;
-            self.queue.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
-            self.slots.in_flight += 1;
+        while let Some(number) = self.ios.resubmit.pop() {
+            let Io { offset, slot, .. } = self.ios.ios[number as usize];
+            let pointer = self.arena.slot_pointer(slot as usize);
+            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
+            self.ios.in_flight += 1;
         }
         let mut pushed = 0;
-        while self.slots.free > 0 && pushed < left {
+        while self.ios.free > 0 && pushed < left {
             let offset = next_offset();
-            let number = self.slots.take();
+            let (number, slot) = self.ios.take::<WRITE>(offset, self.now_ns);
             if WRITE {
-                work.stamper.stamp(self.arena.slot(number as usize, len), offset);
+                work.stamper.stamp(self.arena.slot(slot as usize, len), offset);
             }
             if CHECK {
                 let wanted = work.spec.check.unwrap_or(CacheState::Any);
                 work.outcome.cache_probe.check(work.spec.fd, offset, len, wanted);
             }
-            self.slots.slots[number as usize] = Slot { begin_ns: self.now_ns, offset };
-            self.queue.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
+            let pointer = self.arena.slot_pointer(slot as usize);
+            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
             pushed += 1;
         }
         if WRITE || CHECK {
             let begin_ns = now_ns();
-            let filled = self.slots.free..self.slots.free + usize::try_from(pushed).unwrap_or(0);
+            let filled = self.ios.free..self.ios.free + usize::try_from(pushed).unwrap_or(0);
             for index in filled {
-                let number = self.slots.stack[index];
-                self.slots.slots[number as usize].begin_ns = begin_ns;
+                let number = self.ios.stack[index];
+                self.ios.ios[number as usize].begin_ns = begin_ns;
             }
         }
         work.outcome.asked_bytes += pushed * len as u64;
@@ -216,7 +241,7 @@ impl<C: IoQueue> RingState<'_, C> {
 
     /// Takes every completion. `Failed` if one of them is not a success.
     #[inline]
-    fn reap(&mut self, work: &mut Work<'_>, len: usize) -> StreamEnd {
+    fn reap<const WRITE: bool>(&mut self, work: &mut Work<'_>, len: usize) -> StreamEnd {
         let before_ns = self.now_ns;
         let now_ns = now_ns();
         self.now_ns = now_ns;
@@ -224,25 +249,25 @@ impl<C: IoQueue> RingState<'_, C> {
         let mut good = 0u32;
         let mut seen = 0u32;
         let mut end = StreamEnd::Complete;
-        let slots = &mut self.slots;
+        let ios = &mut self.ios;
         self.queue.completions(|number, result| {
             seen += 1;
-            let slot = slots.slots[number as usize];
+            let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
-                work.outcome.latencies.record(now_ns - slot.begin_ns);
-                slots.give_back(number);
+                work.outcome.latencies.record(now_ns - io.begin_ns);
+                ios.give_back::<WRITE>(number);
                 good += 1;
             } else if should_resubmit(result) {
-                slots.resubmit.push(number);
+                ios.resubmit.push(number);
                 work.outcome.interrupted_calls += 1;
             } else {
-                slots.give_back(number);
-                work.fail(slot.offset, len, result);
+                ios.give_back::<WRITE>(number);
+                work.fail(io.offset, len, result);
                 end = StreamEnd::Failed;
             }
         });
         if seen > 0 {
-            self.slots.in_flight -= seen;
+            self.ios.in_flight -= seen;
             self.batcher.observe(now_ns - before_ns, seen);
             work.outcome.end_ns = now_ns;
             work.counters.add(now_ns, u64::from(good) * len as u64, u64::from(good));

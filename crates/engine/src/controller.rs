@@ -1,6 +1,7 @@
 //! The calling thread's part of a run: start the streams, follow them window by window, call the Control, stop them, and
 //! add up what they did. It issues no I/O except the `fdatasync` at the end.
 
+use crate::at_once::at_once;
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, WINDOWS};
 use crate::error::{EngineError, errno_text};
@@ -47,10 +48,11 @@ pub(crate) fn run_streams(
         let mut failed = None;
         for (index, (&spec, shared)) in specs.iter().zip(&counters).enumerate() {
             let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            let streams = specs.len();
             let builder = std::thread::Builder::new().name(format!("rdsk-stream-{index}"));
-            match builder
-                .spawn_scoped(scope, move || run_stream(config, barrier, spec, shared, warm_up_ns, cpu))
-            {
+            match builder.spawn_scoped(scope, move || {
+                run_stream(config, barrier, spec, shared, warm_up_ns, streams, cpu)
+            }) {
                 Ok(handle) => handles.push(handle),
                 Err(source) => {
                     failed = Some(EngineError::Thread { stream: spec.stream, source });
@@ -251,14 +253,7 @@ fn windows_of(counters: &[SharedCounters], config: &RunConfig, to_return_ns: u64
 
 /// Synchronises every target, all at once.
 fn synchronise(targets: &[OpenTarget<'_>], errors: &mut Vec<IoError>) {
-    let Some((first, others)) = targets.split_first() else { return };
-    let results: Vec<rustix::io::Result<()>> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            others.iter().map(|target| scope.spawn(|| rustix::fs::fdatasync(target.fd()))).collect();
-        let first = rustix::fs::fdatasync(first.fd());
-        let others = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(rustix::io::Errno::IO)));
-        std::iter::once(first).chain(others).collect()
-    });
+    let results = at_once(targets.iter().collect(), |target| rustix::fs::fdatasync(target.fd()));
     for (target, result) in targets.iter().zip(results) {
         let Err(errno) = result else { continue };
         let errno = errno.raw_os_error();

@@ -54,7 +54,7 @@ impl Available {
 pub(crate) fn ring_available(source: QueueSource) -> Result<(), String> {
     match ring::probe(source) {
         Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
-        Err(NoRing::Forbidden(error)) => Err(ring::forbidden_message(&error)),
+        Err(NoRing::Forbidden(why)) => Err(why),
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn trials(
         limits,
         window_ns: TRIAL_NS,
         visit: 0,
+        begin_bytes: 0,
         first_position: 0,
         members: None,
         cache_check: CacheCheck::Span,

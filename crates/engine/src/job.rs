@@ -40,6 +40,9 @@ pub struct Job<'a> {
     pub limits: Limits,
     /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
     pub visit: u32,
+    /// Where in its part of the span each stream of a sequence begins, in bytes from the start of that part; what lies beyond the
+    /// part's end goes round. 0 begins at the start.
+    pub begin_bytes: u64,
     /// Chosen positions to skip at the start of the visit's order, because an earlier run has visited them.
     pub first_position: u32,
     /// Counters of an array's members, read before and after each I/O at a chosen position.

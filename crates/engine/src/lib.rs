@@ -4,6 +4,7 @@
 mod aio;
 mod arena;
 mod async_loop;
+mod at_once;
 mod clock;
 mod content;
 mod controller;

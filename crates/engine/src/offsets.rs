@@ -119,6 +119,15 @@ impl Offsets {
         }
     }
 
+    /// The same, where a sequence begins so many bytes behind the start of its part, or of what is left when the part has been
+    /// gone through.
+    pub(crate) fn beginning_at(mut self, bytes: u64) -> Self {
+        if let Self::Sequential(Sequential { geometry, begin, end, next, .. }) = &mut self {
+            *next = *begin + bytes / geometry.step.max(1) % (*end - *begin);
+        }
+        self
+    }
+
     /// I/Os of this stream in one cycle; `u64::MAX` if there is no cycle.
     pub(crate) fn cycle(&self) -> u64 {
         match self {

@@ -24,7 +24,7 @@ fn is_of_this_position(result: &std::io::Result<usize>) -> bool {
 /// Issues the I/O of one stream over chosen positions. A position that fails is kept as an error, and the pass goes on.
 pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> StreamOutcome {
     let spec = work.spec;
-    let buffer = arena.slot(0, spec.block_bytes);
+    let mut buffers = arena.cycle();
     let mut seen = PointRun {
         order: Vec::with_capacity(source.left()),
         latency_ns: Vec::with_capacity(source.left()),
@@ -39,7 +39,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
-        let buffer = &mut buffer[..len];
+        let buffer = buffers.next(len);
         if spec.op == Op::Write {
             work.stamper.stamp(buffer, position.offset_bytes);
         }

@@ -172,6 +172,7 @@ mod tests {
             claims: &[],
             limits: Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 },
             visit,
+            begin_bytes: 0,
             first_position,
             members: None,
             chooser: None,

@@ -87,11 +87,7 @@ impl Engine for RealEngine {
             return None;
         }
         let targets = used_targets(job).ok()?;
-        let each_bytes = match workload.pattern {
-            Pattern::Sequential => run.bytes / (targets.len() as u64).max(1),
-            _ => workload.span_bytes,
-        };
-        let span = (workload.offset_bytes, workload.span_bytes.min(each_bytes));
+        let span = looked_at(job, run.bytes / (targets.len() as u64).max(1));
         let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
         let seed = mix(workload.seed, u64::from(job.visit));
         let mut look = |(_, claim): (u32, &Claim)| {
@@ -101,6 +97,18 @@ impl Engine for RealEngine {
         let seen: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
         seen.into_iter().reduce(ReadContent::plus)
     }
+}
+
+/// Where to look at each target of a visit that read so many bytes of it, and how many bytes: what one stream read in sequence, as
+/// far as it did not go round, or all.
+fn looked_at(job: &Job<'_>, read_bytes: u64) -> (u64, u64) {
+    let workload = job.workload;
+    let (from, all) = (workload.offset_bytes, workload.span_bytes);
+    if workload.pattern != Pattern::Sequential {
+        return (from, all);
+    }
+    let begin = if workload.streams == 1 { job.begin_bytes.checked_rem(all).unwrap_or(0) } else { 0 };
+    (from + begin, read_bytes.min(all - begin))
 }
 
 impl RealEngine {

@@ -119,8 +119,8 @@ impl Batcher {
 /// Why a stream got no ring.
 #[derive(Debug)]
 pub(crate) enum NoRing {
-    /// The kernel, a sandbox or a limit forbids it: another engine takes over.
-    Forbidden(io::Error),
+    /// The kernel, a sandbox or a limit forbids it, or the kernel is too old: another engine takes over. Why, as text.
+    Forbidden(String),
     /// Anything else.
     Failed(io::Error),
 }
@@ -128,7 +128,7 @@ pub(crate) enum NoRing {
 /// A ring with its buffers and its file registered.
 pub(crate) struct Ring {
     pub(crate) uring: IoUring,
-    /// Slots per registered buffer; `None` where buffers could not be registered.
+    /// Slots of the arena per registered buffer; `None` where buffers could not be registered.
     pub(crate) slots_per_buffer: Option<usize>,
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn make(
     arena: &Arena,
     fd: BorrowedFd<'_>,
 ) -> Result<Ring, NoRing> {
-    let uring = source.check().and_then(|()| best_ring(depth)).map_err(no_ring)?;
+    let uring = usable_ring(source, depth)?;
     uring.submitter().register_files(&[fd.as_raw_fd()]).map_err(NoRing::Failed)?;
     if issue == Issue::Workers {
         // Each I/O in flight occupies a worker, and the kernel's default of four per processor would keep the queue
@@ -154,29 +154,44 @@ pub(crate) fn make(
 
 /// Whether a ring can be created here, tried with a small one.
 pub(crate) fn probe(source: QueueSource) -> Result<(), NoRing> {
-    source.check().and_then(|()| best_ring(1)).map(drop).map_err(no_ring)
+    usable_ring(source, 1).map(drop)
+}
+
+/// The best ring that the kernel makes, if it can do what is needed of it.
+fn usable_ring(source: QueueSource, depth: u32) -> Result<IoUring, NoRing> {
+    let uring = source.check().and_then(|()| best_ring(depth)).map_err(no_ring)?;
+    check_features(uring.params().is_feature_ext_arg())?;
+    Ok(uring)
+}
+
+/// Whether a ring is of use: every wait here has a limit of time (`IORING_ENTER_EXT_ARG`, Linux 5.11). The ring of an older
+/// kernel can be made, and then answers each call with `EINVAL`.
+fn check_features(has_ext_arg: bool) -> Result<(), NoRing> {
+    if has_ext_arg { Ok(()) } else { Err(too_old()) }
 }
 
 /// What an error of io_uring_setup(2) means: `EPERM` comes from kernel.io_uring_disabled and most sandboxes, `ENOSYS`
 /// from kernels built without it and some sandboxes, `EACCES` from security modules, `ENOMEM` from a limit on locked
-/// memory before 5.12.
+/// memory before 5.12. `EINVAL` for every set of flags comes from kernels before 5.6, which know none of them.
 fn no_ring(error: io::Error) -> NoRing {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS | libc::ENOMEM) => NoRing::Forbidden(error),
+    let errno = error.raw_os_error().unwrap_or(0);
+    match errno {
+        libc::EPERM | libc::EACCES | libc::ENOSYS | libc::ENOMEM => {
+            NoRing::Forbidden(format!("io_uring is forbidden here ({})", errno_text(errno)))
+        }
+        libc::EINVAL => too_old(),
         _ => NoRing::Failed(error),
     }
 }
 
-/// Why there is no ring, as text.
-pub(crate) fn forbidden_message(error: &io::Error) -> String {
-    format!("io_uring is forbidden here ({})", errno_text(error.raw_os_error().unwrap_or(0)))
+fn too_old() -> NoRing {
+    NoRing::Forbidden("io_uring of this kernel is too old (before 5.11)".into())
 }
 
 /// Tries the sets of flags from the best to none; older kernels return `EINVAL` for flags they do not know. The newer a
 /// flag is, the sooner it is left out.
 fn best_ring(depth: u32) -> io::Result<IoUring> {
-    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for set in (0..=3).rev() {
+    first_accepted(|set| {
         let mut builder = IoUring::builder();
         builder.setup_clamp();
         if set >= 1 {
@@ -188,10 +203,17 @@ fn best_ring(depth: u32) -> io::Result<IoUring> {
         if set >= 3 {
             builder.setup_no_sqarray();
         }
-        match builder.build(depth.max(1)) {
-            Ok(ring) => return Ok(ring),
+        builder.build(depth.max(1))
+    })
+}
+
+/// What `build` makes of the best set of flags that is not refused with `EINVAL`.
+fn first_accepted<R>(mut build: impl FnMut(u32) -> io::Result<R>) -> io::Result<R> {
+    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
+    for set in (0..=3).rev() {
+        match build(set) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
-            Err(error) => return Err(error),
+            other => return other,
         }
     }
     Err(refused)
@@ -243,12 +265,39 @@ mod tests {
     fn every_refusal_of_a_ring_leads_to_another_engine() {
         let of = |errno| no_ring(io::Error::from_raw_os_error(errno));
         for errno in [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOMEM] {
-            assert!(matches!(of(errno), NoRing::Forbidden(_)), "{errno}");
+            let NoRing::Forbidden(why) = of(errno) else { panic!("{errno}") };
+            assert_eq!(why, format!("io_uring is forbidden here ({})", errno_text(errno)));
         }
-        for errno in [libc::EMFILE, libc::ENFILE, libc::EINVAL, libc::EFAULT] {
-            assert!(matches!(of(errno), NoRing::Failed(_)), "{errno}");
+        for errno in [libc::EMFILE, libc::ENFILE, libc::EFAULT] {
+            assert!(
+                matches!(of(errno), NoRing::Failed(error) if error.raw_os_error() == Some(errno)),
+                "{errno}"
+            );
         }
         assert!(matches!(probe(QueueSource::Forbidden), Err(NoRing::Forbidden(_))));
+    }
+
+    #[test]
+    fn a_kernel_before_5_11_leads_to_another_engine() {
+        const TOO_OLD: &str = "io_uring of this kernel is too old (before 5.11)";
+        // 5.1 to 5.5 know no flag that is asked for, `IORING_SETUP_CLAMP` included.
+        let mut tried = Vec::new();
+        let none: io::Result<()> = first_accepted(|set| {
+            tried.push(set);
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        });
+        assert_eq!(tried, [3, 2, 1, 0]);
+        assert!(matches!(no_ring(none.unwrap_err()), NoRing::Forbidden(why) if why == TOO_OLD));
+        // 5.6 to 5.10 make a ring whose waits take no limit of time.
+        let made =
+            first_accepted(
+                |set| {
+                    if set == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+                },
+            );
+        assert_eq!(made.unwrap(), 0);
+        assert!(matches!(check_features(false), Err(NoRing::Forbidden(why)) if why == TOO_OLD));
+        assert!(check_features(true).is_ok());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One visit of the real engine: prepare the open targets, run, settle. It closes every target before it flushes.
 
+use crate::at_once::at_once;
 use crate::clock::now_ns;
 use crate::controller::run_streams;
 use crate::engine_choice::fewer_threads;
@@ -80,16 +81,16 @@ impl Session for RealSession<'_> {
     }
 
     fn settle(mut self: Box<Self>) -> Result<Settled, EngineError> {
-        for target in &mut self.targets {
-            target.close()?;
-        }
+        // Of several targets at once: each time is that of the slowest, as if each were closed and flushed by its own program.
+        let closed = at_once(self.targets.iter_mut().collect(), OpenTarget::close);
+        closed.into_iter().collect::<Result<(), _>>()?;
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
         let to_close_ns = Some(now_ns().saturating_sub(begin_ns));
         if self.job.workload.op == Op::Read {
             return Ok(Settled { to_close_ns, ..Settled::default() });
         }
-        let stable: Vec<OwnedFd> =
-            self.targets.iter().map(OpenTarget::make_stable).collect::<Result<_, _>>()?;
+        let flushed = at_once(self.targets.iter().collect(), OpenTarget::make_stable);
+        let stable: Vec<OwnedFd> = flushed.into_iter().collect::<Result<_, _>>()?;
         let to_stable_ns = Some(now_ns().saturating_sub(begin_ns));
         let page_cache = Some(prepare::page_cache(self.job.workload, stable.iter().map(OwnedFd::as_fd)));
         Ok(Settled { to_close_ns, to_stable_ns, page_cache })

@@ -2,7 +2,7 @@
 //! engine issues the I/O and reports it.
 
 use crate::aio::Contexts;
-use crate::arena::{Arena, Fill};
+use crate::arena::{Arena, Fill, pool_bytes};
 use crate::clock::{now_ns, sleep_until};
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
@@ -51,7 +51,7 @@ impl Issuer {
     }
 }
 
-/// Runs one stream from setup to end.
+/// Runs one of `streams` streams from setup to end.
 ///
 /// # Errors
 /// When the stream could not start: no processor, no memory, or no ring for a reason other than being forbidden.
@@ -61,6 +61,7 @@ pub(crate) fn run_stream(
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
     warm_up_ns: u64,
+    streams: usize,
     cpu: Option<usize>,
 ) -> Result<StreamOutcome, EngineError> {
     let participant = barrier.join();
@@ -70,7 +71,10 @@ pub(crate) fn run_stream(
     }
     let fill = match spec.op {
         Op::Read => Fill::Touched,
-        Op::Write => Fill::Random(crate::random::mix(spec.seed, u64::from(spec.stream))),
+        Op::Write => Fill::Random {
+            seed: crate::random::mix(spec.seed, u64::from(spec.stream)),
+            pool_bytes: pool_bytes(streams, spec.full_ops, spec.block_bytes),
+        },
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
@@ -89,7 +93,7 @@ pub(crate) fn run_stream(
         }
         let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
-        Some(Work::new(spec, barrier, deadline_ns, warm_up_end_ns, counters))
+        Some(Work::new(spec, barrier, turn_ns, deadline_ns, warm_up_end_ns, counters))
     };
     let wait_batch = config.wait_batch;
     let outcome = match issuer {
@@ -135,7 +139,7 @@ fn issuer_of(
         let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
         match ring::make(config.ring_source, depth, spec.issue, &arena, spec.fd) {
             Ok(ring) => return Ok((Issuer::Ring(Box::new(ring)), arena, None)),
-            Err(NoRing::Forbidden(error)) => note = Some(ring::forbidden_message(&error)),
+            Err(NoRing::Forbidden(why)) => note = Some(why),
             Err(NoRing::Failed(source)) => {
                 return Err(EngineError::Ring { stream: spec.stream, source });
             }

@@ -47,7 +47,8 @@ impl<'a> StreamSpec<'a> {
         let workload = job.workload;
         let target = &targets[placement_of(workload, stream)?.target_position];
         let facts = &target.claim.target;
-        let offsets = Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
+        let offsets = Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?
+            .beginning_at(job.begin_bytes);
         let Quota { full_ops, tail_bytes } = Quota::new(job, stream, &offsets)?;
         let check = (job.cache_check == CacheCheck::EachRange && workload.cache != CacheState::Any)
             .then_some(workload.cache);

@@ -2,7 +2,7 @@
 //! offsets, direction and check, so that what lies between two I/Os does not branch on what is known beforehand. It allocates
 //! nothing.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, SlotCycle};
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
 use crate::stream_spec::StreamSpec;
@@ -35,13 +35,13 @@ fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     mut offsets: O,
 ) -> StreamOutcome {
     let spec = work.spec;
-    let buffer = arena.slot(0, spec.block_bytes);
+    let mut buffers = arena.cycle();
     work.start();
     let mut next = || offsets.next_offset();
-    let mut end = blocks::<WRITE, CHECK>(&mut work, buffer, spec.full_ops, &mut next);
+    let mut end = blocks::<WRITE, CHECK>(&mut work, &mut buffers, spec.block_bytes, spec.full_ops, &mut next);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         let mut tail = || offsets.tail_offset(spec.tail_bytes as u64);
-        end = blocks::<WRITE, CHECK>(&mut work, &mut buffer[..spec.tail_bytes], 1, &mut tail);
+        end = blocks::<WRITE, CHECK>(&mut work, &mut buffers, spec.tail_bytes, 1, &mut tail);
     }
     work.finish(end)
 }
@@ -51,12 +51,12 @@ fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
 #[inline]
 pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_>,
-    buffer: &mut [u8],
+    buffers: &mut SlotCycle<'_>,
+    len: usize,
     ops: u64,
     next_offset: &mut impl FnMut() -> u64,
 ) -> StreamEnd {
     let fd = work.spec.fd;
-    let len = buffer.len();
     let wanted = work.spec.check.unwrap_or(CacheState::Any);
     let mut begin_ns = work.outcome.end_ns;
     for _ in 0..ops {
@@ -64,6 +64,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             return end;
         }
         let offset = next_offset();
+        let buffer = buffers.next(len);
         if WRITE {
             work.stamper.stamp(buffer, offset);
         }

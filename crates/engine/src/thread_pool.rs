@@ -1,8 +1,8 @@
-//! The threads engine: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
+//! The threads engine: per stream one thread for each I/O in flight, each with a buffer of its own and blocking system calls,
 //! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
 //! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, SlotCycle};
 use crate::clock::now_ns;
 use crate::error::{EngineError, errno_text};
 use crate::offsets::{OffsetSource, Offsets};
@@ -12,6 +12,7 @@ use crate::sync::{self, answer, transfer};
 use crate::work::{CacheProbe, StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
 use rdsk_sys::usage::thread_wait_ns;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -27,7 +28,7 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
     depth.min((MAX_THREADS / streams.max(1)).max(1))
 }
 
-/// Issues the I/O of one stream with as many threads as the arena has slots. The threads are started first; `start` waits
+/// Issues the I/O of one stream with as many threads as the arena is made for. The threads are started first; `start` waits
 /// for the other streams and returns the work, or `None` if there is none. The note reports if fewer could be started.
 ///
 /// # Errors
@@ -38,12 +39,13 @@ pub(crate) fn run<'a>(
     start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<StreamOutcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
-    let wanted = arena.slots;
+    let wanted = arena.depth;
+    let slots = arena.slots;
+    let mut buffers = arena.slots_mut();
     let note = std::thread::scope(|scope| {
         let _closes = CloseOnDrop(&pool);
         let mut note = None;
-        for (number, slot) in (0u32..).zip(arena.slots_mut()) {
-            let buffer = &mut slot[..spec.block_bytes];
+        for (number, buffer) in (0u32..).zip(buffers.by_ref().take(wanted)) {
             let name = format!("rdsk-io-{}-{number}", spec.stream);
             let pool = &pool;
             let started = Builder::new()
@@ -62,7 +64,7 @@ pub(crate) fn run<'a>(
             }
         }
         if let Some(work) = start() {
-            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work)));
+            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work, buffers, slots)));
             pool.changed.notify_all();
         }
         Ok(note)
@@ -73,7 +75,7 @@ pub(crate) fn run<'a>(
     };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
-        end = shared.tail(arena.slot(0, spec.tail_bytes));
+        end = shared.tail(spec.tail_bytes);
     }
     Ok(StreamOutcome { note, ..shared.work.finish(end) })
 }
@@ -100,9 +102,9 @@ impl<'a> ThreadPool<'a> {
     }
 
     /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
-    fn work(&self, spec: StreamSpec<'_>, buffer: &mut [u8], number: u32) {
+    fn work(&self, spec: StreamSpec<'_>, mut buffer: &'a mut [u8], number: u32) {
         let write = spec.op == Op::Write;
-        let len = buffer.len();
+        let len = spec.block_bytes;
         let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
@@ -115,6 +117,7 @@ impl<'a> ThreadPool<'a> {
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
+                shared.buffers.push_back(buffer);
                 shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
                 let waited =
@@ -123,15 +126,19 @@ impl<'a> ThreadPool<'a> {
                 shared.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
                 return;
             };
-            drop(state);
             if write {
-                stamper.stamp(buffer, offset);
+                buffer = shared.swap(buffer);
+            }
+            drop(state);
+            let block = &mut buffer[..len];
+            if write {
+                stamper.stamp(block, offset);
             }
             if let Some(wanted) = spec.check {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
             let begin_ns = now_ns();
-            let result = transfer(&spec, buffer, offset, &mut interrupted_calls);
+            let result = transfer(&spec, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
@@ -147,12 +154,23 @@ struct SharedWork<'a> {
     offsets: Offsets,
     left: u64,
     end: Option<StreamEnd>,
+    /// Those that no thread has. Writes take them in turn: first the one whose data were written longest ago.
+    buffers: VecDeque<&'a mut [u8]>,
 }
 
 impl<'a> SharedWork<'a> {
-    fn new(mut work: Work<'a>) -> Self {
+    fn new(mut work: Work<'a>, free: impl Iterator<Item = &'a mut [u8]>, slots: usize) -> Self {
+        let mut buffers = VecDeque::with_capacity(slots);
+        buffers.extend(free);
         work.start();
-        Self { left: work.spec.full_ops, offsets: work.spec.offsets, work, end: None }
+        Self { left: work.spec.full_ops, offsets: work.spec.offsets, work, end: None, buffers }
+    }
+
+    /// The next buffer in turn for the one that a thread has.
+    fn swap(&mut self, buffer: &'a mut [u8]) -> &'a mut [u8] {
+        let Some(next) = self.buffers.pop_front() else { return buffer };
+        self.buffers.push_back(buffer);
+        next
     }
 
     /// The offset of the next I/O; `None` when the stream has ended.
@@ -181,15 +199,16 @@ impl<'a> SharedWork<'a> {
     }
 
     /// The last, shorter I/O, issued by the stream's own thread.
-    fn tail(&mut self, buffer: &mut [u8]) -> StreamEnd {
-        let len = buffer.len() as u64;
-        let mut next = || self.offsets.tail_offset(len);
+    fn tail(&mut self, len: usize) -> StreamEnd {
+        let buffer = self.buffers.pop_front().expect("the threads gave theirs back");
+        let buffers = &mut SlotCycle::of_one(buffer);
+        let mut next = || self.offsets.tail_offset(len as u64);
         let work = &mut self.work;
         match (work.spec.op, work.spec.check) {
-            (Op::Read, None) => sync::blocks::<false, false>(work, buffer, 1, &mut next),
-            (Op::Read, Some(_)) => sync::blocks::<false, true>(work, buffer, 1, &mut next),
-            (Op::Write, None) => sync::blocks::<true, false>(work, buffer, 1, &mut next),
-            (Op::Write, Some(_)) => sync::blocks::<true, true>(work, buffer, 1, &mut next),
+            (Op::Read, None) => sync::blocks::<false, false>(work, buffers, len, 1, &mut next),
+            (Op::Read, Some(_)) => sync::blocks::<false, true>(work, buffers, len, 1, &mut next),
+            (Op::Write, None) => sync::blocks::<true, false>(work, buffers, len, 1, &mut next),
+            (Op::Write, Some(_)) => sync::blocks::<true, true>(work, buffers, len, 1, &mut next),
         }
     }
 }

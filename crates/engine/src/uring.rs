@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "entries of the submission queue carry addresses")]
 
 use crate::arena::Arena;
-use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::async_loop::{self, IoQueue, MAX_WAIT_NS, Memory};
 use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
 use crate::work::{StreamOutcome, Work};
@@ -66,18 +66,19 @@ struct UringQueue<'r> {
 
 impl IoQueue for UringQueue<'_> {
     #[inline]
-    fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
+    fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64) {
+        let Memory { slot, pointer, len } = memory;
         // A slot is at most as long as a block, and blocks over 1 GiB are refused when the job is opened.
         let len = u32::try_from(len).expect("blocks are shorter than 4 GiB");
         let entry: squeue::Entry = match (self.fixed, WRITE) {
             (Some(per_buffer), true) => {
-                opcode::WriteFixed::new(Fixed(0), pointer, len, buffer(number, per_buffer))
+                opcode::WriteFixed::new(Fixed(0), pointer, len, buffer(slot, per_buffer))
                     .offset(offset)
                     .rw_flags(self.rw_flags)
                     .build()
             }
             (Some(per_buffer), false) => {
-                opcode::ReadFixed::new(Fixed(0), pointer, len, buffer(number, per_buffer))
+                opcode::ReadFixed::new(Fixed(0), pointer, len, buffer(slot, per_buffer))
                     .offset(offset)
                     .rw_flags(self.rw_flags)
                     .build()
@@ -90,9 +91,9 @@ impl IoQueue for UringQueue<'_> {
             }
         };
         // SAFETY: the slot was free, so nothing else is in flight in it, and the arena is dropped only after the last
-        // completion. The queue has at least as many entries as there are slots.
+        // completion. The queue has at least as many entries as there are I/Os in flight.
         unsafe { self.sq.push(&entry.flags(self.flags).user_data(u64::from(number))) }
-            .expect("a ring entry for every slot");
+            .expect("a ring entry for every I/O in flight");
     }
 
     #[inline]
@@ -117,16 +118,61 @@ impl IoQueue for UringQueue<'_> {
         for completion in &mut self.cq {
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "the number of a slot went in, and comes back"
+                reason = "the number of an I/O went in, and comes back"
             )]
             let number = completion.user_data() as u32;
             each(number, i64::from(completion.result()));
         }
+        // Taking them moves only our own head. The kernel counts what it thinks unread for the next wait, which would return
+        // at once, with nothing.
+        self.cq.sync();
     }
 }
 
 /// The registered buffer that contains a slot.
 #[inline]
-fn buffer(number: u32, slots_per_buffer: usize) -> u16 {
-    u16::try_from(number as usize / slots_per_buffer).unwrap_or(u16::MAX)
+fn buffer(slot: u32, slots_per_buffer: usize) -> u16 {
+    u16::try_from(slot as usize / slots_per_buffer).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::Fill;
+    use crate::ring::{self, QueueSource};
+    use rdsk_testkit::{Need, requires};
+    use std::os::fd::AsFd as _;
+
+    /// Otherwise each wait returns at once for the completion before, and every I/O costs two system calls.
+    #[test]
+    fn the_kernel_learns_at_once_which_completions_were_taken() {
+        if !requires(&[Need::IoUring]) {
+            return;
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let arena = Arena::new(2, 4096, Fill::Touched).unwrap();
+        let mut ring = ring::make(QueueSource::Kernel, 2, Issue::Inline, &arena, file.as_fd()).unwrap();
+        let fixed = ring.slots_per_buffer;
+        let (submitter, sq, cq) = ring.uring.split();
+        let (flags, longest) = (squeue::Flags::empty(), Timespec::new().nsec(MAX_WAIT_NS));
+        let mut queue = UringQueue { submitter, sq, cq, flags, rw_flags: 0, fixed, longest };
+        // SAFETY: it is used while the ring is there.
+        let kernels_view = unsafe { queue.cq.status() };
+        for _ in 0..20 {
+            for number in 0..2 {
+                let memory = Memory { slot: number, pointer: arena.slot_pointer(number as usize), len: 4096 };
+                queue.push::<false>(number, memory, u64::from(number) * 4096);
+            }
+            let mut seen = 0;
+            while seen < 2 {
+                queue.submit_and_wait(1, &mut 0).unwrap();
+                queue.completions(|_, result| {
+                    assert_eq!(result, 4096);
+                    seen += 1;
+                });
+            }
+            assert!(kernels_view.is_empty(), "the kernel believes that completions are left to be read");
+        }
+    }
 }

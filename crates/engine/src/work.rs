@@ -186,8 +186,9 @@ pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
 pub(crate) struct Work<'a> {
     pub(crate) spec: StreamSpec<'a>,
     pub(crate) barrier: &'a StartBarrier,
-    /// No submission at or after this time.
+    /// No submission at or after this time, but for the first one of a stream that was due before it.
     pub(crate) deadline_ns: u64,
+    is_due: bool,
     /// End of the warm-up; the end of time when there is none or it is over.
     warm_up_end_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
@@ -197,9 +198,11 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
+    /// The stream is due at `turn_ns`.
     pub(crate) fn new(
         spec: StreamSpec<'a>,
         barrier: &'a StartBarrier,
+        turn_ns: u64,
         deadline_ns: u64,
         warm_up_end_ns: Option<u64>,
         counters: StreamCounters<'a>,
@@ -209,7 +212,8 @@ impl<'a> Work<'a> {
         let early = warm_up_end_ns.map(|_| Box::default());
         let outcome = StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) };
         let warm_up_end_ns = warm_up_end_ns.unwrap_or(u64::MAX);
-        Self { spec, barrier, deadline_ns, warm_up_end_ns, counters, stamper, outcome }
+        let is_due = turn_ns < deadline_ns;
+        Self { spec, barrier, deadline_ns, is_due, warm_up_end_ns, counters, stamper, outcome }
     }
 
     /// Counts an I/O that completed at `now_ns`; times must not go backwards.
@@ -237,13 +241,15 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Why nothing more may be submitted at `now_ns`, if that is so.
+    /// Why nothing more may be submitted at `now_ns`, if that is so. A stream that was due in time does something, however late
+    /// a busy machine lets it begin.
     #[inline]
     pub(crate) fn must_stop(&self, now_ns: u64) -> Option<StreamEnd> {
         if self.barrier.is_halted() {
             return Some(StreamEnd::Halted);
         }
-        (now_ns >= self.deadline_ns).then_some(StreamEnd::OutOfTime)
+        let owes_one = || self.is_due && self.outcome.asked_bytes == 0;
+        (now_ns >= self.deadline_ns && !owes_one()).then_some(StreamEnd::OutOfTime)
     }
 
     /// Starts the stream's own time.

@@ -57,6 +57,32 @@ fn twenty_three_are_twenty_three() {
     }
 }
 
+/// However late a stream begins, as on a machine that is busy, it does something if it was due in time.
+#[test]
+fn a_stream_that_begins_too_late_does_something() {
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    let (_directory, path) = file_of(8 << 20);
+    let claims = [reading(&path)];
+    let limits = Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 };
+    let deep = [EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
+    let engines = deep.into_iter().flat_map(|engine| [(engine, 1), (engine, 8)]);
+    for (engine, depth) in std::iter::once((EngineKind::Sync, 1)).chain(engines) {
+        let two = Workload { streams: 2, ..random(8 << 20, engine, depth) };
+        let (_, run, _) = visit(&job(&two, &claims, limits));
+        assert!(run.streams.iter().all(|stream| stream.ops > 0), "{engine} {depth}: {:?}", run.streams);
+        assert!(
+            run.ops <= 2 * u64::from(depth) && run.ended == Ended::OutOfTime,
+            "{engine} {depth}: {run:?}"
+        );
+        // The second one is not due before the end.
+        let late = Workload { stagger_ns: 1_000_000, ..two };
+        let (_, run, _) = visit(&job(&late, &claims, limits));
+        assert!(run.streams[1].ops == 0 && run.streams[0].ops > 0, "{engine} {depth}: {:?}", run.streams);
+    }
+}
+
 /// Every engine says whether data came back or zeros, and nothing of writes.
 #[test]
 fn what_reads_bring_back_is_looked_at() {

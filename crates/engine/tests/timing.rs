@@ -1,13 +1,14 @@
-//! What only a quiet machine shows: full queues, streams that start when they should, and a stop that comes at once.
+//! What only a quiet machine shows: full queues, streams that start when they should, a stop that comes at once, and
+//! flushes of several targets at once.
 //! `cargo xtask campaign timing` runs it; what no other program can change of the same questions is in the suite.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod common;
 
-use common::{Watcher, file_of, job, millis, random, reading, staggered, visit, visit_with};
-use rdsk_engine::{Control, Ended, Flow, Progress, RealEngine};
-use rdsk_model::{EngineKind, IoPath, Workload};
-use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
+use common::{Watcher, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with};
+use rdsk_engine::{Control, Ended, Flow, Progress, RealEngine, Settled};
+use rdsk_model::{EngineKind, IoPath, Op, Workload};
+use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice, Need, requires};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -79,4 +80,42 @@ fn a_control_ends_a_visit_within_two_seconds() {
     });
     assert!(result.is_err());
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+}
+
+/// Several targets are closed and flushed at once: the time until all is stable is that of the slowest, and no sum.
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn two_targets_are_flushed_at_once() {
+    const FLUSH_NS: u64 = 1_500_000_000;
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
+        return;
+    }
+    let disk = || {
+        let behaviour = Behaviour { flush_ns: FLUSH_NS, ..Behaviour::default() };
+        FuseDisk::builder().capacity(4 << 20).device(behaviour).mount().unwrap()
+    };
+    let disks = [disk(), disk()];
+    let devices: Vec<_> = disks.iter().map(|disk| disk.loop_device().unwrap()).collect();
+    let workload = Workload {
+        op: Op::Write,
+        path: IoPath::Direct,
+        engine: EngineKind::Sync,
+        streams: 2,
+        targets: vec![0, 1],
+        ..Workload::sequential_read(4 << 20)
+    };
+    // One after the other they take two flushes at least, however quick the machine; at once one, and what noise adds.
+    let is_at_once = (0..3).any(|_| {
+        let claims: Vec<_> =
+            devices.iter().map(|device| destroying(device.path(), device.backing_path())).collect();
+        let (_, run, settled) = visit(&job(&workload, &claims, ops(2)));
+        assert_eq!(run.bytes, 2 << 20);
+        let Settled { to_close_ns: Some(close_ns), to_stable_ns: Some(stable_ns), .. } = settled else {
+            panic!("{settled:?}")
+        };
+        let flushes_ns = stable_ns - close_ns;
+        assert!(flushes_ns >= FLUSH_NS, "{flushes_ns} ns");
+        flushes_ns < 2 * FLUSH_NS
+    });
+    assert!(is_at_once);
 }

@@ -36,7 +36,7 @@ impl Backend {
     /// If they are mixed.
     pub(crate) fn of(claims: &[Claim], roots: &Roots, options: &PlanOptions) -> Result<Self, EngineError> {
         if claims.iter().any(|claim| claim.simulated().is_some()) {
-            simulated(claims, options.seed)
+            simulated(claims, options.seed())
         } else {
             // Unless an engine was requested, a faster one of the same depth may replace it.
             let policy =

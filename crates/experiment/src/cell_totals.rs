@@ -54,8 +54,8 @@ pub(crate) struct CellTotals {
     pub(crate) windows: Windows,
     /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
-    /// Bytes per second of the first and of the second half of each visit that has windows, likewise.
-    pub(crate) halves: Vec<(f64, f64)>,
+    /// Where in these each round that has any begins.
+    pub(crate) round_begins: BTreeMap<u32, usize>,
     /// Time for the I/O of the first visit.
     pub(crate) first_run_ns: Option<u64>,
     /// The round of the latest visit.
@@ -177,10 +177,22 @@ impl CellTotals {
 
     fn add_samples(&mut self, windows: &[u64], window_ns: u64) {
         let rates: Vec<f64> = windows.iter().map(|&bytes| per_second(bytes, window_ns)).collect();
-        let half = rates.len() / 2;
-        let halves = mean(&rates[..half]).zip(mean(&rates[rates.len() - half..]));
-        self.halves.extend(halves);
+        if !rates.is_empty() {
+            self.round_begins.entry(self.round).or_insert(self.samples.len());
+        }
         self.samples.extend(rates);
+    }
+
+    /// Bytes per second of the first and of the second half of each round that has windows, those of all of its visits together:
+    /// the rounds are what the interval is of, and the turns of a cell come one after the other.
+    fn halves(&self) -> Vec<(f64, f64)> {
+        let ends = self.round_begins.values().skip(1).copied().chain([self.samples.len()]);
+        let of_round = |(&begin, end): (&usize, usize)| {
+            let rates = &self.samples[begin..end];
+            let half = rates.len() / 2;
+            mean(&rates[..half]).zip(mean(&rates[rates.len() - half..]))
+        };
+        self.round_begins.values().zip(ends).filter_map(of_round).collect()
     }
 
     /// Adds what counts for the rate of a visit whose streams need no common time. Its warm-up is the cell's.
@@ -262,7 +274,7 @@ impl CellTotals {
         // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
         let of_windows =
             if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
-        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves)]
+        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]
             .into_iter()
             .flatten()
             // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
@@ -329,4 +341,68 @@ pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
 fn fold(windows: &mut Windows) {
     windows.width_ns *= 2;
     windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_stats::rng::SplitMix64;
+
+    const WIDTH_NS: u64 = 50_000_000;
+
+    /// Six rounds of so many visits, each of the windows that `windows` gives for its round.
+    fn totals(visits: usize, windows: &mut dyn FnMut(u32) -> Vec<u64>) -> CellTotals {
+        let mut totals = CellTotals::default();
+        for round in 0..6 {
+            totals.round = round;
+            totals.visits.push(Visit {
+                round,
+                start_ns: u64::from(round) * 10_000_000_000,
+                ..Visit::default()
+            });
+            for _ in 0..visits {
+                let windows = windows(round);
+                totals.add_measured(round, windows.iter().sum(), windows.len() as u64 * WIDTH_NS);
+                totals.add_samples(&windows, WIDTH_NS);
+            }
+        }
+        totals
+    }
+
+    fn half_width(totals: &CellTotals, halves: &[(f64, f64)]) -> f64 {
+        rdsk_stats::rounds_interval(&totals.round_rates(), halves).unwrap().half_width_rel()
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates far above 0")]
+    fn around(mean: f64, by: f64) -> u64 {
+        (mean + by).round() as u64
+    }
+
+    /// Visits of a round that change from one to the next outlast nothing, however steady each is within itself.
+    #[test]
+    fn a_state_that_lasts_for_a_visit_is_none_that_outlasts_a_round() {
+        let mut noise = SplitMix64::new(7);
+        let totals = totals(12, &mut |_| vec![around(1e6, 1e5 * noise.normal()); 2]);
+        assert_eq!(totals.halves().len(), 6);
+        assert_eq!(half_width(&totals, &totals.halves()), half_width(&totals, &[]));
+    }
+
+    /// A state that differs from round to round is seen through the noise within its visits.
+    #[test]
+    fn a_state_that_outlasts_a_round_is_seen_whatever_its_visits_do() {
+        let levels = [1e6, 1.2e6, 0.8e6, 1.2e6, 1e6, 0.8e6];
+        let mut noise = SplitMix64::new(7);
+        let totals = totals(12, &mut |round| {
+            (0..2).map(|_| around(levels[round as usize], 1e5 * noise.normal())).collect()
+        });
+        assert!(half_width(&totals, &totals.halves()) > 1.2 * half_width(&totals, &[]));
+    }
+
+    /// One visit a round, as `run` has: its own halves.
+    #[test]
+    fn the_halves_of_a_round_of_one_visit_are_its_own() {
+        let totals = totals(1, &mut |_| vec![100, 300, 500, 700, 900]);
+        let mib = |bytes: u64| per_second(bytes, WIDTH_NS);
+        assert_eq!(totals.halves(), vec![(mib(200), mib(800)); 6]);
+    }
 }

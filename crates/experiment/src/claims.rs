@@ -244,7 +244,7 @@ fn create_file(
 ) -> Result<(Claim, f64), Problem> {
     let options = TestFileOptions {
         size,
-        seed: request.options.seed,
+        seed: request.options.seed(),
         is_rewritten: is_rewritten(request),
         stop: request.stop.clone(),
     };

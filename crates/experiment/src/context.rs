@@ -5,6 +5,7 @@ use crate::options::{BudgetSource, PlanOptions};
 use rdsk_model::{
     Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Target, TargetKind, Workload,
 };
+use rdsk_stats::rng::SplitMix64;
 use rdsk_units::printable;
 
 /// Page size that plans assume where a size must be "whole pages"; the engine asks the kernel for the real one.
@@ -92,8 +93,10 @@ impl PlanContext<'_> {
                 _ => self.options.engine.unwrap_or(EngineKind::Sync),
             },
             targets: vec![self.target.index],
+            // The first block begins at the offset itself, wherever that is.
+            shift_bytes: self.options.offset_bytes % block_bytes.max(1),
             offset_bytes: self.options.offset_bytes,
-            seed: self.options.seed,
+            seed: self.options.seed(),
             ..Workload::sequential_read(span_bytes)
         }
     }
@@ -110,6 +113,11 @@ impl PlanContext<'_> {
         if workload.queue_depth > 1 && self.options.engine.is_none() && workload.engine != EngineKind::Sim {
             workload.engine = EngineKind::Uring;
         }
+        // A cell that drew the offsets of another one would read what that one has just brought into a cache below the block layer,
+        // of a hypervisor, an array or the disk itself. Chosen positions are meant to be the same.
+        if workload.points.is_none() {
+            workload.seed = seed_of(workload.seed, &id);
+        }
         let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
             Some(no_direct(self.target).to_owned())
         } else if workload.path == IoPath::DontCache && self.target.dontcache == Some(false) {
@@ -123,6 +131,15 @@ impl PlanContext<'_> {
         };
         Cell { id, experiment, workload, extent, weight, not_applicable }
     }
+}
+
+/// The seed of a cell: another one for each id, below 2^53, which every reader of JSON keeps.
+fn seed_of(seed: u64, id: &str) -> u64 {
+    // FNV-1a (Fowler, Noll, Vo), which is the same on every machine and in every version.
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    SplitMix64::from_index(seed, hash).next_u64() >> 11
 }
 
 /// Why a target has no direct path: its filesystem has none at all, or not for a file such as an encrypted one.

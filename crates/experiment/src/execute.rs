@@ -69,6 +69,7 @@ pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Recor
         started_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: 0,
         simulated_ns: None,
+        seed: None,
         status: Status::Complete,
         error: None,
         host: None,
@@ -133,6 +134,7 @@ fn measure(
     )
     .map_err(|error| error.problem())?;
     *planned_ns = Some(plan.budget_ns);
+    record.seed = Some(request.options.seed());
     record.notes.extend(plan.notes.iter().cloned());
     let resumed = match &request.resume {
         Some(earlier) => {

@@ -26,6 +26,7 @@ mod run_state;
 mod runner;
 mod scale;
 mod schedule;
+mod sequences;
 mod stopping;
 mod stream;
 mod stripe;
@@ -35,7 +36,7 @@ mod zones;
 
 pub use copy::{Copies, CopiesEnd, Leftovers, WaitFor, Watching};
 pub use execute::{concluded, execute, failed_record, plan_only};
-pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
+pub use options::{BudgetSource, DEFAULT_SEED, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};
 pub use registry::IN_RUN;
 pub use request::Request;

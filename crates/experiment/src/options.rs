@@ -2,6 +2,9 @@
 
 use rdsk_model::{EngineKind, Op, Pattern, StreamRange};
 
+/// The seed where none is chosen, as for simulated targets, whose runs can be repeated.
+pub const DEFAULT_SEED: u64 = 1;
+
 /// Where the budget comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetSource {
@@ -74,8 +77,15 @@ pub struct PlanOptions {
     pub evidence: EvidenceChoice,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,
-    /// Seed of offsets and data.
-    pub seed: u64,
+    /// Seed of offsets and data (`--seed`); `None` stands for [`DEFAULT_SEED`].
+    pub seed: Option<u64>,
+}
+
+impl PlanOptions {
+    /// The seed that counts.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(DEFAULT_SEED)
+    }
 }
 
 /// Which sources of evidence a run uses.
@@ -113,7 +123,7 @@ impl Default for PlanOptions {
             engine: None,
             evidence: EvidenceChoice::Auto,
             pin_cpus: Vec::new(),
-            seed: 1,
+            seed: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! within a visit.
 
 use crate::cell_totals::CellTotals;
+use crate::sequences::Sequences;
 use rdsk_engine::Run;
 use rdsk_model::{Cell, CellRecord, Op, Plan};
 use rdsk_observe::Observer;
@@ -37,6 +38,7 @@ pub(crate) struct RunState {
     pub(crate) longest_turns_ns: Vec<u64>,
     /// Bytes per second until stable, last seen per target; limits the bytes of a write-behind visit.
     pub(crate) stable_rates: BTreeMap<u32, f64>,
+    pub(crate) sequences: Sequences,
     /// One observer per set of targets, created when first needed.
     pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
     /// Relative half-width of each cell's interval after its latest turn; `None` before there is one.
@@ -69,6 +71,7 @@ impl RunState {
             longest_turns_ns: vec![0; plan.cells.len()],
             rounds_done: vec![0; plan.cells.len()],
             stable_rates: BTreeMap::new(),
+            sequences: Sequences::default(),
             observers: BTreeMap::new(),
             failures_in_a_row: 0,
             has_hung: false,

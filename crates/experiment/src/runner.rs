@@ -134,6 +134,7 @@ impl Runner<'_> {
             claims: self.claims,
             limits,
             visit: totals.next_visit(),
+            begin_bytes: state.sequences.begin_bytes(cell),
             first_position: totals.first_position(),
             members: members.as_deref(),
             chooser: chooser.as_deref(),
@@ -173,6 +174,7 @@ impl Runner<'_> {
         run.content = run.content.into_iter().chain(more).reduce(ReadContent::plus);
         let took_ns = settled_ns.saturating_sub(settling_ns);
         state.note_long_flush(cell, index, took_ns, settled_ns);
+        state.sequences.add(cell, &run.streams);
         let totals = &mut state.totals[index];
         totals.start_ns = now_ns.saturating_sub(state.start_ns);
         self.add_visit(totals, &prepared, &run, settled, seen)?;

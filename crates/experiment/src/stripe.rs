@@ -108,7 +108,7 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
 /// The sweep for a target: requests that the kernel does not split, because the parts of a split one run in parallel.
 fn sweep_options(context: &PlanContext<'_>, room_bytes: u64) -> SweepOptions {
     let align_bytes = context.target.direct_align_bytes.unwrap_or(512);
-    let usual = SweepOptions::new(room_bytes, align_bytes, context.options.seed);
+    let usual = SweepOptions::new(room_bytes, align_bytes, context.options.seed());
     let device = context.target.device.as_ref();
     let whole = device.and_then(|device| device.max_request_bytes).unwrap_or(DEFAULT_MAX_REQUEST_BYTES);
     // md splits at its chunks and reports the chunk as the largest request; larger requests go to several members, which is

@@ -369,3 +369,44 @@ fn a_shortened_plan_of_scale_names_what_it_shortened() {
     let all = "(in full: 8 block sizes, streams started 5.00 s apart); --bs, --stagger or a larger --budget";
     assert!(plan.notes.iter().any(|note| note.contains(all)), "{:?}", plan.notes);
 }
+
+/// What one cell has read may lie in a cache that nobody sees when the next one draws the same offsets.
+#[test]
+fn no_two_cells_draw_the_same_offsets() {
+    let seeds = |seed: Option<u64>| -> Vec<u64> {
+        let options = PlanOptions { seed, ..PlanOptions::default() };
+        let plan = planned(&ALL, &target(1 << 30), true, &options);
+        plan.cells.iter().map(|cell| cell.workload.seed).collect()
+    };
+    let first = seeds(Some(1));
+    assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), first.len());
+    assert!(first.iter().all(|&seed| seed < 1 << 53), "every reader of JSON keeps them");
+    assert_eq!((seeds(Some(1)), seeds(None)), (first.clone(), first.clone()));
+    assert!(seeds(Some(2)).iter().all(|seed| !first.contains(seed)));
+}
+
+/// An offset that is no multiple of the block takes no block from a pass.
+#[test]
+fn a_pass_fits_behind_any_offset() {
+    for (offset_bytes, block_bytes) in [(4096, 1 << 20), (512, 4096), (1 << 30, 10 << 20), (3 << 20, 1 << 20)]
+    {
+        let options =
+            PlanOptions { offset_bytes, block_bytes: Some(vec![block_bytes]), ..PlanOptions::default() };
+        let plan = planned(&[Experiment::Paths, Experiment::Stream], &target(4 << 30), true, &options);
+        let passes = plan.cells.iter().filter_map(|cell| match cell.extent {
+            Extent::Pass { bytes } | Extent::Passes { bytes } => Some((cell, bytes)),
+            _ => None,
+        });
+        let mut count = 0;
+        for (cell, bytes) in passes {
+            count += 1;
+            let holds = rdsk_engine::capacity(&cell.workload) * block_bytes;
+            assert!(
+                holds >= bytes - bytes % block_bytes,
+                "{} at {offset_bytes}: {holds} of {bytes}",
+                cell.id
+            );
+        }
+        assert!(count > 0);
+    }
+}

@@ -99,6 +99,9 @@ pub struct Record {
     /// The time that passed on the simulated system; `None` for real targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_ns: Option<u64>,
+    /// What the seeds of all cells come from; `None` where nothing was planned, and for records of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// How it ended.
     pub status: Status,
     /// Why it failed.

@@ -16,7 +16,7 @@ const FEW_SAMPLES: f64 = 2.6;
 const MAX_CORRELATION: f64 = 0.7;
 /// Samples whose halves differ by less than this share of the variance between samples are slow: their state outlasts a sample. Of
 /// an autoregressive process the share is about a third of the length of a sample over the time that the state lasts, which here
-/// is five times as long or more. Of independent noise the share is about one.
+/// is five times as long or more. Of independent noise the share is about two.
 const SLOW: f64 = 0.07;
 /// The correlation of neighbours that is allowed for in slow samples, whatever they show: that of a state of 10 s each 9 s. By simulation
 /// (2026-11-23, seeds below 1000) the intervals of `rdsk run` then hold the mean of such a state in 91 of 100 runs instead of 87,

@@ -155,6 +155,7 @@ fn without_cells(record: &Record) -> Record {
         started_at: record.started_at.clone(),
         elapsed_ns: record.elapsed_ns,
         simulated_ns: record.simulated_ns,
+        seed: record.seed,
         status: record.status,
         error: record.error.clone(),
         host: record.host.clone(),

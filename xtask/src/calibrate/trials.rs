@@ -63,7 +63,7 @@ impl Trial {
             permission: Permission::default(),
             size_bytes: None,
             resume: None,
-            options: PlanOptions { seed, ..self.options.clone() },
+            options: PlanOptions { seed: Some(seed), ..self.options.clone() },
             roots: Roots::default(),
             stop: StopFlag::new(),
         };

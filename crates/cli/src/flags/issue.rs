@@ -104,8 +104,12 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "seed",
-        value: One("N", |args, text| value::whole(text).map(|seed| args.options.seed = seed)),
-        uses: &[on(MEASURING, "Seed of offsets and data; the same seed gives the same offsets", "1")],
+        value: One("N", |args, text| value::whole(text).map(|seed| args.options.seed = Some(seed))),
+        uses: &[on(
+            MEASURING,
+            "Seed of offsets and data; the same seed gives the same offsets",
+            "another one each time, 1 for sim:",
+        )],
         example: "--seed 7",
         ..SWITCH
     },
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn seed() {
-        assert_eq!(parsed(&["run", "--seed", "0"]).unwrap().options.seed, 0);
+        assert_eq!(parsed(&["run", "--seed", "0"]).unwrap().options.seed, Some(0));
         refuses("run", "--seed", &["", "-1", "x", "1.5", "99999999999999999999"]);
     }
 

@@ -224,7 +224,7 @@ mdadm --quiet --stop /dev/md0
 fn changes_meanwhile(guest: &mut Booted) -> Vec<String> {
     let script = "fresh $A $B; raid md0 1 $A $B -- --bitmap=none
 echo 64 > /sys/block/md0/queue/max_sectors_kb
-call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 3s --quiet --json - --json-compact
+call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 9s --quiet --json - --json-compact
 before=$(awk '{print $1}' /sys/block/md0/stat)
 (wait_for 60 awk -v least=$((before + 200)) '$1 < least { exit 1 }' /sys/block/md0/stat; mdadm --quiet /dev/md0 --fail $B) &
 call lost rdsk run /dev/md0 --only headline --rw read --budget 10s --quiet --json - --json-compact
@@ -250,7 +250,12 @@ wait; mdadm --quiet --stop /dev/md0
     // Those that were refused are neither among what the array was given nor among what it completed.
     let is_alike = by("bpf").abs_diff(by("sysfs")) * 50 <= by("sysfs") && by("sysfs") > 0;
     if refused == 0 || given != submitted || !is_alike {
-        wrong.push(format!("{refused} bios refused, {submitted} submitted, {given} requests; {checks:?}"));
+        let result = outcome.call("refused").json()["cells"][0]["result"].clone();
+        let (bpf, ended) =
+            (&evidence["bpf"], [&result["ops"], &result["engine"], &result["why"], &result["errors"]]);
+        wrong.push(format!(
+            "{refused} bios refused, {submitted} submitted, {given} requests; {bpf}; {ended:?}"
+        ));
     }
     let findings = outcome.call("lost").json()["findings"].clone();
     let is_told = |finding: &serde_json::Value| {

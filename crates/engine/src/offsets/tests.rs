@@ -205,3 +205,22 @@ fn spans_without_room_are_errors() {
     let invalid = Workload { block_bytes: 0, ..Workload::sequential_read(1000) };
     assert!(matches!(offsets_of(&invalid, 0, 0), Err(EngineError::Workload(_))));
 }
+
+#[test]
+fn a_sequence_that_begins_elsewhere_goes_round_its_part() {
+    let workload = Workload {
+        streams: 2,
+        offset_bytes: 1 << 20,
+        block_bytes: 4096,
+        align_bytes: 4096,
+        ..Workload::sequential_read(16 << 12)
+    };
+    let drawn = |stream: u32, begin_bytes: u64| -> Vec<u64> {
+        let mut offsets = offsets_of(&workload, 0, stream).unwrap().beginning_at(begin_bytes);
+        (0..8).map(|_| (offsets.next_offset() - (1 << 20)) / 4096).collect()
+    };
+    assert_eq!(drawn(0, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(drawn(0, 5 * 4096), [5, 6, 7, 0, 1, 2, 3, 4]);
+    assert_eq!(drawn(1, 5 * 4096 + 17), [13, 14, 15, 8, 9, 10, 11, 12]);
+    assert_eq!(drawn(1, 27 * 8 * 4096), drawn(1, 0));
+}

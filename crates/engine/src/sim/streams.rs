@@ -40,7 +40,7 @@ impl<'a> Stream<'a> {
         let workload = job.workload;
         let placement = placement_of(workload, index)?;
         let (target, lun) = luns[placement.target_position];
-        let offsets = Offsets::new(workload, job.visit, index, page_bytes)?;
+        let offsets = Offsets::new(workload, job.visit, index, page_bytes)?.beginning_at(job.begin_bytes);
         let Quota { full_ops, tail_bytes } = Quota::new(job, index, &offsets)?;
         Ok(Self {
             result: StreamResult { index, target, ..StreamResult::default() },

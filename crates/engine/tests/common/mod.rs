@@ -81,6 +81,7 @@ pub(crate) fn millis(count: u64) -> Limits {
 
 pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limits) -> Job<'a> {
     Job {
+        begin_bytes: 0,
         first_position: 0,
         members: None,
         chooser: None,

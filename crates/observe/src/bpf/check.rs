@@ -35,7 +35,22 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
     let parts = if driver == Takes::Bios { its.splits } else { 0 };
     let bpf = bpf - flushes.min(bpf.saturating_sub(sysfs)) + parts.min(sysfs.saturating_sub(bpf));
     let bpf = bpf - own_parts(ended, device).min(bpf.saturating_sub(sysfs));
-    Some((bpf, sysfs))
+    let (least, most) = counted_between(ended, device).unwrap_or((sysfs, sysfs));
+    Some((bpf, bpf.clamp(least.min(sysfs), most.max(sysfs))))
+}
+
+/// The fewest and the most that the kernel counted while the programs did: these began between two looks at its counters, and ended
+/// between two. On a busy machine, others' requests on the same device end between the looks of each pair.
+fn counted_between(ended: &Ended, device: usize) -> Option<(u64, u64)> {
+    let are_ends = ended.timed == ended.observed;
+    let counted = |stats: &[Option<DiskStat>]| {
+        let stat = stats.get(device).copied().flatten()?;
+        let in_flight = if are_ends { 0 } else { stat.in_flight };
+        Some(completions(&stat).saturating_add(in_flight))
+    };
+    let [before_first, before_last] = ended.just_before.each_ref().map(|stats| counted(stats));
+    let [first, last] = ended.stats.each_ref().map(|stats| counted(stats));
+    Some((before_last?.saturating_sub(first?), last?.saturating_sub(before_first?)))
 }
 
 /// Ends of which the programs saw no beginning, although they saw all bytes begin that the kernel counted: a driver that cuts bios
@@ -150,6 +165,25 @@ mod tests {
         };
         assert_eq!((lost(5, 0, 0, 5), lost(5, 0, 3, 2), lost(5, 0, 4, 2)), (0, 0, 0));
         assert_eq!((lost(5, 0, 0, 2), lost(5, 0, 1, 2), lost(0, 2, 0, 0), lost(3, 2, 3, 0)), (3, 2, 2, 2));
+    }
+
+    /// What others' requests ended between the two looks around a moment may be on either side of it.
+    #[test]
+    fn what_ended_between_two_looks_is_no_difference() {
+        let whole = Duration::from_secs(1);
+        let both = |completed: u64| {
+            let stat = |read_ios| vec![Some(DiskStat { read_ios, ..DiskStat::default() })];
+            let device = DeviceCounted { completed, ..DeviceCounted::default() };
+            let counted = Counted { devices: vec![device], ..Counted::default() };
+            let (just_before, stats) = ([stat(100), stat(1000)], [stat(130), stat(1050)]);
+            by_both(
+                &Ended { counted, stats, just_before, observed: whole, timed: whole, whole },
+                0,
+                Takes::Requests,
+            )
+        };
+        assert_eq!([both(870), both(920), both(950)], [870, 920, 950].map(|all| Some((all, all))));
+        assert_eq!((both(800), both(960)), (Some((800, 870)), Some((960, 950))));
     }
 
     /// 32 reads of 256 KiB, of which a driver ended each in four parts; the kernel counted so many bytes and I/Os.
