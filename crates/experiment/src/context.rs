@@ -3,7 +3,8 @@
 
 use crate::options::{BudgetSource, PlanOptions};
 use rdsk_model::{
-    Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Target, TargetKind, Workload,
+    Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Target, TargetKind,
+    Workload,
 };
 use rdsk_stats::rng::SplitMix64;
 use rdsk_units::printable;
@@ -54,6 +55,13 @@ impl PlanContext<'_> {
         self.target.size_bytes.saturating_sub(self.options.offset_bytes)
     }
 
+    /// Where a sequence begins: at the offset, or at the next byte that whole pages and direct I/O can begin at.
+    fn first_bytes(&self) -> u64 {
+        let grain_bytes = self.target.direct_align_bytes.unwrap_or(PAGE_BYTES).max(PAGE_BYTES);
+        let offset_bytes = self.options.offset_bytes;
+        offset_bytes.checked_next_multiple_of(grain_bytes).unwrap_or(offset_bytes)
+    }
+
     /// The largest span of at most `max_bytes`, in whole blocks, but of one block at least.
     pub(crate) fn span_bytes(&self, max_bytes: u64, block_bytes: u64) -> u64 {
         let room_bytes = self.room_bytes().min(max_bytes.max(block_bytes));
@@ -93,8 +101,6 @@ impl PlanContext<'_> {
                 _ => self.options.engine.unwrap_or(EngineKind::Sync),
             },
             targets: vec![self.target.index],
-            // The first block begins at the offset itself, wherever that is.
-            shift_bytes: self.options.offset_bytes % block_bytes.max(1),
             offset_bytes: self.options.offset_bytes,
             seed: self.options.seed(),
             ..Workload::sequential_read(span_bytes)
@@ -112,6 +118,9 @@ impl PlanContext<'_> {
     ) -> Cell {
         if workload.queue_depth > 1 && self.options.engine.is_none() && workload.engine != EngineKind::Sim {
             workload.engine = EngineKind::Uring;
+        }
+        if workload.pattern == Pattern::Sequential && workload.points.is_none() {
+            workload.shift_bytes = self.first_bytes() % workload.block_bytes.max(1);
         }
         // A cell that drew the offsets of another one would read what that one has just brought into a cache below the block layer,
         // of a hypervisor, an array or the disk itself. Chosen positions are meant to be the same.

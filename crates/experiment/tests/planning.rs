@@ -388,7 +388,8 @@ fn no_two_cells_draw_the_same_offsets() {
 /// An offset that is no multiple of the block takes no block from a pass.
 #[test]
 fn a_pass_fits_behind_any_offset() {
-    for (offset_bytes, block_bytes) in [(4096, 1 << 20), (512, 4096), (1 << 30, 10 << 20), (3 << 20, 1 << 20)]
+    for (offset_bytes, block_bytes) in
+        [(4096, 1 << 20), (8192, 4096), (1 << 30, 10 << 20), (3 << 20, 1 << 20)]
     {
         let options =
             PlanOptions { offset_bytes, block_bytes: Some(vec![block_bytes]), ..PlanOptions::default() };
@@ -408,5 +409,27 @@ fn a_pass_fits_behind_any_offset() {
             );
         }
         assert!(count > 0);
+    }
+}
+
+/// Wherever the span begins, no I/O lies off the pages of the target unless that is what is asked.
+#[test]
+fn no_offset_puts_blocks_off_their_pages() {
+    for offset_bytes in [512, 1000, 2048, 100_000_000_000] {
+        let options = PlanOptions {
+            offset_bytes,
+            block_bytes: Some(vec![4096, 1 << 20]),
+            pattern: rdsk_model::Pattern::Random,
+            ..PlanOptions::default()
+        };
+        let large = target(200_000_000_000);
+        let mut cells = planned(&[Experiment::Stream], &large, true, &options).cells;
+        let options = PlanOptions { pattern: rdsk_model::Pattern::Sequential, ..options };
+        cells.extend(planned(&[Experiment::Paths, Experiment::Stream], &large, true, &options).cells);
+        for cell in &cells {
+            assert!(cell.workload.shift_bytes.is_multiple_of(4096), "{} at {offset_bytes}", cell.id);
+            let is_random = cell.workload.pattern == rdsk_model::Pattern::Random;
+            assert!(!is_random || cell.workload.shift_bytes == 0, "{} at {offset_bytes}", cell.id);
+        }
     }
 }
