@@ -11,7 +11,7 @@ use crate::sysfs::Node;
 use crate::tools;
 use crate::uses::{Found, UseKind};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::mpsc;
@@ -26,9 +26,16 @@ const MAX_DEVICES: usize = 1 << 10;
 /// with it from being written.
 const TIMEOUT_OF_OTHERS: Duration = Duration::from_secs(5);
 
+/// The first bytes of a device, and what ended them too early.
+#[derive(Default)]
+struct Beginning {
+    bytes: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
 /// How devices are read, and how long that may take.
 struct Reading {
-    read: fn(&Path) -> Vec<u8>,
+    read: fn(&Path) -> Beginning,
     /// The device itself, its partitions and its disk: what they do not say by then is not proven.
     own: Duration,
     others: Duration,
@@ -52,10 +59,16 @@ fn find_by(
     let parts: Vec<&Node> = std::iter::once(node).chain(around).collect();
     for part in &parts {
         let on = if part.name == node.name { String::new() } else { format!(" on {}", part.kernel_name()) };
+        let mut doubt = |why: &str| found.doubt(&format!("{}: its first blocks {why}", part.kernel_name()));
         let beginning = beginning_of(machine, part, reading.read, reading.own).unwrap_or_else(|silent| {
-            found.doubt(&format!("{}: {silent}", part.kernel_name()));
-            Vec::new()
+            doubt(&silent);
+            Beginning::default()
         });
+        // The programs that look for labels take what they cannot read for blank.
+        if let Some(error) = &beginning.failed {
+            doubt(&format!("cannot be read ({error})"));
+        }
+        let beginning = beginning.bytes;
         if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
             found.add(UseKind::Metadata, &format!("{what}{on}"));
         }
@@ -132,7 +145,7 @@ fn filesystems<'machine>(
     let others = machine.tree.nodes().filter(|node| parts.iter().all(|part| part.name != node.name));
     let others = others.filter(|node| node.size_bytes().is_some_and(|bytes| bytes > 0));
     let read = |node: &'machine Node| {
-        let beginning = beginning_of(machine, node, reading.read, reading.others).unwrap_or_default();
+        let beginning = beginning_of(machine, node, reading.read, reading.others).ok()?.bytes;
         Some((node, f2fs(machine, &beginning).or_else(|| xfs(&beginning))?))
     };
     others.filter(is_likely).take(MAX_DEVICES).filter_map(read).collect()
@@ -143,17 +156,18 @@ fn is_of_this_machine(node: &Node) -> bool {
     ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
-/// The first bytes of a device; fewer, or none, if they cannot be read. The error says that it does not answer.
+/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels tell, or is suspended. The error
+/// says that it does not answer.
 fn beginning_of(
     machine: &Machine<'_>,
     node: &Node,
-    read: fn(&Path) -> Vec<u8>,
+    read: fn(&Path) -> Beginning,
     timeout: Duration,
-) -> Result<Vec<u8>, String> {
+) -> Result<Beginning, String> {
     // The node may lead to another device, and a suspended one would not answer.
     let there = machine.tree.by_path(&Path::new("/dev").join(node.kernel_name()), &machine.roots.dev);
     if there.is_none_or(|there| there.number != node.number) || growing::suspended(machine, node).is_some() {
-        return Ok(Vec::new());
+        return Ok(Beginning::default());
     }
     let place = machine.roots.dev.join(node.kernel_name());
     let (sender, receiver) = mpsc::channel();
@@ -161,23 +175,18 @@ fn beginning_of(
         // Who waits has given up if nobody receives it.
         let _ = sender.send(read(&place));
     };
-    thread::Builder::new()
-        .spawn(ask)
-        .map_err(|error| format!("its first blocks cannot be read ({error})"))?;
-    receiver
-        .recv_timeout(timeout)
-        .map_err(|_| format!("its first blocks gave no answer within {} s", timeout.as_secs()))
+    thread::Builder::new().spawn(ask).map_err(|error| format!("cannot be read ({error})"))?;
+    receiver.recv_timeout(timeout).map_err(|_| format!("gave no answer within {} s", timeout.as_secs()))
 }
 
-fn read_beginning(place: &Path) -> Vec<u8> {
+fn read_beginning(place: &Path) -> Beginning {
     let mut options = File::options();
     let options = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC);
     let mut bytes = Vec::new();
-    if let Ok(file) = options.open(place) {
-        // What could be read before an error may say enough.
-        let _ = file.take(BEGINNING_BYTES).read_to_end(&mut bytes);
-    }
-    bytes
+    // What could be read before an error may say enough.
+    let read = |file: File| file.take(BEGINNING_BYTES).read_to_end(&mut bytes).err();
+    let failed = options.open(place).ok().and_then(read);
+    Beginning { bytes, failed }
 }
 
 /// Which metadata of device mapper a device begins with (drivers/md: `*_SUPERBLOCK_MAGIC` of dm-thin, dm-cache, dm-era and

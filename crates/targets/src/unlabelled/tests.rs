@@ -128,7 +128,7 @@ fn metadata_of_device_mapper_is_known_by_its_first_block() {
 }
 
 /// The partition never answers; all others do.
-fn never(place: &Path) -> Vec<u8> {
+fn never(place: &Path) -> Beginning {
     if place.ends_with("sdb1") {
         loop {
             std::thread::park();
@@ -159,6 +159,38 @@ fn a_device_that_does_not_answer_is_a_doubt_of_itself_and_no_word_of_others() {
     std::fs::remove_file(fake.path("dev/sdc")).unwrap();
     assert_eq!(look("sdc"), (0, Vec::new()));
     assert!(tools::TIMEOUT >= Duration::from_secs(20), "a busy machine needs more than 5 s");
+}
+
+/// The first 4 KiB of the partition are all that can be read; of the others, everything.
+fn damaged(place: &Path) -> Beginning {
+    let mut beginning = read_beginning(place);
+    if place.ends_with("sdb1") {
+        beginning.bytes.truncate(4096);
+        beginning.failed = Some(io::Error::from_raw_os_error(libc::EIO));
+    }
+    beginning
+}
+
+#[test]
+fn what_cannot_be_read_is_a_doubt_and_what_was_read_before_counts() {
+    let fake = fake("");
+    write(&fake, "sdb", &[]);
+    write(&fake, "sdc", &[]);
+    let reading = Reading { read: damaged, own: Duration::from_secs(20), others: Duration::from_secs(20) };
+    let look = |name: &str| {
+        fake.with(|machine, found| {
+            let inventory = Inventory::read(machine);
+            find_by(&reading, &inventory, machine.tree.get(name).unwrap(), &[], found);
+            (found.uses.len(), found.doubts.clone())
+        })
+    };
+    let words = "sdb1: its first blocks cannot be read (Input/output error (os error 5))";
+    for (parts, uses) in [([].as_slice(), 0), (&[(60, 0x8374_026b_u32.to_be_bytes().as_slice())], 1)] {
+        write(&fake, "sdb1", parts);
+        assert_eq!(look("sdb1"), (uses, vec![words.to_owned()]));
+        assert_eq!(look("sdb"), (uses, vec![words.to_owned()]));
+    }
+    assert_eq!(look("sdc"), (0, Vec::new()), "it is another device");
 }
 
 #[test]
