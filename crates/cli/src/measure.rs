@@ -90,8 +90,7 @@ fn seed(request: &Request) -> Option<u64> {
     if request.targets.iter().all(|target| target.starts_with("sim:")) {
         return None;
     }
-    let earlier =
-        request.resume.as_ref().map(|earlier| earlier.seed.unwrap_or(rdsk_experiment::DEFAULT_SEED));
+    let earlier = request.resume.as_ref().and_then(|earlier| earlier.seed);
     earlier.or_else(|| Some(RandomState::new().build_hasher().finish() >> SEED_SHIFT))
 }
 
@@ -240,14 +239,16 @@ fn show_plan(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> u8 {
         Err(problem) => return failed(&problem, request, sink, args),
     };
     let page = || rdsk_report::plan_text(&plan, &targets);
-    let shown = json_file::output(sink, || plan_document(&plan, &targets), page);
+    let shown = json_file::output(sink, || plan_document(&plan, &targets, request.options.seed()), page);
     shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }
 
-fn plan_document(plan: &Plan, targets: &[Target]) -> String {
+/// The plan, and the seed with which a run has the same offsets.
+fn plan_document(plan: &Plan, targets: &[Target], seed: u64) -> String {
     let document = serde_json::json!({
         "schema": "rdsk.plan/1",
         "rdsk_version": env!("CARGO_PKG_VERSION"),
+        "seed": seed,
         "targets": targets,
         "plan": plan,
     });

@@ -7,6 +7,7 @@ mod common;
 use common::{command, error_and_hint, holds_only, record};
 use rdsk_testkit::cli::{self, Running, Signal};
 use rdsk_testkit::{Need, requires, wait_until};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -237,10 +238,22 @@ fn a_dry_run_makes_nothing() {
     let run = start(scratch.path(), &["run", "--dry-run"]).finish(LONG);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     assert!(!run.stdout.is_empty());
-    let document = cli::json(&start(scratch.path(), &["run", "--dry-run", "--json", "-"]).finish(LONG));
+    let shown = |words: &[&str]| {
+        let words = [&["run", "--dry-run", "--json", "-"], words].concat();
+        cli::json(&start(scratch.path(), &words).finish(LONG))
+    };
+    let document = shown(&[]);
     assert_eq!(document["schema"], "rdsk.plan/1");
     assert!(document["plan"]["cells"].as_array().unwrap().len() > 10, "{document:#}");
     assert_eq!(document["targets"][0]["name"], ".");
+    // The run draws a seed of its own, but can be told to take that of the plan.
+    let seeds = |document: &Value| -> Vec<Value> {
+        let cells = document["plan"]["cells"].as_array().unwrap().iter();
+        cells.map(|cell| cell["workload"]["seed"].clone()).collect()
+    };
+    let again = shown(&["--seed", &document["seed"].to_string()]);
+    assert_eq!((&again["seed"], seeds(&again)), (&document["seed"], seeds(&document)));
+    assert_ne!(seeds(&shown(&[])), seeds(&document));
     holds_only(scratch.path(), &[]);
     assert_eq!(
         fs::metadata(scratch.path()).unwrap().modified().unwrap(),

@@ -22,12 +22,62 @@ pub fn look_ns(measured_ns: u64) -> u64 {
     (measured_ns / PART_OF_MEASURED).max(SHORT_NS)
 }
 
-/// What the device holds in `bytes` from `offset_bytes`; each `seed` looks at other pages. `None` if the target need not be asked:
+/// What was read of a device: so many bytes of a span, from a byte of it on, and from its start again where its end was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Start of the span.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub span_bytes: u64,
+    /// Where in the span it began.
+    pub begin_bytes: u64,
+    /// How much was read; of more than the span each byte counts once.
+    pub read_bytes: u64,
+}
+
+impl Stretch {
+    /// All of a span.
+    pub const fn all(offset_bytes: u64, span_bytes: u64) -> Self {
+        Self { offset_bytes, span_bytes, begin_bytes: 0, read_bytes: span_bytes }
+    }
+
+    /// Its whole pages.
+    fn pages(self, page_bytes: u64) -> Pages {
+        let first = self.offset_bytes.div_ceil(page_bytes);
+        let behind = self.offset_bytes.saturating_add(self.span_bytes) / page_bytes;
+        let round = behind.saturating_sub(first);
+        if self.read_bytes >= self.span_bytes {
+            return Pages { first, round, skipped: 0, count: round };
+        }
+        let begin_bytes = self.offset_bytes.saturating_add(self.begin_bytes);
+        let skipped = begin_bytes.div_ceil(page_bytes).saturating_sub(first);
+        let end = begin_bytes.saturating_add(self.read_bytes) / page_bytes;
+        Pages { first, round, skipped, count: end.saturating_sub(first + skipped).min(round) }
+    }
+}
+
+/// The whole pages of a stretch, by number: `count` of a round of them.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    first: u64,
+    round: u64,
+    skipped: u64,
+    count: u64,
+}
+
+impl Pages {
+    /// The number of one of them, counted from where the stretch begins.
+    const fn number(self, page: u64) -> u64 {
+        self.first + (self.skipped + page) % self.round
+    }
+}
+
+/// What the device holds in a stretch; each `seed` looks at other pages. `None` if the target need not be asked:
 /// only a block device may return zeros that it does not store, and of a loop device the extents of its file tell more; and if it
 /// cannot be read by direct I/O. `open` opens it for that; `goes_on` is asked before each page, and what was seen by then counts.
 pub fn look_at_device<E>(
     target: &Target,
-    (offset_bytes, bytes): (u64, u64),
+    stretch: Stretch,
     seed: u64,
     goes_on: &mut dyn FnMut() -> bool,
     open: impl FnOnce() -> Result<OwnedFd, E>,
@@ -38,22 +88,20 @@ pub fn look_at_device<E>(
         return None;
     }
     let page_bytes = target.direct_align_bytes.unwrap_or(PAGE_BYTES).max(PAGE_BYTES);
-    // The whole pages of the span, by number.
-    let first_page = offset_bytes.div_ceil(page_bytes);
-    let pages = (offset_bytes.saturating_add(bytes) / page_bytes).saturating_sub(first_page);
-    if pages == 0 || page_bytes > MAX_PAGE_BYTES || !goes_on() {
+    let pages = stretch.pages(page_bytes);
+    if pages.count == 0 || page_bytes > MAX_PAGE_BYTES || !goes_on() {
         return None;
     }
     let length = usize::try_from(page_bytes).ok()?;
     let fd = open().ok()?;
     let mut arena = Arena::new(1, length, Fill::Touched).ok()?;
     let mut seen = ReadContent::default();
-    for part in scattered(pages.min(PAGES_LOOKED_AT)) {
+    for part in scattered(pages.count.min(PAGES_LOOKED_AT)) {
         if !goes_on() {
             break;
         }
-        let (begin, end) = part_of(pages, part);
-        let page = first_page + begin + mix(seed, begin) % (end - begin);
+        let (begin, end) = part_of(pages.count, part);
+        let page = pages.number(begin + mix(seed, begin) % (end - begin));
         // A failed read tells nothing of the content; those that were measured have their errors.
         let read = pread2(&fd, arena.slot(0, length), page * page_bytes, Flags::empty());
         if read.is_ok_and(|moved| moved == length) {
@@ -99,19 +147,22 @@ mod tests {
     fn look(file: &File, change: impl FnOnce(&mut Target)) -> Option<ReadContent> {
         let mut target = disk();
         change(&mut target);
-        look_at_device(&target, (MIB, 16 * MIB), 7, &mut || true, || file.try_clone().map(OwnedFd::from))
+        look_at_device(&target, Stretch::all(MIB, 16 * MIB), 7, &mut || true, || {
+            file.try_clone().map(OwnedFd::from)
+        })
     }
 
     /// A look at a disk that a file stands for, for as long as `goes_on`.
-    fn look_while(file: &File, span: (u64, u64), goes_on: &mut dyn FnMut() -> bool) -> Option<ReadContent> {
-        look_at_device(&disk(), span, 7, goes_on, || file.try_clone().map(OwnedFd::from))
+    fn look_while(file: &File, stretch: Stretch, goes_on: &mut dyn FnMut() -> bool) -> Option<ReadContent> {
+        look_at_device(&disk(), stretch, 7, goes_on, || file.try_clone().map(OwnedFd::from))
     }
 
     #[test]
     fn no_page_is_counted_twice() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(MIB).unwrap();
-        let pages = |span| look_while(&file, span, &mut || true).map(|seen| seen.pages);
+        let pages =
+            |(from, bytes)| look_while(&file, Stretch::all(from, bytes), &mut || true).map(|seen| seen.pages);
         assert_eq!(pages((0, 4096)), Some(1));
         assert_eq!(pages((4096, 3 * 4096)), Some(3));
         assert_eq!(pages((512, 4 * 4096)), Some(3), "only whole pages");
@@ -122,7 +173,7 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             file.set_len(MIB).unwrap();
             file.write_all_at(&[7], data * 4096 + 9).unwrap();
-            let seen = look_while(&file, (0, 5 * 4096), &mut || true);
+            let seen = look_while(&file, Stretch::all(0, 5 * 4096), &mut || true);
             assert_eq!(seen, Some(ReadContent { pages: 5, zero_pages: 4 }), "page {data}");
         }
     }
@@ -135,7 +186,7 @@ mod tests {
         file.write_all_at(&data, 8 * MIB).unwrap();
         let after = |pages: u32| {
             let mut left = pages + 1;
-            look_while(&file, (0, 16 * MIB), &mut || {
+            look_while(&file, Stretch::all(0, 16 * MIB), &mut || {
                 left = left.saturating_sub(1);
                 left > 0
             })
@@ -161,6 +212,31 @@ mod tests {
             file.write_all_at(&data, at * MIB).unwrap();
         }
         assert_eq!(look(&file, |_| {}), Some(ReadContent { pages: 64, zero_pages: 32 }));
+    }
+
+    /// A tenth of the span holds nothing: that which a visit that goes round did not read.
+    #[test]
+    fn a_stretch_that_goes_round_is_looked_at_at_both_ends() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(21 * MIB).unwrap();
+        let data = vec![7; usize::try_from(18 * MIB).unwrap()];
+        file.write_all_at(&data[..usize::try_from(8 * MIB).unwrap()], MIB).unwrap();
+        file.write_all_at(&data[..usize::try_from(10 * MIB).unwrap()], 11 * MIB).unwrap();
+        let read = |begin_bytes, read_bytes| {
+            let stretch = Stretch { begin_bytes, read_bytes, ..Stretch::all(MIB, 20 * MIB) };
+            look_while(&file, stretch, &mut || true).unwrap()
+        };
+        assert_eq!(read(10 * MIB, 18 * MIB), ReadContent { pages: 64, zero_pages: 0 });
+        assert_eq!(read(10 * MIB + 512, 18 * MIB - 512), ReadContent { pages: 64, zero_pages: 0 });
+        assert_eq!(read(8 * MIB, 2 * MIB), ReadContent { pages: 64, zero_pages: 64 });
+        assert_eq!(read(19 * MIB, 2 * MIB), ReadContent { pages: 64, zero_pages: 0 });
+        // All was read, wherever it began, or more than all.
+        for begin_bytes in [0, 7 * MIB, 19 * MIB] {
+            for read_bytes in [20 * MIB, 90 * MIB] {
+                let seen = read(begin_bytes, read_bytes);
+                assert!((6..=8).contains(&seen.zero_pages), "{begin_bytes} {read_bytes}: {seen:?}");
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod work;
 
 pub use aio::Contexts;
 pub use clock::{MonotonicClock, measure_clock};
-pub use content::{PAGE_BYTES, PAGES_LOOKED_AT, look_at_device, look_ns};
+pub use content::{PAGE_BYTES, PAGES_LOOKED_AT, Stretch, look_at_device, look_ns};
 pub use engine_choice::EnginePolicy;
 pub use error::EngineError;
 pub use job::{

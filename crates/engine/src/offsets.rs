@@ -1,6 +1,7 @@
 //! The offset of each I/O of a stream: deterministic for a workload, a visit and a stream, and the same on every engine. It
 //! never leaves the span, and it issues nothing.
 
+use crate::content::Stretch;
 use crate::error::EngineError;
 use crate::random::{Permutation, WyRand, mix};
 use rdsk_model::{CacheState, Pattern, StreamRange, Workload};
@@ -170,6 +171,17 @@ impl Sequential {
     /// Whether it goes through the whole span, from its start on, and shares it with no other stream.
     pub(crate) fn is_alone(&self) -> bool {
         self.begin == 0 && self.end == self.geometry.sequential_positions()
+    }
+
+    /// What it goes through from here on when it reads so many bytes.
+    pub(crate) fn stretch(&self, bytes: u64) -> Stretch {
+        let bytes_of = |positions: u64| positions.saturating_mul(self.geometry.step);
+        Stretch {
+            offset_bytes: self.geometry.position(self.begin),
+            span_bytes: bytes_of(self.end - self.begin),
+            begin_bytes: bytes_of(self.next - self.begin),
+            read_bytes: bytes_of(bytes / self.geometry.block),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::aio::Contexts;
 use crate::clock::MonotonicClock;
-use crate::content::look_at_device;
+use crate::content::{Stretch, look_at_device};
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial;
@@ -87,11 +87,11 @@ impl Engine for RealEngine {
             return None;
         }
         let targets = used_targets(job).ok()?;
-        let span = looked_at(job, run.bytes / (targets.len() as u64).max(1));
+        let stretch = looked_at(job, run.bytes);
         let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
         let seed = mix(workload.seed, u64::from(job.visit));
         let mut look = |(_, claim): (u32, &Claim)| {
-            look_at_device(&claim.target, span, seed, goes_on, || claim.open(mode))
+            look_at_device(&claim.target, stretch, seed, goes_on, || claim.open(mode))
         };
         // Some of the targets alone do not stand for all.
         let seen: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
@@ -99,16 +99,16 @@ impl Engine for RealEngine {
     }
 }
 
-/// Where to look at each target of a visit that read so many bytes of it, and how many bytes: what one stream read in sequence, as
-/// far as it did not go round, or all.
-fn looked_at(job: &Job<'_>, read_bytes: u64) -> (u64, u64) {
+/// Where to look at each target of a visit that read so many bytes: what the first stream of a sequence has gone through, or all.
+fn looked_at(job: &Job<'_>, read_bytes: u64) -> Stretch {
     let workload = job.workload;
-    let (from, all) = (workload.offset_bytes, workload.span_bytes);
-    if workload.pattern != Pattern::Sequential {
-        return (from, all);
+    let offsets = Offsets::new(workload, job.visit, 0, rdsk_sys::cache::page_size());
+    match offsets.map(|offsets| offsets.beginning_at(job.begin_bytes)) {
+        Ok(Offsets::Sequential(sequence)) => {
+            sequence.stretch(read_bytes / u64::from(workload.streams.max(1)))
+        }
+        _ => Stretch::all(workload.offset_bytes, workload.span_bytes),
     }
-    let begin = if workload.streams == 1 { job.begin_bytes.checked_rem(all).unwrap_or(0) } else { 0 };
-    (from + begin, read_bytes.min(all - begin))
 }
 
 impl RealEngine {

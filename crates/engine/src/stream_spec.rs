@@ -5,6 +5,7 @@ use crate::job::{CacheCheck, Job};
 use crate::offsets::{Offsets, ends_with_cycle, placement_of, share};
 use crate::open_target::OpenTarget;
 use crate::positions::PositionSource;
+use crate::random::mix;
 use crate::ring::Issue;
 use rdsk_model::{CacheState, IoPath, Op};
 use rdsk_sys::io::{DONTCACHE, Flags};
@@ -29,6 +30,7 @@ pub(crate) struct StreamSpec<'a> {
     pub(crate) depth: usize,
     /// Cache state that is checked for the range of every I/O; `None` for no check.
     pub(crate) check: Option<CacheState>,
+    /// Of the data: an array that stores equal blocks once must find none on two targets.
     pub(crate) seed: u64,
     pub(crate) visit: u32,
     pub(crate) issue: Issue,
@@ -67,7 +69,7 @@ impl<'a> StreamSpec<'a> {
             block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
             depth: workload.queue_depth as usize,
             check,
-            seed: workload.seed,
+            seed: mix(workload.seed, target.index.into()),
             visit: job.visit,
             flags: if workload.path == IoPath::DontCache { DONTCACHE } else { Flags::empty() },
             issue: if facts.nowait == Some(false) { Issue::Workers } else { Issue::Inline },

@@ -52,3 +52,35 @@ fn what_is_written_does_not_repeat() {
         assert_eq!(sectors.len(), content.len() / 512, "{engine}");
     }
 }
+
+/// An array that stores equal blocks once would store the second target's as the first one's, and be called as much too fast.
+#[test]
+fn two_targets_get_no_sector_alike() {
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Threads, 8), (EngineKind::Uring, 8)] {
+        let files = [file_of(SPAN), file_of(SPAN)];
+        let claims = [writing(&files[0].1), writing(&files[1].1)];
+        for target in [0, 1] {
+            let workload = Workload {
+                op: Op::Write,
+                pattern: Pattern::Sequential,
+                path: IoPath::Buffered,
+                targets: vec![target],
+                seed: 5,
+                ..random(SPAN, engine, queue_depth)
+            };
+            let (_, run, _) = visit(&job(&workload, &claims, ops(SPAN / workload.block_bytes)));
+            assert_eq!(run.bytes, SPAN, "{engine}");
+        }
+        let [first, second] = files.each_ref().map(|(_, path)| std::fs::read(path).unwrap());
+        let sectors: HashSet<&[u8]> = first.chunks_exact(512).collect();
+        let alike = second.chunks_exact(512).filter(|sector| sectors.contains(sector)).count();
+        assert_eq!(alike, 0, "{engine}");
+        // What lies between the stamps of a block is not that of the other one, wherever it was taken from.
+        let words: HashSet<&[u8]> = first.chunks_exact(8).collect();
+        let same = second.chunks_exact(8).filter(|word| words.contains(word)).count();
+        assert!(same < second.len() / 8 / 20, "{engine}: {same} words");
+    }
+}

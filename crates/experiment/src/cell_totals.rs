@@ -38,6 +38,8 @@ pub(crate) struct CellTotals {
     pub(crate) has_no_overlap: bool,
     /// The latencies at chosen positions, one entry per visit.
     pub(crate) positions: Vec<PointRun>,
+    /// Visits of the resumed run that are not taken over, but whose offsets are not drawn again.
+    pub(crate) visits_before: u32,
     /// Rounds that the resumed run completed.
     pub(crate) skip_rounds: u32,
     /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.

@@ -6,6 +6,7 @@ use crate::question::Targets;
 use crate::registry::question;
 use crate::request::Request;
 use rdsk_model::{Cell, Event, Op, Plan, Problem, Target, Watch};
+use rdsk_stats::rng::SplitMix64;
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, check_growth, claim,
     create_test_file, each_lun, examine, plan_test_file, remove_orphans, share_space,
@@ -185,7 +186,7 @@ pub(crate) fn claim_all(
         all.writable.push(one.is_writable());
         let mut claimed = if let Some(size_bytes) = size_bytes {
             let size = test_file_size(request, size_bytes, files);
-            let (claim, rate) = create_file(&one.examined, request, size, watch)?;
+            let (claim, rate) = create_file(&one.examined, request, (index, size), watch)?;
             all.test_file_bytes_per_s =
                 Some(all.test_file_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
             claim
@@ -239,12 +240,13 @@ fn names(request: &Request) -> Result<Vec<String>, Problem> {
 fn create_file(
     directory: &Examined,
     request: &Request,
-    size: TestFileSize,
+    (index, size): (u32, TestFileSize),
     watch: &mut dyn Watch,
 ) -> Result<(Claim, f64), Problem> {
     let options = TestFileOptions {
         size,
-        seed: request.options.seed(),
+        // An array that stores equal blocks once must find none in two files.
+        seed: SplitMix64::from_index(request.options.seed(), index.into()).next_u64(),
         is_rewritten: is_rewritten(request),
         stop: request.stop.clone(),
     };

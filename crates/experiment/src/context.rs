@@ -24,6 +24,8 @@ pub(crate) enum Scope {
 /// What is known about one target when its cells are planned.
 pub(crate) struct PlanContext<'a> {
     pub(crate) target: &'a Target,
+    /// How many of the targets before it may hold the same blocks.
+    pub(crate) twins: u32,
     /// Directions to measure, reads first.
     pub(crate) ops: Vec<Op>,
     /// Rate at which the test file was written; `None` for targets that existed before.
@@ -124,8 +126,9 @@ impl PlanContext<'_> {
         }
         // A cell that drew the offsets of another one would read what that one has just brought into a cache below the block layer,
         // of a hypervisor, an array or the disk itself. Chosen positions are meant to be the same.
+        // Two disks draw the same, so that their difference is theirs, but for two paths of one LUN.
         if workload.points.is_none() {
-            workload.seed = seed_of(workload.seed, &id);
+            workload.seed = seed_of(workload.seed, &id, self.twins);
         }
         let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
             Some(no_direct(self.target).to_owned())
@@ -142,10 +145,11 @@ impl PlanContext<'_> {
     }
 }
 
-/// The seed of a cell: another one for each id, below 2^53, which every reader of JSON keeps.
-fn seed_of(seed: u64, id: &str) -> u64 {
+/// The seed of a cell: another one for each id and each of the targets that may hold the same blocks, below 2^53, which every reader of JSON keeps.
+fn seed_of(seed: u64, id: &str, twins: u32) -> u64 {
     // FNV-1a (Fowler, Noll, Vo), which is the same on every machine and in every version.
-    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+    let more = (0..twins).map(|_| b'+');
+    let hash = id.bytes().chain(more).fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     SplitMix64::from_index(seed, hash).next_u64() >> 11

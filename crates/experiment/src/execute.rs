@@ -153,6 +153,7 @@ fn measure(
         targets: &record.targets,
         claims: &claimed.claims,
         resumed: &resumed.continued,
+        earlier: request.resume.as_ref().map_or(&[], |earlier| &earlier.cells),
         engine: backend.engine.as_mut(),
         clock: backend.clock.as_ref(),
         observer: backend.observer.as_ref(),

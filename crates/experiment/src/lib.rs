@@ -12,6 +12,7 @@ mod context;
 mod copy;
 mod execute;
 mod headline;
+mod mediums;
 mod merge_evidence;
 mod options;
 mod overlap;
@@ -36,7 +37,7 @@ mod zones;
 
 pub use copy::{Copies, CopiesEnd, Leftovers, WaitFor, Watching};
 pub use execute::{concluded, execute, failed_record, plan_only};
-pub use options::{BudgetSource, DEFAULT_SEED, EvidenceChoice, PlanOptions, PositionOrder, Positions};
+pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};
 pub use registry::IN_RUN;
 pub use request::Request;

@@ -3,7 +3,7 @@
 use rdsk_model::{EngineKind, Op, Pattern, StreamRange};
 
 /// The seed where none is chosen, as for simulated targets, whose runs can be repeated.
-pub const DEFAULT_SEED: u64 = 1;
+const DEFAULT_SEED: u64 = 1;
 
 /// Where the budget comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct PlanOptions {
     pub evidence: EvidenceChoice,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,
-    /// Seed of offsets and data (`--seed`); `None` stands for [`DEFAULT_SEED`].
+    /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
 

@@ -1,6 +1,7 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
 use crate::context::{PlanContext, Scope};
+use crate::mediums::twins_before;
 use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
 use crate::registry::question;
@@ -91,7 +92,8 @@ pub fn plan(
             .filter(|&op| op == Op::Read || may_write)
             .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
             .collect();
-        contexts.push(PlanContext { target, ops, test_file_bytes_per_s, options, scope, budget_ns });
+        let twins = twins_before(targets, target);
+        contexts.push(PlanContext { target, twins, ops, test_file_bytes_per_s, options, scope, budget_ns });
     }
     let mut questions: Vec<&dyn Question> = experiments.iter().map(|&one| question(one)).collect();
     questions.sort_by_key(|question| question.targets());

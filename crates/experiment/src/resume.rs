@@ -192,6 +192,9 @@ fn difference(earlier: &Record, now: &Record) -> Option<String> {
         let version = rdsk_units::printable(&earlier.rdsk_version);
         return Some(format!("rdsk {version} made it, and this is {}", now.rdsk_version));
     }
+    if earlier.seed.is_none() {
+        return Some("it does not say from which seed its offsets were drawn".into());
+    }
     if earlier.targets.len() != now.targets.len() {
         return Some("it is not of these targets".into());
     }
@@ -269,6 +272,13 @@ fn began_elsewhere(cell: &Cell, then: &CellRecord) -> bool {
     cell.workload == moved
 }
 
+/// Visits of an earlier run whose offsets those of this run must not draw again: what they have read may still lie in a cache.
+/// Passes over chosen positions go on where they stopped.
+pub(crate) fn visits_before(cell: &Cell, then: &CellRecord) -> u32 {
+    let visits = if cell.workload.points.is_some() { 0 } else { then.result.visits.len() };
+    u32::try_from(visits).unwrap_or(u32::MAX)
+}
+
 impl CellTotals {
     /// Totals that start with what an earlier Record holds of the cell.
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
@@ -296,7 +306,8 @@ impl CellTotals {
 
     /// The number of the next visit: that of a pass that the resumed run started, or a new one.
     pub(crate) fn next_visit(&self) -> u32 {
-        u32::try_from(self.partial.front().copied().unwrap_or(self.visits.len())).unwrap_or(u32::MAX)
+        let next = self.partial.front().copied().unwrap_or(self.visits.len());
+        u32::try_from(next).unwrap_or(u32::MAX).saturating_add(self.visits_before)
     }
 
     /// How many positions of the next visit the resumed run has visited.

@@ -2,9 +2,10 @@
 //! within a visit.
 
 use crate::cell_totals::CellTotals;
+use crate::resume::visits_before;
 use crate::sequences::Sequences;
 use rdsk_engine::Run;
-use rdsk_model::{Cell, CellRecord, Op, Plan};
+use rdsk_model::{Cell, CellRecord, Op, Plan, Target};
 use rdsk_observe::Observer;
 use rdsk_units::Nanos;
 use std::collections::BTreeMap;
@@ -55,9 +56,22 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub(crate) fn new(plan: &Plan, resumed: &[CellRecord], now_ns: u64) -> Self {
+    /// `resumed` are cells of an earlier Record that go on, `earlier` all of its cells.
+    pub(crate) fn new(
+        plan: &Plan,
+        targets: &[Target],
+        (resumed, earlier): (&[CellRecord], &[CellRecord]),
+        now_ns: u64,
+    ) -> Self {
         let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
-        let totals: Vec<CellTotals> = plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect();
+        let mut totals: Vec<CellTotals> =
+            plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect();
+        let mut sequences = Sequences::new(targets);
+        for (cell, totals) in plan.cells.iter().zip(&mut totals) {
+            let Some(then) = earlier.iter().find(|then| then.id == cell.id) else { continue };
+            totals.visits_before = visits_before(cell, then);
+            sequences.add_earlier(cell, &then.result.visits);
+        }
         Self {
             half_widths: plan
                 .cells
@@ -71,7 +85,7 @@ impl RunState {
             longest_turns_ns: vec![0; plan.cells.len()],
             rounds_done: vec![0; plan.cells.len()],
             stable_rates: BTreeMap::new(),
-            sequences: Sequences::default(),
+            sequences,
             observers: BTreeMap::new(),
             failures_in_a_row: 0,
             has_hung: false,

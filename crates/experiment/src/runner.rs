@@ -31,6 +31,8 @@ pub struct Runner<'a> {
     pub claims: &'a [Claim],
     /// Cells of an earlier Record that are continued; found by their ids.
     pub resumed: &'a [CellRecord],
+    /// All cells of that Record: nothing draws their offsets again.
+    pub earlier: &'a [CellRecord],
     /// What issues the I/O.
     pub engine: &'a mut dyn Engine,
     /// The engine's clock; a field of its own because sessions borrow the engine.
@@ -52,7 +54,8 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// Visits all cells.
     pub fn run(mut self) -> RunOutcome {
-        let mut state = RunState::new(self.plan, self.resumed, self.clock.now_ns());
+        let mut state =
+            RunState::new(self.plan, self.targets, (self.resumed, self.earlier), self.clock.now_ns());
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });

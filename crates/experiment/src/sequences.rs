@@ -2,46 +2,78 @@
 //! the span each time would soon be answered by a cache below the block layer, of a hypervisor, an array or a disk, and nothing would
 //! tell. It issues nothing.
 
-use rdsk_model::{Cell, Extent, Pattern, StreamResult};
+use crate::mediums::share_blocks;
+use rdsk_model::{Cell, Extent, Pattern, StreamResult, Target, Visit};
 use std::collections::BTreeMap;
 
 /// How far the streams of sequential visits have come.
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
-    /// By target, the bytes that a stream has gone through in all visits; of several streams the most.
+    /// The first of the targets that may hold the same blocks as each target: several paths lead to one LUN.
+    mediums: Vec<u32>,
+    /// By that one, the bytes that a stream has gone through in all visits; of several streams the most.
     gone_bytes: BTreeMap<u32, u64>,
 }
 
 impl Sequences {
+    /// Those of a run on these targets.
+    pub(crate) fn new(targets: &[Target]) -> Self {
+        let first_of = |target: &Target| {
+            targets.iter().find(|other| share_blocks(other, target)).unwrap_or(target).index
+        };
+        Self { mediums: targets.iter().map(first_of).collect(), gone_bytes: BTreeMap::new() }
+    }
+
     /// How far behind the start of its part each stream of the next visit begins.
     pub(crate) fn begin_bytes(&self, cell: &Cell) -> u64 {
-        let gone = |target: &u32| self.gone_bytes.get(target).copied();
-        if goes_on(cell) { cell.workload.targets.iter().filter_map(gone).max().unwrap_or(0) } else { 0 }
+        if !moves(cell) {
+            return 0;
+        }
+        let gone = |&target: &u32| self.gone_bytes.get(&self.medium(target)).copied();
+        cell.workload.targets.iter().filter_map(gone).max().unwrap_or(0)
     }
 
     /// Adds a visit with these streams.
     pub(crate) fn add(&mut self, cell: &Cell, streams: &[StreamResult]) {
-        if !goes_on(cell) {
+        if !is_sequence(cell) {
             return;
         }
         for &target in &cell.workload.targets {
             let of_target = streams.iter().filter(|stream| stream.target == target);
             let most = of_target.map(|stream| stream.bytes).max().unwrap_or(0);
-            let gone = self.gone_bytes.entry(target).or_default();
-            *gone = gone.saturating_add(most);
+            let gone = self.gone_bytes.entry(self.medium(target)).or_default();
+            *gone = if moves(cell) { gone.saturating_add(most) } else { most.max(*gone) };
         }
+    }
+
+    /// Adds what an earlier run, which goes on, has done of this cell.
+    pub(crate) fn add_earlier(&mut self, cell: &Cell, visits: &[Visit]) {
+        let target = cell.workload.targets.first().copied().unwrap_or(0);
+        for visit in visits {
+            // A visit of a single stream does not list it.
+            let alone = [StreamResult { target, bytes: visit.bytes, ..StreamResult::default() }];
+            self.add(cell, if visit.streams.is_empty() { &alone } else { &visit.streams });
+        }
+    }
+
+    fn medium(&self, target: u32) -> u32 {
+        self.mediums.get(target as usize).copied().unwrap_or(target)
     }
 }
 
+fn is_sequence(cell: &Cell) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.points.is_none()
+}
+
 /// A pass is over the same bytes each time: that is what it is for.
-fn goes_on(cell: &Cell) -> bool {
-    cell.extent == Extent::Timed && cell.workload.pattern == Pattern::Sequential
+fn moves(cell: &Cell) -> bool {
+    is_sequence(cell) && cell.extent == Extent::Timed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Experiment, Workload};
+    use rdsk_model::{Device, Experiment, Points, Workload};
 
     fn cell(extent: Extent, pattern: Pattern, targets: &[u32]) -> Cell {
         let workload = Workload { pattern, targets: targets.to_vec(), ..Workload::sequential_read(1 << 30) };
@@ -73,12 +105,24 @@ mod tests {
     }
 
     #[test]
-    fn passes_and_random_visits_neither_move_nor_are_moved() {
+    fn a_visit_begins_behind_passes_which_always_begin_at_the_start() {
         let timed = cell(Extent::Timed, Pattern::Sequential, &[0]);
-        let others = [
-            cell(Extent::Pass { bytes: 4096 }, Pattern::Sequential, &[0]),
-            cell(Extent::Timed, Pattern::Random, &[0]),
-        ];
+        let pass = cell(Extent::Pass { bytes: 800 }, Pattern::Sequential, &[0]);
+        let mut sequences = Sequences::default();
+        sequences.add(&pass, &[stream(0, 800)]);
+        sequences.add(&pass, &[stream(0, 800)]);
+        assert_eq!((sequences.begin_bytes(&timed), sequences.begin_bytes(&pass)), (800, 0));
+        sequences.add(&timed, &[stream(0, 900)]);
+        sequences.add(&pass, &[stream(0, 800)]);
+        assert_eq!((sequences.begin_bytes(&timed), sequences.begin_bytes(&pass)), (1700, 0));
+    }
+
+    #[test]
+    fn random_visits_and_chosen_positions_neither_move_nor_are_moved() {
+        let timed = cell(Extent::Timed, Pattern::Sequential, &[0]);
+        let mut chosen = cell(Extent::Pass { bytes: 4096 }, Pattern::Sequential, &[0]);
+        chosen.workload.points = Some(Points::default());
+        let others = [cell(Extent::Timed, Pattern::Random, &[0]), chosen];
         let mut sequences = Sequences::default();
         for other in &others {
             sequences.add(other, &[stream(0, 900)]);
@@ -86,5 +130,39 @@ mod tests {
         assert_eq!(sequences.begin_bytes(&timed), 0);
         sequences.add(&timed, &[stream(0, 900)]);
         assert!(others.iter().all(|other| sequences.begin_bytes(other) == 0));
+    }
+
+    #[test]
+    fn two_paths_of_one_lun_are_one_medium() {
+        let target = |index, name: &str, serial: Option<&str>| {
+            let device = Device { name: name.into(), serial: serial.map(Into::into), ..Device::default() };
+            let stack = vec![name.to_owned()];
+            Target { index, device: Some(device), stack, ..Target::default() }
+        };
+        let of = |index| cell(Extent::Timed, Pattern::Sequential, &[index]);
+        let mut partition = target(4, "sdd1", None);
+        partition.stack.push("sdd".into());
+        let targets = [
+            target(0, "sda", Some("L1")),
+            target(1, "sdb", Some("L1")),
+            target(2, "sdc", Some("L2")),
+            target(3, "sdd", None),
+            partition,
+        ];
+        let mut sequences = Sequences::new(&targets);
+        sequences.add(&of(1), &[stream(1, 900)]);
+        sequences.add(&of(4), &[stream(4, 70)]);
+        assert_eq!([0, 1, 2, 3, 4].map(|index| sequences.begin_bytes(&of(index))), [900, 900, 0, 70, 70]);
+    }
+
+    #[test]
+    fn what_an_earlier_run_has_read_is_not_read_again() {
+        let timed = cell(Extent::Timed, Pattern::Sequential, &[2]);
+        let visit =
+            |bytes, streams: &[StreamResult]| Visit { bytes, streams: streams.to_vec(), ..Visit::default() };
+        let visits = [visit(500, &[]), visit(90, &[stream(2, 60), stream(2, 30)])];
+        let mut sequences = Sequences::default();
+        sequences.add_earlier(&timed, &visits);
+        assert_eq!(sequences.begin_bytes(&timed), 560);
     }
 }

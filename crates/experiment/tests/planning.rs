@@ -385,6 +385,26 @@ fn no_two_cells_draw_the_same_offsets() {
     assert!(seeds(Some(2)).iter().all(|seed| !first.contains(seed)));
 }
 
+/// Two disks are read at the same places, so that their difference is theirs; of one LUN, no path reads what another has read.
+#[test]
+fn only_paths_of_one_lun_draw_offsets_of_their_own() {
+    let on = |index: u32, name: &str, serial: &str| {
+        let device = Device { name: name.into(), serial: Some(serial.into()), ..Device::default() };
+        Target { index, device: Some(device), stack: vec![name.into()], ..target(1 << 30) }
+    };
+    let targets = [on(0, "sda", "L1"), on(1, "sdb", "L2"), on(2, "sdc", "L1"), on(3, "sdd", "L1")];
+    let experiments = [Experiment::Headline, Experiment::Stream];
+    let options = PlanOptions::default();
+    let plan = plan(&experiments, &targets, &[true; 4], None, &options, 60_000_000_000).unwrap();
+    let seeds = |of: u32| -> Vec<u64> {
+        let its = plan.cells.iter().filter(|cell| cell.workload.targets == [of]);
+        its.map(|cell| cell.workload.seed).collect()
+    };
+    assert_eq!(seeds(0), seeds(1));
+    let of_one: BTreeSet<u64> = [0, 2, 3].into_iter().flat_map(seeds).collect();
+    assert_eq!(of_one.len(), 3 * seeds(0).len());
+}
+
 /// An offset that is no multiple of the block takes no block from a pass.
 #[test]
 fn a_pass_fits_behind_any_offset() {

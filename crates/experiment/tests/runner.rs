@@ -2,14 +2,40 @@
 
 mod scripted;
 
-use rdsk_model::{CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, ProblemKind, StopReason, Workload};
-use scripted::{SECOND, cell, plan, run};
+use rdsk_model::{
+    CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, Points, ProblemKind, StopReason, Workload,
+};
+use scripted::{SECOND, cell, plan, run, run_after};
 
 #[test]
 fn visits_go_there_and_back() {
     let cells = vec![cell(4096, Extent::Timed), cell(8192, Extent::Timed), cell(16384, Extent::Timed)];
     let seen = run(&plan(cells, 6 * SECOND), 1e8, |_, _| ());
     assert_eq!(seen.visits, [4096, 8192, 16384, 16384, 8192, 4096]);
+}
+
+/// A run that goes on with another one reads nothing that this has read, as a cache may still hold it.
+#[test]
+fn a_run_that_goes_on_begins_behind_the_earlier_one() {
+    let cells = vec![cell(4096, Extent::Timed), cell(8192, Extent::Timed)];
+    let plan = plan(cells, 4 * SECOND);
+    let first = run(&plan, 1e8, |_, _| ());
+    let bytes = |seen: &scripted::Seen| -> Vec<u64> {
+        let visits = seen.outcome.cells.iter().flat_map(|cell| &cell.result.visits);
+        visits.map(|visit| visit.bytes).collect()
+    };
+    let [a, b, c, d] = bytes(&first)[..] else { panic!("two visits of two cells: {:?}", first.begins) };
+    assert_eq!(first.begins, [(0, 0), (0, a), (1, a + c), (1, a + c + d)], "there and back");
+    let all = a + b + c + d;
+    let second = run_after(&first.outcome.cells, &plan, 1e8, |_, _| ());
+    let numbers: Vec<u32> = second.begins.iter().map(|begin| begin.0).collect();
+    assert_eq!((second.begins[0], numbers), ((2, all), vec![2, 2, 3, 3]));
+    // Of a list of positions, a pass goes on where it stopped.
+    let mut list = cell(4096, Extent::Timed);
+    list.workload.points = Some(Points::default());
+    let plan = Plan { cells: vec![list], ..plan };
+    let second = run_after(&first.outcome.cells, &plan, 1e8, |_, _| ());
+    assert_eq!(second.begins[0], (0, 0));
 }
 
 /// What a kill would leave: the figures so far, and that rounds are missing; after the last round the cell is as in the end.

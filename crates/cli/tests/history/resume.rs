@@ -59,6 +59,7 @@ fn what_is_unlike_is_refused_with_the_reason() {
     let place = Place::new();
     let size = |record: &mut Value| record["targets"][0]["size_bytes"] = 4096.into();
     let version = |record: &mut Value| record["rdsk_version"] = "0.0.1".into();
+    let unseeded = |record: &mut Value| drop(record.as_object_mut().unwrap().remove("seed"));
     let unfinished = |record: &mut Value| {
         for cell in record["cells"].as_array_mut().unwrap() {
             cell["result"]["stop"] = "interrupted".into();
@@ -80,9 +81,10 @@ fn what_is_unlike_is_refused_with_the_reason() {
         }
     };
     type Change<'a> = (&'a dyn Fn(&mut Value), &'a [&'a str], &'a str);
-    let changes: [Change<'_>; 8] = [
+    let changes: [Change<'_>; 9] = [
         (&size, &[], "4096 bytes"),
         (&version, &[], "rdsk 0.0.1 made it"),
+        (&unseeded, &[], "it does not say from which seed its offsets were drawn"),
         (&unfinished, &[], "none of its cells is finished: their last turns were cut short or failed"),
         (&early, &[], "none of its cells is finished: it ended in round 2 of 6"),
         (&unbegun, &[], "none of its cells is finished: it ended before the first turn"),

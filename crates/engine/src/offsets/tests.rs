@@ -224,3 +224,26 @@ fn a_sequence_that_begins_elsewhere_goes_round_its_part() {
     assert_eq!(drawn(1, 5 * 4096 + 17), [13, 14, 15, 8, 9, 10, 11, 12]);
     assert_eq!(drawn(1, 27 * 8 * 4096), drawn(1, 0));
 }
+
+#[test]
+fn what_a_sequence_goes_through_begins_where_it_begins() {
+    let workload = Workload {
+        streams: 2,
+        offset_bytes: 1 << 20,
+        shift_bytes: 4096,
+        block_bytes: 16 << 10,
+        align_bytes: 16 << 10,
+        ..Workload::sequential_read(9 << 14)
+    };
+    let goes_through = |stream: u32, begin_bytes: u64, bytes: u64| {
+        let offsets = offsets_of(&workload, 0, stream).unwrap().beginning_at(begin_bytes);
+        let Offsets::Sequential(sequence) = offsets else { unreachable!("it is a sequence") };
+        sequence.stretch(bytes)
+    };
+    let first = (1 << 20) + 4096;
+    let whole = Stretch { offset_bytes: first, span_bytes: 4 << 14, begin_bytes: 0, read_bytes: 0 };
+    assert_eq!(goes_through(0, 0, 100), whole);
+    let later = Stretch { begin_bytes: 3 << 14, read_bytes: 2 << 14, ..whole };
+    assert_eq!(goes_through(0, (3 << 14) + 512, 2 << 14), later);
+    assert_eq!(goes_through(1, 7 << 14, 2 << 14), Stretch { offset_bytes: first + (4 << 14), ..later });
+}

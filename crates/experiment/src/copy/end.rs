@@ -2,7 +2,7 @@
 
 use super::{WaitFor, WatchedEnd, Watching};
 use rdsk_dd::{Amount, Calls, Finished, Operands, Side};
-use rdsk_engine::{look_at_device, look_ns};
+use rdsk_engine::{Stretch, look_at_device, look_ns};
 use rdsk_model::{
     CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
 };
@@ -45,7 +45,7 @@ fn content(
         rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
         Ok(fd)
     };
-    look_at_device(&witness.target, (calls.start.unwrap_or(0), calls.bytes), seed, goes_on, open)
+    look_at_device(&witness.target, Stretch::all(calls.start.unwrap_or(0), calls.bytes), seed, goes_on, open)
 }
 
 /// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.

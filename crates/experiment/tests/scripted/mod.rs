@@ -59,6 +59,8 @@ pub(crate) struct Scripted {
     pub(crate) in_buffers: u64,
     /// The block sizes of the visits, in order: each test gives every cell its own size.
     pub(crate) log: Rc<RefCell<Vec<u64>>>,
+    /// The number of each visit within its cell, and where it begins.
+    pub(crate) begins: Rc<RefCell<Vec<(u32, u64)>>>,
 }
 
 struct Visit<'a> {
@@ -72,6 +74,7 @@ struct Visit<'a> {
 impl Engine for Scripted {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         self.log.borrow_mut().push(job.workload.block_bytes);
+        self.begins.borrow_mut().push((job.visit, job.begin_bytes));
         if let Some((visits, stop)) = &self.raise_after
             && self.log.borrow().len() > *visits
         {
@@ -296,6 +299,7 @@ pub(crate) fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
 pub(crate) struct Seen {
     pub(crate) outcome: RunOutcome,
     pub(crate) visits: Vec<u64>,
+    pub(crate) begins: Vec<(u32, u64)>,
     pub(crate) elapsed_ns: u64,
     /// Events of flushes.
     pub(crate) flush_events: Vec<String>,
@@ -322,8 +326,18 @@ impl Watch for Log {
 }
 
 pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripted, &StopFlag)) -> Seen {
+    run_after(&[], plan, bytes_per_s, shape)
+}
+
+/// A run that goes on with one of which these cells are known, none of which is finished.
+pub(crate) fn run_after(
+    earlier: &[CellRecord],
+    plan: &Plan,
+    bytes_per_s: f64,
+    shape: impl FnOnce(&mut Scripted, &StopFlag),
+) -> Seen {
     let clock = VirtualClock::default();
-    let log = Rc::new(RefCell::new(Vec::new()));
+    let (log, begins) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(Vec::new())));
     let stop = StopFlag::new();
     let mut disk = Scripted {
         clock: clock.clone(),
@@ -337,11 +351,13 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         in_buffers: 0,
         raise_after: None,
         log: Rc::clone(&log),
+        begins: Rc::clone(&begins),
     };
     shape(&mut disk, &stop);
     let mut events = Log::default();
     let runner = Runner {
         resumed: &[],
+        earlier,
         plan,
         targets: &[],
         claims: &[],
@@ -355,7 +371,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         stop: &stop,
     };
     let outcome = runner.run();
-    let visits = log.borrow().clone();
+    let (visits, begins) = (log.borrow().clone(), begins.borrow().clone());
     let Log { flushes, turns } = events;
-    Seen { outcome, visits, elapsed_ns: clock.now_ns(), flush_events: flushes, turns }
+    Seen { outcome, visits, begins, elapsed_ns: clock.now_ns(), flush_events: flushes, turns }
 }
