@@ -3,10 +3,11 @@
 
 mod support;
 
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, Turn, cli, requires};
 use serde_json::Value;
 use std::process::Command;
-use support::bpf::whole;
+use support::bpf::{whole, whole_and};
 use support::{LONG, MIB, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word};
 
 /// The headline's reads, of which one cell has a single one in flight.
@@ -49,25 +50,25 @@ fn reads_inside_writes_are_told_with_their_call() {
     let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
     let id = "stream/write/buffered";
-    let record = whole(|| record_of(stream(&device, "write", "512")));
-    let evidence = &cell(&record, id)["evidence"];
-    let bios = evidence["bios"].as_array().expect("a list").iter().filter(|bio| bio["flush"] != true);
-    let inside =
-        bios.filter(|bio| bio["op"] == "read" && bio["task"] == "this").map(|bio| count(bio, "/count"));
-    // Eight writes of 512 bytes share a page, each pass begins with cold ones, and its last page may be written in part.
-    let result = &cell(&record, id)["result"];
-    let visits = result["visits"].as_array().expect("a list").len() as u64;
-    let (asked, inside) = (count(result, "/bytes"), inside.sum::<u64>());
-    assert!(inside > 0 && inside <= asked / 4096 + visits, "{inside} reads for {asked} bytes");
-    let told = cited(&record, "read-modify-write", id);
-    assert!(told.contains("reads came from pwrite64(2), 4 KiB each"), "{told}");
-    // What the writes left in memory the close wrote, unless somebody else held the device open or the kernel was earlier.
-    let at_close = |record: &Value| !findings(record, "written-at-close").is_empty();
-    let mut runs = (0..10).map(|_| whole(|| record_of(stream(&device, "write", "512"))));
-    let record =
-        if at_close(&record) { record } else { runs.find(at_close).expect("one close of ten was the last") };
-    let told = cited(&record, "written-at-close", id);
-    assert!(told.contains("written inside close(2) = ") && told.contains(", requests = "), "{told}");
+    let is_told = |record: &Value| {
+        let evidence = &cell(record, id)["evidence"];
+        let bios = evidence["bios"].as_array().expect("a list").iter().filter(|bio| bio["flush"] != true);
+        let inside =
+            bios.filter(|bio| bio["op"] == "read" && bio["task"] == "this").map(|bio| count(bio, "/count"));
+        // Eight writes of 512 bytes share a page, each pass begins with cold ones, and its last page may be written in part.
+        let result = &cell(record, id)["result"];
+        let visits = result["visits"].as_array().expect("a list").len() as u64;
+        let (asked, inside) = (count(result, "/bytes"), inside.sum::<u64>());
+        assert!(inside <= asked / 4096 + visits, "{inside} reads for {asked} bytes");
+        ensure(inside > 0, || format!("no read for {asked} bytes"))?;
+        let told = cited(record, "read-modify-write", id);
+        ensure(told.contains("reads came from pwrite64(2), 4 KiB each"), || told.clone())?;
+        // What the writes left in memory the close wrote, unless somebody else held the device open or the kernel was earlier.
+        let told = cited(record, "written-at-close", id);
+        let is_at_close = told.contains("written inside close(2) = ") && told.contains(", requests = ");
+        ensure(is_at_close, || format!("nothing at close: {told}"))
+    };
+    whole_and(|| record_of(stream(&device, "write", "512")), is_told);
     assert!(findings(&whole(|| record_of(stream(&device, "write", "4k"))), "read-modify-write").is_empty());
 }
 
@@ -92,16 +93,16 @@ fn sizes_depth_and_read_ahead_are_told() {
     let text = word(finding_on(&record, "requests-split", direct), "/text");
     assert!(text.contains("max_sectors_kb cut them") || text.contains("max_segments"), "{text}");
 
-    let mut runs = (0..10).map(|_| record_of(stream(&device, "read", "4k")));
-    let alone = |record: &Value| {
-        told(record, "single-writer-depth", "deepest queue = 1,")
-            && cited(record, "read-ahead-helped", "stream/read/buffered").contains("bios = ")
-    };
-    let record = runs.find(alone).expect("nobody else reads the device in one of ten runs");
-    let depth = cited(&record, "single-writer-depth", direct);
-    assert!(depth.ends_with(" in the device"), "{depth}");
-    let told = cited(&record, "read-ahead-helped", "stream/read/buffered");
-    assert!(told.contains(" on average for "), "{told}");
+    // Somebody else may read the device.
+    first_right(10, || {
+        let record = record_of(stream(&device, "read", "4k"));
+        let depth = cited(&record, "single-writer-depth", direct);
+        let is_one = depth.contains("deepest queue = 1,") && depth.ends_with(" in the device");
+        ensure(is_one, || format!("depth: {depth}"))?;
+        let told = cited(&record, "read-ahead-helped", "stream/read/buffered");
+        let is_told = told.contains("bios = ") && told.contains(" on average for ");
+        ensure(is_told, || format!("read-ahead: {told}"))
+    });
 }
 
 /// A throttle holds an I/O back before its request exists: the request itself is soon done.
@@ -115,18 +116,17 @@ fn what_a_throttle_holds_back_is_not_in_the_device() {
     let limits = Limits { read_iops: Some(128), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("requires() found throttles");
     let run = || record_of(throttle.command(one_read_at_a_time(&device)));
-    let mut runs = (0..10).map(|_| whole(run));
-    let is_alone = |record: &Value| {
-        let told = findings(record, "throttled");
-        told.iter().any(|finding| finding["evidence"].to_string().contains(" in the device"))
-    };
-    let record = runs.find(is_alone).expect("nobody else reads the device in one of ten runs");
-    let evidence = &cell(&record, "headline/read/random-qd1")["evidence"];
-    let (in_device, of_call) = (
-        &evidence["device_latency_ns"]["mean"],
-        &cell(&record, "headline/read/random-qd1")["result"]["latency_ns"]["mean"],
-    );
-    assert!(in_device.as_f64() < of_call.as_f64(), "{in_device} of {of_call}");
+    // Somebody else may read the device, and a machine that stands still may have few reads to tell of.
+    first_right(10, || {
+        let record = whole(run);
+        let told = findings(&record, "throttled");
+        let is_told = told.iter().any(|finding| finding["evidence"].to_string().contains(" in the device"));
+        ensure(is_told, || format!("{told:?}"))?;
+        let random = cell(&record, "headline/read/random-qd1");
+        let (in_device, of_call) =
+            (&random["evidence"]["device_latency_ns"]["mean"], &random["result"]["latency_ns"]["mean"]);
+        ensure(in_device.as_f64() < of_call.as_f64(), || format!("{in_device} of {of_call}"))
+    });
 }
 
 /// The page says in words what the calls became, in 80 columns.
@@ -145,9 +145,12 @@ fn the_page_follows_the_calls() {
         cli::run(command, LONG).stdout
     };
     // Where a request was missed, the counts of that cell may be too uncertain for words.
-    let mut pages = (0..10).map(|_| page());
-    let is_told = |page: &String| page.contains("what each call became") && page.contains(" by pread64(2);");
-    let page = pages.find(is_told).expect("one of ten runs misses nothing");
-    assert!(page.contains("reads of 16 KiB became") && page.contains("in flight"), "{page}");
-    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    first_right(10, || {
+        let page = page();
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+        for words in ["what each call became", " by pread64(2);", "reads of 16 KiB became", "in flight"] {
+            ensure(page.contains(words), || format!("not \"{words}\": {page}"))?;
+        }
+        Ok(())
+    });
 }

@@ -15,6 +15,7 @@ mod progress;
 use checked_run::contract::complaints;
 use common::{SOON, scratch};
 use rdsk_model::{Bio, Copy, Op, Record, StableBy, VerdictCode};
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use rdsk_units::{Bytes, Nanos};
@@ -42,16 +43,17 @@ impl Answer {
         self
     }
 
-    /// The words of what BPF counted of a cell, or those of sysfs without it. What the programs missed is the machine's: then the
-    /// words have another number, or, of more than 1 %, are those of sysfs, and this returns `false` so that another attempt is made.
-    fn says_by(&self, cell: &str, bpf: &str, sysfs: &str) -> bool {
+    /// The words of what BPF counted of a cell, or those of sysfs without it. What the programs missed is the machine's, and not always
+    /// told: then the words have another number, or, of more than 1 %, are those of sysfs, and another attempt is to be made.
+    fn says_by(&self, cell: &str, bpf: &str, sysfs: &str) -> Result<(), String> {
         let cell = self.record.cell(cell).unwrap();
-        match &cell.evidence.bpf {
-            Some(counts) if counts.lost > 0 => return false,
-            Some(_) => self.says(bpf),
-            None => self.says(sysfs),
+        let (lost, words) = match &cell.evidence.bpf {
+            Some(counts) => (counts.lost, bpf),
+            None => (0, sysfs),
         };
-        true
+        ensure(lost == 0 && self.text().contains(words), || {
+            format!("{lost} lost, {words}:\n{}", self.run.stderr)
+        })
     }
 
     /// Whether nobody else's bios were counted.
@@ -172,7 +174,7 @@ fn reads_of_a_device_show_its_requests() {
         answer.says_by("dd/read", "requests: ", &format!(" {} request", own.reads.unwrap()))
     };
     for (block, count) in [("128k", 256_u64), ("256k", 128), ("1024k", 32)] {
-        assert!((0..ATTEMPTS).any(|_| is_told(block, count)), "{block}: events were missed each time");
+        first_right(ATTEMPTS, || is_told(block, count));
     }
 }
 
@@ -185,8 +187,7 @@ fn what_the_calls_became_is_counted_by_bpf() {
         return;
     }
     let place = scratch();
-    let mut seen = Vec::new();
-    for _ in 0..10 {
+    first_right(ATTEMPTS, || {
         // A new device has nothing in memory.
         let device = LoopDevice::builder().size(16 << 20).direct_io(DirectIo::Off).create().unwrap();
         let identity = device.backing_path().display().to_string();
@@ -202,17 +203,21 @@ fn what_the_calls_became_is_counted_by_bpf() {
         assert!(counts.iter().all(|&count| count <= 256), "{:?}", evidence.bios);
         let bpf = evidence.bpf.as_ref().unwrap();
         let its = bpf.checks.iter().find(|check| check.device == device.name()).unwrap();
-        if counts == [256, 256] && bpf.lost == 0 && its.bpf == its.sysfs && answer.is_alone() {
-            assert_eq!((bpf.observed_ns, bpf.timed_ns), (bpf.visits_ns, Some(bpf.visits_ns)));
-            assert!(evidence.device[0].in_flight_max.is_some_and(|depth| depth > 0));
-            answer
-                .says("2,048 writes of 512 B became 256 bios of 4 KiB by close(2); requests: ")
-                .says("one write in 8.00 first reads 4 KiB");
-            return;
+        let times = (bpf.observed_ns, bpf.timed_ns);
+        same("observed and timed", &times, &(bpf.visits_ns, Some(bpf.visits_ns)))?;
+        same("reads inside write(2), writes inside close(2)", &counts, &[256, 256])?;
+        let is_whole = bpf.lost == 0 && its.bpf == its.sysfs && answer.is_alone();
+        ensure(is_whole, || format!("{bpf:?}\n{}", answer.run.stderr))?;
+        let depth = evidence.device[0].in_flight_max;
+        ensure(depth.is_some_and(|depth| depth > 0), || format!("{depth:?} in flight"))?;
+        for words in [
+            "2,048 writes of 512 B became 256 bios of 4 KiB by close(2); requests: ",
+            "one write in 8.00 first reads 4 KiB",
+        ] {
+            ensure(answer.text().contains(words), || format!("{words}:\n{}", answer.run.stderr))?;
         }
-        seen.push((counts, bpf.clone()));
-    }
-    panic!("never all of them: {seen:?}");
+        Ok(())
+    });
 }
 
 #[test]
@@ -297,7 +302,7 @@ fn parts_of_pages_show_the_reads_that_they_cause() {
     let place = scratch();
     let file = place.path().join("disk");
     written(&file, 8 << 20);
-    let is_told = |_| {
+    first_right(ATTEMPTS, || {
         // A new device has nothing in memory.
         let device = LoopDevice::builder().over(&file).direct_io(DirectIo::On).create().unwrap();
         let line = format!("if=/dev/zero of={} bs=512 count=2048", device.path().display());
@@ -307,8 +312,7 @@ fn parts_of_pages_show_the_reads_that_they_cause() {
         let (bpf, sysfs) =
             ("one write in 8.00 first reads 4 KiB", "1 MiB read because of writes of part of a page");
         answer.says_by("dd/write", bpf, sysfs)
-    };
-    assert!((0..ATTEMPTS).any(is_told), "events were missed each time");
+    });
 }
 
 #[test]

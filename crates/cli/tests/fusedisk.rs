@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use support::{
     Counted, assert_near, brief, cell, count, device as device_counters, figure, identity, programmed,
-    random_reads, rdsk, record_of, settle, sum_over_cells,
+    programmed_of, random_reads, rdsk, record_of, settle, sum_over_cells,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
@@ -58,10 +58,12 @@ fn nothing_is_read_again_while_something_else_is_left() {
     if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring]) {
         return;
     }
-    let (disk, device) = programmed(Behaviour::single(20 * MS));
+    // More than it reads in that time, however large its requests are.
+    const DISK_BYTES: u64 = 2 << 30;
+    let (disk, device) = programmed_of(DISK_BYTES, Behaviour::single(10 * MS));
     settle(&disk);
     // The Record, how often each place was read in sequence, and each time that one was read at random.
-    let run = || {
+    let attempt = || {
         disk.clear_log();
         let words: [&dyn AsRef<OsStr>; 9] = [
             &"run",
@@ -85,20 +87,26 @@ fn nothing_is_read_again_while_something_else_is_left() {
         }
         (record, sequential, random)
     };
+    // A busy machine may leave time for one visit only, of which nothing can be told.
+    let run = || {
+        let tells = |(record, _, random): &(Value, _, Vec<u64>)| {
+            let visits = cell(record, "headline/read/sequential")["result"]["visits"].as_array();
+            let told = visits.map_or(0, Vec::len) >= 2 && random.len() > 20;
+            if !told {
+                eprintln!("too little was read: {visits:?}, {} at random", random.len());
+            }
+            told
+        };
+        (0..5).map(|_| attempt()).find(tells).expect("one of five runs has two visits")
+    };
     let (record, sequential, first) = run();
     let sequence = cell(&record, "headline/read/sequential");
-    let visits = sequence["result"]["visits"].as_array().map_or(0, Vec::len);
     let total = count(sequence, "/result/bytes");
-    assert!(visits >= 2 && total < 64 << 20, "{total} bytes in {}", brief(sequence));
+    assert!(total < DISK_BYTES, "{total} bytes in {}", brief(sequence));
     let again: Vec<_> = sequential.iter().filter(|(_, times)| **times > 1).collect();
     assert!(!sequential.is_empty() && again.is_empty(), "{again:?}");
     let distinct: BTreeSet<u64> = first.iter().copied().collect();
-    assert!(
-        first.len() > 20 && distinct.len() * 10 >= first.len() * 9,
-        "{} of {}",
-        distinct.len(),
-        first.len()
-    );
+    assert!(distinct.len() * 10 >= first.len() * 9, "{} of {}", distinct.len(), first.len());
     let second: BTreeSet<u64> = run().2.into_iter().collect();
     let shared = distinct.intersection(&second).count();
     assert!(

@@ -3,6 +3,7 @@
 
 mod support;
 
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, BlkioThrottle, FuseDisk, Limits, Need, cli, requires};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -18,6 +19,8 @@ const FUSE: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const SYSTEMS: [&str; 3] = ["sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-3"];
 const SIZES: [&str; 8] = ["16k", "32k", "64k", "128k", "256k", "512k", "1M", "2M"];
 const MS: u64 = 1_000_000;
+/// How often something is tried that others can disturb, or a machine that stands still.
+const ATTEMPTS: usize = 5;
 
 fn scale(words: &[&dyn AsRef<OsStr>]) -> Value {
     record_of(rdsk(&[&[&"scale" as &dyn AsRef<OsStr>], words].concat()))
@@ -164,7 +167,7 @@ fn a_stream_that_fails_ends_alone() {
     let words: [&dyn AsRef<OsStr>; 10] =
         [&"scale", &name, &"--rw", &"read", &"--bs", &"256k", &"--streams", &"4", &"--stagger", &"0s"];
     let run = cli::run(rdsk(&[&words[..], &[&"--runtime", &"4s", &"--precision", &"0.01%"]].concat()), LONG);
-    assert_failed_alone(&run, "scale/read/256k/4", 3, 4_299_161_600..4_299_165_696);
+    failed_alone(&run, "scale/read/256k/4", 3, &(4_299_161_600..4_299_165_696)).unwrap();
 }
 
 /// The same on a real device: a FUSE disk that answers a part of its range with EIO.
@@ -195,18 +198,15 @@ fn a_stream_that_fails_on_a_real_device_ends_alone() {
         || cli::run(rdsk(&[&words[..], &[&"--runtime", &"20s", &"--precision", &"0.01%"]].concat()), LONG);
     // The bad bytes are a fifth of a second away; a machine that stood still for most of a visit of 2 s shows nothing of the
     // others.
-    let is_in_time = |run: &cli::Run| match run.status_code {
-        Some(4) => {
-            let record = cli::json(run);
-            count(&streams(cell(&record, "scale/read/64k/3"))[2], "/end_ns") < 1500 * MS
-        }
-        code => code != Some(0),
-    };
-    let run = (0..5).map(|_| run()).find(is_in_time).expect("one of five runs meets the bad bytes in time");
-    assert_failed_alone(&run, "scale/read/64k/3", 2, bad);
+    first_right(ATTEMPTS, || {
+        let run = run();
+        ensure(run.status_code != Some(0), || "it never met the bad bytes".to_owned())?;
+        failed_alone(&run, "scale/read/64k/3", 2, &bad)
+    });
 }
 
-fn assert_failed_alone(run: &cli::Run, id: &str, failed: u64, bad: Range<u64>) {
+/// Whether one stream failed at its bad bytes, and the others went on without it; on a busy machine they may be too late for that.
+fn failed_alone(run: &cli::Run, id: &str, failed: u64, bad: &Range<u64>) -> Result<(), String> {
     assert_eq!(run.status_code, Some(4), "{}", run.stderr);
     let record = cli::json(run);
     assert_eq!(record["status"], "failed");
@@ -221,15 +221,14 @@ fn assert_failed_alone(run: &cli::Run, id: &str, failed: u64, bad: Range<u64>) {
     let failed_end = end(&all[usize::try_from(failed).expect("a few streams")]);
     let overlap = &cell["result"]["visits"][0]["overlap"];
     for stream in all.iter().filter(|stream| count(stream, "/index") != failed) {
-        assert!(
-            end(stream) > failed_end + 100 * MS,
-            "{stream} ended with the one that failed at {failed_end}"
-        );
-        assert!(count(stream, "/bytes") > 0);
+        ensure(end(stream) > failed_end + 100 * MS && count(stream, "/bytes") > 0, || {
+            format!("{stream} ended with the one that failed at {failed_end}")
+        })?;
     }
     // What the failed one did is no part of what the others did together.
-    assert_eq!(count(overlap, "/start_ns"), failed_end, "{overlap}");
-    assert!(figure(cell, "/result/bytes_per_s/mean") > 0.0);
+    same("start together", &overlap["start_ns"].as_u64(), &Some(failed_end))?;
+    let mean = cell["result"]["bytes_per_s"]["mean"].as_f64();
+    ensure(mean.is_some_and(|mean| mean > 0.0), || brief(cell))
 }
 
 #[test]
@@ -284,27 +283,30 @@ fn ranges_are_disjoint_unless_shared() {
     let disk = FuseDisk::builder().capacity(16 * MIB).mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
     for (shared, firsts, seconds) in [(false, 1, 1), (true, 2, 0)] {
-        disk.clear_log();
         let path = device.path();
         let mut words: Vec<&dyn AsRef<OsStr>> = vec![&"scale", &path, &"--rw", &"read", &"--bs", &"256k"];
         words.extend::<[&dyn AsRef<OsStr>; 6]>([&"--streams", &"2", &"--bytes", &"8M", &"--stagger", &"0s"]);
         if shared {
             words.push(&"--shared-range");
         }
-        let record = record_of(rdsk(&words));
-        let one = cell(&record, "scale/read/256k/2");
-        assert_eq!(word(one, "/workload/range"), if shared { "shared" } else { "disjoint" });
-        let passes = one["result"]["visits"].as_array().map_or(0, Vec::len) as u64;
-        // Blocks of 256 KiB are what nobody else reads.
-        let read = |half: Range<u64>| -> u64 {
+        // Who looks at the device may read ahead as much as half a block.
+        first_right(ATTEMPTS, || {
+            disk.clear_log();
+            let record = record_of(rdsk(&words));
+            let one = cell(&record, "scale/read/256k/2");
+            assert_eq!(word(one, "/workload/range"), if shared { "shared" } else { "disjoint" });
+            let passes = one["result"]["visits"].as_array().map_or(0, Vec::len) as u64;
             let log = disk.log();
-            log.iter()
-                .filter(|one| half.contains(&one.offset_bytes) && one.bytes >= 128 << 10)
-                .map(|one| one.bytes)
-                .sum()
-        };
-        assert_eq!(read(0..8 * MIB), firsts * passes * 8 * MIB, "shared: {shared}");
-        assert_eq!(read(8 * MIB..16 * MIB), seconds * passes * 8 * MIB, "shared: {shared}");
+            // Blocks of 256 KiB are what nobody else reads.
+            let read = |half: Range<u64>| -> u64 {
+                let ours =
+                    log.iter().filter(|one| half.contains(&one.offset_bytes) && one.bytes >= 128 << 10);
+                ours.map(|one| one.bytes).sum()
+            };
+            let halves = [read(0..8 * MIB), read(8 * MIB..16 * MIB)];
+            let expected = [firsts, seconds].map(|times| times * passes * 8 * MIB);
+            same(&format!("bytes of each half, shared: {shared}"), &halves, &expected)
+        });
     }
 }
 
@@ -338,6 +340,13 @@ fn allowed_bytes(cell: &Value, bytes_per_s: u64) -> u64 {
     bytes
 }
 
+/// Bytes that the streams on a target moved.
+fn bytes_of_target(cell: &Value, index: usize) -> u64 {
+    let all = cell["result"]["streams"].as_array().expect("a list").iter();
+    let its = all.filter(|stream| count(stream, "/target") == index as u64);
+    its.map(|stream| count(stream, "/bytes")).sum()
+}
+
 #[test]
 fn totals_of_throttled_devices_are_those_of_the_kernel() {
     if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle]) {
@@ -352,18 +361,21 @@ fn totals_of_throttled_devices_are_those_of_the_kernel() {
     let words: [&dyn AsRef<OsStr>; 9] =
         [&"scale", &disks[0].path(), &disks[1].path(), &"--rw", &"read", &"--bs", &"16k", &"--streams", &"2"];
     let more: [&dyn AsRef<OsStr>; 6] = [&"--stagger", &"0s", &"--runtime", &"2s", &"--precision", &"0.01%"];
-    let record = record_of(throttle.command(rdsk(&[&words[..], &more[..]].concat())));
+    // Who looks at a device meanwhile reads it.
+    let record = first_right(ATTEMPTS, || {
+        let record = record_of(throttle.command(rdsk(&[&words[..], &more[..]].concat())));
+        let two = cell(&record, "scale/read/16k/2");
+        for (index, disk) in disks.iter().enumerate() {
+            let own = bytes_of_target(two, index);
+            ensure(own > 0, || brief(two))?;
+            same("bytes of the device", &count(device(two, disk), "/read_bytes"), &own)?;
+        }
+        Ok(record)
+    });
     let two = cell(&record, "scale/read/16k/2");
-    for (index, (disk, limit)) in disks.iter().zip(limits).enumerate() {
-        let all = two["result"]["streams"].as_array().expect("a list").iter();
-        let its = all.filter(|stream| count(stream, "/target") == index as u64);
-        let total: u64 = its.map(|stream| count(stream, "/bytes")).sum();
-        assert_eq!(total, count(device(two, disk), "/read_bytes"), "{}", brief(two));
-        assert!(
-            total > 0 && total <= allowed_bytes(two, limit),
-            "{total} of {limit} per second: {}",
-            brief(two)
-        );
+    for (index, limit) in limits.into_iter().enumerate() {
+        let total = bytes_of_target(two, index);
+        assert!(total <= allowed_bytes(two, limit), "{total} of {limit} per second: {}", brief(two));
     }
     let listed = two["evidence"]["limits"].as_array().expect("evidence lists limits");
     assert_eq!(listed.len(), 2, "{listed:?}");

@@ -5,6 +5,7 @@ mod support;
 
 use rdsk_analysis::zones::{Cause, Zones};
 use rdsk_model::Record;
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{requires, wait_until};
 use std::io::Write as _;
@@ -255,11 +256,14 @@ fn an_interrupted_run_keeps_its_points_and_is_continued() {
         child.wait().unwrap().code()
     };
     // One that was done before the signal came shows nothing.
-    let code = (0..5).map(|_| interrupted()).find(|code| *code != Some(0));
-    assert_eq!(code, Some(Some(130)));
-    let partial: Record = serde_json::from_reader(std::fs::File::open(kept.path()).unwrap()).unwrap();
-    let before: usize = partial.cells[0].result.points.iter().map(|run| run.order.len()).sum();
-    assert!((1..164).contains(&before), "{before} points were kept");
+    let partial = first_right(10, || {
+        let code = interrupted();
+        let partial: Record = serde_json::from_reader(std::fs::File::open(kept.path()).unwrap()).unwrap();
+        let before: usize = partial.cells[0].result.points.iter().map(|run| run.order.len()).sum();
+        same("exit code", &code, &Some(130))?;
+        ensure((1..164).contains(&before), || format!("{before} points were kept"))?;
+        Ok(partial)
+    });
     let (whole, seen) = read(record_of(rdsk(&[
         &"zones",
         &device.path(),

@@ -8,6 +8,7 @@ use rdsk_observe::bpf::{
     BioOrigin, BlockDevice, BlockOp, Counted, Programs, RequestKind, Task, Way, system_call_name,
 };
 use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, parse_stat};
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice, Need, Turn, requires, wait_until};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -45,11 +46,11 @@ fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
     for _ in 0..ATTEMPTS {
         let (counted, stat) = counted_once(device, operands);
         let (its, figures) = (&counted.devices[0], both(&counted, &stat));
-        if figures[0] == figures[1] {
-            assert_eq!((its.completed, its.latency.count()), (its.issued, its.issued), "{operands}");
+        let ends = [its.issued, its.completed, its.latency.count()];
+        if figures[0] == figures[1] && ends == [its.issued; 3] {
             return (counted, stat);
         }
-        apart.push(figures);
+        apart.push((figures, ends));
     }
     panic!("{operands}: the programs and sysfs never agreed: {apart:?}");
 }
@@ -236,23 +237,32 @@ fn what_others_have_under_way_at_either_end_is_not_missed() {
     let read = format!("if={} of=/dev/null bs=4k count=1 iflag=direct", device.path().display());
     let write = format!("if=/dev/zero of={} bs=4k count=1 conv=notrunc,fdatasync", device.path().display());
     for operands in [&read, &write] {
-        let mut visit = || {
-            std::thread::scope(|scope| {
+        // Whether it was seen under way: we may be too late for that.
+        let is_under_way = |work: &std::thread::ScopedJoinHandle<'_, ()>| {
+            let mut is_seen = false;
+            assert!(wait_until(Duration::from_secs(60), || {
+                is_seen = is_busy();
+                is_seen || work.is_finished()
+            }));
+            is_seen
+        };
+        first_right(ATTEMPTS, || {
+            let (both, seen) = std::thread::scope(|scope| {
                 let first = scope.spawn(|| dd(operands));
-                assert!(wait_until(Duration::from_secs(60), is_busy));
+                let at_begin = is_under_way(&first);
                 observer.begin();
                 first.join().unwrap();
                 let second = scope.spawn(|| dd(operands));
-                assert!(wait_until(Duration::from_secs(60), is_busy));
+                let at_end = is_under_way(&second);
                 observer.end_io();
                 let seen = observer.end();
                 second.join().unwrap();
-                seen.bpf.unwrap()
-            })
-        };
-        let seen: Vec<_> = (0..ATTEMPTS).map(|_| visit()).collect();
-        let is_whole = |one: &rdsk_model::BpfEvidence| (one.lost, one.checks[0].difference()) == (0, 0.0);
-        assert!(seen.iter().any(is_whole), "{operands}: {seen:?}");
+                (at_begin && at_end, seen.bpf.unwrap())
+            });
+            ensure(both, || format!("{operands}: seen at one end only, or at none"))?;
+            let is_whole = (seen.lost, seen.checks[0].difference()) == (0, 0.0);
+            ensure(is_whole, || format!("{operands}: {seen:?}"))
+        });
     }
 }
 
@@ -276,20 +286,24 @@ fn a_visit_has_what_the_programs_counted() {
         |bio: &Bio| (bio.op, bio.syscall.as_deref(), bio.task.as_str()) == (Op::Read, Some("read"), "other");
     let is_whole = |evidence: &Evidence| {
         let bpf = evidence.bpf.as_ref().unwrap();
-        let own = evidence.bios.iter().filter(|bio| is_read(bio)).map(|bio| bio.count).sum::<u64>();
-        bpf.lost == 0 && bpf.checks[0].bpf == bpf.checks[0].sysfs && own >= 150
+        assert_eq!(bpf.checks[0].device, device.name(), "{bpf:?}");
+        same("requests", &bpf.checks[0].bpf, &bpf.checks[0].sysfs)?;
+        ensure(bpf.lost == 0 && bpf.is_whole(), || format!("{bpf:?}"))?;
+        let size = |request: &&Request| (request.op, request.bytes) == (Op::Read, 64 << 10);
+        let count = evidence.requests.iter().find(size).map(|request| request.count);
+        same("reads of 64 KiB", &count, &Some(150))?;
+        let bio = evidence.bios.iter().find(|bio| is_read(bio));
+        let is_all = bio.is_some_and(|bio| bio.count >= 150 && bio.bytes >= 150 * (64 << 10));
+        ensure(is_all, || format!("{:?}", evidence.bios))?;
+        let latency = &evidence.device_latency_ns;
+        ensure(latency.as_ref().is_some_and(|latency| latency.count >= 150), || format!("{latency:?}"))
     };
-    let evidence = (0..ATTEMPTS).map(|_| three_visits()).find(is_whole).unwrap();
+    let evidence = first_right(ATTEMPTS, || {
+        let evidence = three_visits();
+        is_whole(&evidence).map(|()| evidence)
+    });
     let facts = observer.describe();
     assert_eq!((facts.source, facts.why_not_higher), (EvidenceSource::Bpf, None));
-    let bpf = evidence.bpf.as_ref().unwrap();
-    assert!(bpf.is_whole() && bpf.checks[0].device == device.name(), "{bpf:?}");
-    assert_eq!(bpf.checks[0].bpf, bpf.checks[0].sysfs, "{bpf:?}");
-    let size = |request: &&Request| (request.op, request.bytes) == (Op::Read, 64 << 10);
-    assert_eq!(evidence.requests.iter().find(size).unwrap().count, 150, "{:?}", evidence.requests);
-    let bio = evidence.bios.iter().find(|bio| is_read(bio)).unwrap();
-    assert!(bio.count >= 150 && bio.bytes >= 150 * (64 << 10), "{bio:?}");
-    assert!(evidence.device_latency_ns.is_some_and(|latency| latency.count >= 150));
     assert_eq!(evidence.device[0].splits, Some(0));
 }
 
@@ -297,25 +311,30 @@ fn a_visit_has_what_the_programs_counted() {
 fn direct_reads_are_counted_one_by_one() {
     let Some(device) = device_of(SIZE) else { return };
     let operands = "if=DEVICE of=/dev/null bs=4096 count=2000 iflag=direct";
-    let counted =
-        counted_as(&device, operands, &[2000, 2000 * 4096], |counted| bios(counted, BlockOp::Read, "read"));
-    assert!(of_size(&counted, BlockOp::Read, 4096) >= 2000);
-    let its = &counted.devices[0];
-    // The mean depth over all latencies: the integral over time is their sum, to a bucket of the histogram.
-    let latencies = its.latency.mean().unwrap() * its.issued as f64;
-    assert!((its.depth_ns as f64 / latencies - 1.0).abs() < 0.001, "{} {latencies}", its.depth_ns);
-    assert!(its.deepest >= 1);
+    counted_as(&device, operands, &Ok(()), |counted| {
+        same("bios", &bios(counted, BlockOp::Read, "read"), &[2000, 2000 * 4096])?;
+        ensure(of_size(counted, BlockOp::Read, 4096) >= 2000, || format!("{:?}", counted.requests))?;
+        let its = &counted.devices[0];
+        // The mean depth over all latencies: the integral over time is their sum, to a bucket of the histogram.
+        let latencies = its.latency.mean().unwrap() * its.issued as f64;
+        let is_integral = (its.depth_ns as f64 / latencies - 1.0).abs() < 0.001;
+        ensure(is_integral, || format!("{} and {latencies}", its.depth_ns))?;
+        ensure(its.deepest >= 1, || format!("{its:?}"))
+    });
 }
 
 #[test]
 fn small_buffered_writes_read_inside_write_and_are_written_at_close() {
     let Some(device) = device_of(SIZE) else { return };
     let operands = "if=/dev/zero of=DEVICE bs=512 count=2048 conv=notrunc";
-    let counted = counted_as(&device, operands, &[[256, 256 * 4096]; 3], reads_and_writes);
-    assert_eq!(counted.issued(0, BlockOp::Flush), 0, "the last close flushes nothing");
-    // Measured on 6.18: 2 requests of 512 KiB, as many segments as the device takes; contiguous pages make fewer.
-    assert!((1..=2).contains(&counted.issued(0, BlockOp::Write)), "{:?}", counted.requests);
-    assert_eq!(request_bytes(&counted, BlockOp::Write).0, 1 << 20);
+    counted_as(&device, operands, &Ok(()), |counted| {
+        same("bios", &reads_and_writes(counted), &[[256, 256 * 4096]; 3])?;
+        same("the last close flushes nothing", &counted.issued(0, BlockOp::Flush), &0)?;
+        // Measured on 6.18: 2 requests of 512 KiB, as many segments as the device takes; contiguous pages make fewer.
+        let is_few = (1..=2).contains(&counted.issued(0, BlockOp::Write));
+        ensure(is_few, || format!("{:?}", counted.requests))?;
+        same("bytes of the writes", &request_bytes(counted, BlockOp::Write).0, &(1 << 20))
+    });
 }
 
 #[test]
@@ -366,13 +385,16 @@ fn large_direct_reads_are_split_by_the_limit() {
         limit.set(kib);
         let expected = (256 * parts, 256 * (parts - 1));
         let operands = "if=DEVICE of=/dev/null bs=1M count=256 iflag=direct";
-        let counted = counted_as(&device, operands, &expected, |counted| {
-            let splits = counted.devices[0].splits;
-            assert!(splits <= expected.1, "{kib}: {splits}");
-            (of_size(counted, BlockOp::Read, kib * 1024), splits)
+        counted_as(&device, operands, &Ok(()), |counted| {
+            let its = &counted.devices[0];
+            assert!(its.splits <= expected.1, "{kib}: {}", its.splits);
+            same(
+                "requests and splits",
+                &(of_size(counted, BlockOp::Read, kib * 1024), its.splits),
+                &expected,
+            )?;
+            ensure((2..=parts).contains(&its.deepest), || format!("{kib}: {} deep", its.deepest))
         });
-        let its = &counted.devices[0];
-        assert!((2..=parts).contains(&its.deepest), "{kib}: {}", its.deepest);
     }
 }
 
@@ -383,25 +405,25 @@ fn larger_direct_reads_are_split_by_segments() {
     let limit = Limit::of(&device);
     limit.set(1280);
     let operands = "if=DEVICE of=/dev/null bs=1M count=64 iflag=direct";
-    let counted = counted_as(&device, operands, &(SIZE, 0, 0), |counted| {
+    counted_as(&device, operands, &Ok(()), |counted| {
         let [own, all] = [bios(counted, BlockOp::Read, "read"), all_bios(counted, BlockOp::Read)];
         // A request for each bio, and one more for each cut.
         let requests = own[0] + counted.devices[0].splits;
-        (own[1], all[1] - own[1], requests.abs_diff(counted.issued(0, BlockOp::Read)))
+        let sums = (own[1], all[1] - own[1], requests.abs_diff(counted.issued(0, BlockOp::Read)));
+        same("own bytes, others', and requests apart", &sums, &(SIZE, 0, 0))?;
+        let (bytes, largest) = request_bytes(counted, BlockOp::Read);
+        ensure(bytes == SIZE && largest <= 1 << 20, || format!("{:?}", counted.requests))
     });
-    let (bytes, largest) = request_bytes(&counted, BlockOp::Read);
-    assert!(bytes == SIZE && largest <= 1 << 20, "{:?}", counted.requests);
 }
 
 #[test]
 fn one_direct_writer_has_one_request_in_flight() {
     let Some(device) = device_of(SIZE) else { return };
     let operands = "if=/dev/zero of=DEVICE bs=4k count=2000 conv=notrunc oflag=direct";
-    let counted = counted_as(&device, operands, &([0, 0], [2000, 2000 * 4096]), |counted| {
-        (all_bios(counted, BlockOp::Read), bios(counted, BlockOp::Write, "write"))
+    counted_as(&device, operands, &([0, 0], [2000, 2000 * 4096], 2000, 1), |counted| {
+        let [reads, writes] = [all_bios(counted, BlockOp::Read), bios(counted, BlockOp::Write, "write")];
+        (reads, writes, of_size(counted, BlockOp::Write, 4096), counted.devices[0].deepest)
     });
-    assert_eq!(of_size(&counted, BlockOp::Write, 4096), 2000);
-    assert_eq!(counted.devices[0].deepest, 1);
 }
 
 #[test]
@@ -411,14 +433,15 @@ fn buffered_writes_to_a_device_are_merged() {
     // A bio for each page, all of them by dd's close, and a request for each that joined no other.
     let pages = 64 << 20 >> 12;
     let expected = ([[0, 0], [pages, 64 << 20], [pages, 64 << 20]], pages);
-    let counted = counted_as(&device, operands, &expected, |counted| {
+    counted_as(&device, operands, &Ok(()), |counted| {
         let its = &counted.devices[0];
         let requests = counted.issued(0, BlockOp::Write) + its.merged_bios + its.merged_requests;
-        (reads_and_writes(counted), requests.saturating_sub(its.splits))
+        let sums = (reads_and_writes(counted), requests.saturating_sub(its.splits));
+        same("bios and what became of them", &sums, &expected)?;
+        same("bytes of the writes", &request_bytes(counted, BlockOp::Write).0, &(64 << 20))?;
+        // Measured on 6.18: 128 requests of 512 KiB (128 segments of a page), up to 16 in flight; contiguous pages make fewer.
+        ensure(counted.issued(0, BlockOp::Write) <= 128, || format!("{:?}", counted.requests))
     });
-    assert_eq!(request_bytes(&counted, BlockOp::Write).0, 64 << 20);
-    // Measured on 6.18: 128 requests of 512 KiB (128 segments of a page), up to 16 in flight; contiguous pages make fewer.
-    assert!(counted.issued(0, BlockOp::Write) <= 128, "{:?}", counted.requests);
 }
 
 /// The same on a filesystem: the page cache holds large folios, so the bios are large and there is little left to merge.
@@ -435,14 +458,15 @@ fn buffered_writes_to_a_file_are_large_bios() {
         let mount = device.mount().unwrap();
         let file = mount.path().join("file").display().to_string();
         let operands = format!("if=/dev/zero of={file} bs=16k count=4096 conv=notrunc,fsync");
-        let counted = counted_as(&device, &operands, &true, |counted| {
-            bios(counted, BlockOp::Write, "fsync")[1] >= 64 << 20
+        counted_as(&device, &operands, &Ok(()), |counted| {
+            let [count, bytes] = bios(counted, BlockOp::Write, "fsync");
+            // Measured on 6.18: 16 bios of 4 MiB on both, and each cut to 1280 KiB three times and 256 KiB.
+            let is_large = bytes >= 64 << 20 && bytes / count >= 512 << 10;
+            ensure(is_large, || format!("{}: {:?}", kind.name(), counted.bios))?;
+            let its = &counted.devices[0];
+            let merged = its.merged_bios + its.merged_requests;
+            ensure(merged < count.max(32), || format!("{}: {its:?}", kind.name()))
         });
-        let [count, bytes] = bios(&counted, BlockOp::Write, "fsync");
-        // Measured on 6.18: 16 bios of 4 MiB on both, and each cut to 1280 KiB three times and 256 KiB.
-        assert!(bytes / count >= 512 << 10, "{}: {:?}", kind.name(), counted.bios);
-        let its = &counted.devices[0];
-        assert!(its.merged_bios + its.merged_requests < count.max(32), "{}: {its:?}", kind.name());
         drop(mount);
     }
 }
@@ -451,20 +475,19 @@ fn buffered_writes_to_a_file_are_large_bios() {
 fn fsync_carries_the_bios_and_one_flush() {
     let Some(device) = device_of(SIZE) else { return };
     let operands = "if=/dev/zero of=DEVICE bs=4k count=256 conv=notrunc,fsync";
-    let counted =
-        counted_as(&device, operands, &(1 << 20), |counted| bios(counted, BlockOp::Write, "fsync")[1]);
-    assert_eq!(counted.issued(0, BlockOp::Flush), 1);
+    counted_as(&device, operands, &(1 << 20, 1), |counted| {
+        (bios(counted, BlockOp::Write, "fsync")[1], counted.issued(0, BlockOp::Flush))
+    });
 }
 
 #[test]
 fn each_synchronous_write_has_its_flush() {
     let Some(device) = device_of(SIZE) else { return };
-    let (buffered, _) = counted(&device, "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=dsync");
-    assert_eq!((buffered.issued(0, BlockOp::Write), buffered.issued(0, BlockOp::Flush)), (16, 16));
-    let (direct, _) =
-        counted(&device, "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=direct,dsync");
+    let issued = |counted: &Counted| [BlockOp::Write, BlockOp::Flush].map(|op| counted.issued(0, op));
+    counted_as(&device, "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=dsync", &[16, 16], issued);
     // Without FUA the kernel flushes after the write, and the file's own sync flushes again.
-    assert_eq!((direct.issued(0, BlockOp::Write), direct.issued(0, BlockOp::Flush)), (16, 32));
+    let direct = "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=direct,dsync";
+    counted_as(&device, direct, &[16, 32], issued);
 }
 
 /// Overwriting a file on ext4: the write, and one flush of the file's own sync.

@@ -7,6 +7,7 @@ use rdsk_observe::bpf::{
     BioOrigin, BlockDevice, BlockOp, Counted, DeviceCounted, Programs, RequestKind, Task,
 };
 use rdsk_observe::{delta, parse_stat};
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::fusedisk::Op;
 use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice, Need, Turn, ZramDevice, requires, wait_until};
 use std::fs::{File, OpenOptions};
@@ -49,10 +50,14 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether the programs missed nothing.
-    fn is_whole(&self) -> bool {
-        let mut devices = self.counted.devices.iter();
-        devices.all(|one| (one.lost, one.unseen, one.earlier, one.in_flight_at_end) == (0, 0, 0, 0))
+    /// Whether the programs missed nothing, as they say themselves, and as sysfs says, which counts all.
+    fn is_whole(&self) -> Result<(), String> {
+        for (its, stat) in self.counted.devices.iter().zip(&self.stats) {
+            ensure(told(its) == 0 && its.completed + its.empty == completed(stat), || {
+                format!("the programs missed something: {its:?} {stat:?}")
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -68,26 +73,25 @@ fn seen(programs: &Programs, devices: &[Shown], act: impl FnOnce()) -> Seen {
     Seen { counted, stats }
 }
 
-/// The first of a few attempts in which the programs missed nothing: no request, which they say themselves in any case, and none of
-/// our bios, which are `expected`; more than those they never count.
+/// The first of a few attempts in which the programs missed nothing, neither of the requests nor of our bios, which are `expected`, and
+/// of which `is_exact` holds, too; more than our bios they never count.
 fn whole(
     programs: &Programs,
     devices: &[Shown],
     expected: &[u64],
     ours: impl Fn(&Counted) -> Vec<u64>,
     mut act: impl FnMut(),
+    is_exact: impl Fn(&Seen) -> Result<(), String>,
 ) -> Seen {
-    let mut missed = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let seen = seen_and_told(programs, devices, &mut act);
+    first_right(ATTEMPTS, || {
+        let seen = seen(programs, devices, &mut act);
         let ours = ours(&seen.counted);
         assert!(ours.iter().zip(expected).all(|(ours, most)| ours <= most), "{ours:?}, not {expected:?}");
-        if seen.is_whole() && ours == expected {
-            return seen;
-        }
-        missed.push((ours, seen.counted.devices));
-    }
-    panic!("never {expected:?} without a miss: {missed:?}");
+        same("our bios", &ours.as_slice(), &expected)?;
+        seen.is_whole()?;
+        is_exact(&seen)?;
+        Ok(seen)
+    })
 }
 
 /// Our own bios that read one device.
@@ -95,15 +99,9 @@ fn own_reads(counted: &Counted, device: usize) -> u64 {
     bios(counted, |origin| (origin.device, origin.task, origin.op) == (device, Task::This, BlockOp::Read))
 }
 
-/// What was seen; no device is further from sysfs than the programs tell.
-fn seen_and_told(programs: &Programs, devices: &[Shown], act: impl FnOnce()) -> Seen {
-    let seen = seen(programs, devices, act);
-    for (its, stat) in seen.counted.devices.iter().zip(&seen.stats) {
-        let completed = stat.read_ios + stat.write_ios + stat.flush_ios.unwrap_or(0);
-        let (apart, told) = (completed.abs_diff(its.completed + its.empty), told(its));
-        assert!(apart <= told, "{apart} apart, and {told} told: {stat:?}");
-    }
-    seen
+/// All requests that sysfs counted as done.
+fn completed(stat: &DiskStat) -> u64 {
+    stat.read_ios + stat.write_ios + stat.flush_ios.unwrap_or(0)
 }
 
 /// How many requests of a device the programs know they did not see to the end, or from the beginning, be it that it was before they counted.
@@ -147,14 +145,18 @@ fn sixty_four_devices_have_each_their_own_counts() {
     let programs = Programs::load(&blocks).unwrap();
     let expected: Vec<u64> = (1..=64).collect();
     let ours = |counted: &Counted| (0..64).map(|index| own_reads(counted, index)).collect();
-    let seen = whole(&programs, &shown, &expected, ours, || {
+    let read_each = || {
         for (file, count) in files.iter().zip(&expected) {
             read_blocks(file, *count);
         }
+    };
+    whole(&programs, &shown, &expected, ours, read_each, |seen| {
+        for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
+            let counts = (its.completed, its.latency.count());
+            same(&format!("device {index}"), &counts, &(stat.read_ios, stat.read_ios))?;
+        }
+        Ok(())
     });
-    for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
-        assert_eq!((its.completed, its.latency.count()), (stat.read_ios, stat.read_ios), "{index}");
-    }
 }
 
 #[test]
@@ -171,28 +173,29 @@ fn a_partition_and_its_disk_have_each_their_own_counts() {
     let [first, second, disk] = nodes.map(open_direct);
     let programs = Programs::load(&blocks).unwrap();
     let ours = |counted: &Counted| (0..3).map(|index| own_reads(counted, index)).collect();
-    let seen = whole(&programs, &shown, &[100, 10, 111], ours, || {
+    let act = || {
         read_blocks(&first, 100);
         read_blocks(&second, 10);
         read_blocks(&disk, 1);
         let file = OpenOptions::new().write(true).open(nodes[0]).unwrap();
         file.write_all_at(&[7; BLOCK], 0).unwrap();
         file.sync_all().unwrap();
+    };
+    whole(&programs, &shown, &[100, 10, 111], ours, act, |seen| {
+        for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
+            let issued = |op| seen.counted.issued(index, op);
+            let by_programs =
+                [issued(BlockOp::Read), issued(BlockOp::Write) + its.empty, issued(BlockOp::Flush)];
+            let by_sysfs = [stat.read_ios, stat.write_ios, stat.flush_ios.unwrap_or(0)];
+            same(&format!("device {index}"), &by_programs, &by_sysfs)?;
+        }
+        let [of_part, .., of_disk] = &seen.stats[..] else { unreachable!() };
+        ensure(of_part.write_ios > 0 && of_disk.write_ios >= of_part.write_ios, || {
+            format!("writes: {of_part:?} {of_disk:?}")
+        })?;
+        let flushes = (of_part.flush_ios, of_disk.flush_ios > Some(0));
+        same("the disk flushes, not its part", &flushes, &(Some(0), true))
     });
-    for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
-        let flushes = stat.flush_ios.unwrap_or(0);
-        assert_eq!(seen.counted.issued(index, BlockOp::Read), stat.read_ios, "{index}");
-        assert_eq!(seen.counted.issued(index, BlockOp::Write) + its.empty, stat.write_ios, "{index}");
-        assert_eq!(seen.counted.issued(index, BlockOp::Flush), flushes, "{index}");
-        assert_eq!(its.completed + its.empty, stat.read_ios + stat.write_ios + flushes, "{index}");
-    }
-    let [of_part, .., of_disk] = &seen.stats[..] else { unreachable!() };
-    assert!(of_part.write_ios > 0 && of_disk.write_ios >= of_part.write_ios);
-    assert_eq!(
-        (of_part.flush_ios, of_disk.flush_ios > Some(0)),
-        (Some(0), true),
-        "the disk flushes, not its part"
-    );
 }
 
 #[test]
@@ -209,21 +212,24 @@ fn bios_of_many_threads_are_counted_one_by_one_where_the_driver_takes_bios() {
     let programs = Programs::load(&[shown[0].block()]).unwrap();
     let file = open_direct(device.path());
     let ours = |counted: &Counted| vec![own_reads(counted, 0)];
-    let seen = whole(&programs, &shown, &[THREADS * ROUNDS * blocks], ours, || {
+    let act = || {
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| (0..ROUNDS).for_each(|_| read_blocks(&file, blocks)));
             }
         });
+    };
+    whole(&programs, &shown, &[THREADS * ROUNDS * blocks], ours, act, |seen| {
+        let its = &seen.counted.devices[0];
+        assert_eq!(its.overflowed, 0);
+        same("completed and timed", &(its.completed, its.latency.count()), &(its.issued, its.issued))?;
+        same("reads", &seen.counted.issued(0, BlockOp::Read), &seen.stats[0].read_ios)?;
+        // Somebody else may look for a filesystem meanwhile.
+        ensure((1..=THREADS + 2).contains(&its.deepest), || format!("{} deep", its.deepest))?;
+        let latencies = its.latency.mean().unwrap() * its.issued as f64;
+        let is_integral = (its.depth_ns as f64 / latencies - 1.0).abs() < 0.001;
+        ensure(is_integral, || format!("{} and {latencies}", its.depth_ns))
     });
-    let its = &seen.counted.devices[0];
-    assert_eq!((its.completed, its.latency.count()), (its.issued, its.issued));
-    assert_eq!(seen.counted.issued(0, BlockOp::Read), seen.stats[0].read_ios);
-    assert_eq!(its.overflowed, 0);
-    // Somebody else may look for a filesystem meanwhile.
-    assert!((1..=THREADS + 2).contains(&its.deepest), "{}", its.deepest);
-    let latencies = its.latency.mean().unwrap() * its.issued as f64;
-    assert!((its.depth_ns as f64 / latencies - 1.0).abs() < 0.001, "{} {latencies}", its.depth_ns);
 }
 
 /// Timing ends, counting goes on, and the next visit is timed again; on a device that takes requests, and on one that takes bios.
@@ -287,23 +293,27 @@ fn more_sizes_than_a_processor_has_rows_for_are_counted_by_size() {
     let mut memory = vec![0_u8; SIZES * 512 + BLOCK];
     let start = memory.as_ptr().align_offset(BLOCK);
     let ours = |counted: &Counted| vec![own_reads(counted, 0)];
-    let seen = whole(&programs, &shown, &[2 * SIZES as u64], ours, || {
+    let read_all_sizes = || {
         for _ in 0..2 {
             for sectors in 1..=SIZES {
                 file.read_exact_at(&mut memory[start..start + sectors * 512], 0).unwrap();
             }
         }
-    });
-    let of_size = |bytes: usize| -> u64 {
-        let is_one = |kind: &&RequestKind| (kind.op, kind.bytes as usize) == (BlockOp::Read, bytes);
-        seen.counted.requests.iter().filter(|(kind, _)| is_one(kind)).map(|(_, count)| count).sum()
     };
-    // Who looks for a filesystem reads whole pages.
-    let odd = (1..=SIZES).filter(|sectors| sectors % 8 != 0).map(|sectors| of_size(sectors * 512));
-    assert!(odd.into_iter().all(|count| count == 2), "{:?}", seen.counted.requests);
-    assert!((1..=SIZES).all(|sectors| of_size(sectors * 512) >= 2), "{:?}", seen.counted.requests);
-    assert_eq!(seen.counted.issued(0, BlockOp::Read), seen.stats[0].read_ios);
-    assert_eq!(seen.counted.devices[0].overflowed, 0);
+    whole(&programs, &shown, &[2 * SIZES as u64], ours, read_all_sizes, |seen| {
+        let of_size = |bytes: usize| -> u64 {
+            let is_one = |kind: &&RequestKind| (kind.op, kind.bytes as usize) == (BlockOp::Read, bytes);
+            seen.counted.requests.iter().filter(|(kind, _)| is_one(kind)).map(|(_, count)| count).sum()
+        };
+        for sectors in 1..=SIZES {
+            let count = of_size(sectors * 512);
+            // Who looks for a filesystem reads whole pages.
+            let is_right = if sectors % 8 == 0 { count >= 2 } else { count == 2 };
+            ensure(is_right, || format!("{count} of {sectors} sectors: {:?}", seen.counted.requests))?;
+        }
+        assert_eq!(seen.counted.devices[0].overflowed, 0);
+        same("reads", &seen.counted.issued(0, BlockOp::Read), &seen.stats[0].read_ios)
+    });
 }
 
 /// Reads of the device by our children, by what is called dd among them, by us, and by strangers who started before.
@@ -368,7 +378,7 @@ fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
     let file = open_direct(device.path());
     let programs = Programs::load(&[shown[0].block()]).unwrap();
     let ours = |counted: &Counted| vec![own_reads(counted, 0)];
-    let seen = whole(&programs, &shown, &[THREADS], ours, || {
+    let act = || {
         std::thread::scope(|scope| {
             let named = scope.spawn(|| {
                 for number in 0..THREADS {
@@ -379,7 +389,8 @@ fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
             });
             named.join().unwrap();
         });
-    });
+    };
+    let seen = whole(&programs, &shown, &[THREADS], ours, act, |_| Ok(()));
     let named = |is_one: fn(&str) -> bool| {
         bios(&seen.counted, |origin| origin.task == Task::This && is_one(&origin.thread))
     };
@@ -407,7 +418,7 @@ fn three_sources_agree_on_a_hundred_thousand_reads() {
     let blocks = 64 << 20 >> 12;
     let attempt = || {
         let mut log = Vec::new();
-        let seen = seen_and_told(&programs, &shown, || {
+        let seen = seen(&programs, &shown, || {
             disk.clear_log();
             (0..READS / blocks).for_each(|_| read_blocks(&file, blocks));
             read_blocks(&file, READS % blocks);
@@ -424,7 +435,7 @@ fn three_sources_agree_on_a_hundred_thousand_reads() {
         // counting is in one of the two only.
         its.completed + told(its) == logged && logged == seen.stats[0].read_ios
     };
-    assert!((0..5).any(|_| attempt()), "one of five tells all that it misses");
+    assert!((0..ATTEMPTS).any(|_| attempt()), "one of them tells all that it misses");
 }
 
 #[test]
@@ -438,17 +449,22 @@ fn a_request_that_began_before_is_not_missed() {
     let shown = Shown::of(device.path());
     let file = open_direct(device.path());
     let programs = Programs::load(&[shown.block()]).unwrap();
-    assert!(wait_until(LONG, || shown.stat().in_flight == 0), "what the kernel looked for at first");
-    let before = programs.snapshot().unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| read_blocks(&file, 1));
-        assert!(wait_until(LONG, || shown.stat().in_flight > 0));
-        programs.start(|_| ());
+    // Somebody else may read meanwhile, and we may be too late to see the read under way.
+    first_right(ATTEMPTS, || {
+        assert!(wait_until(LONG, || shown.stat().in_flight == 0), "what others look for");
+        let before = programs.snapshot().unwrap();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| read_blocks(&file, 1));
+            assert!(wait_until(LONG, || shown.stat().in_flight > 0 || reader.is_finished()));
+            programs.start(|_| ());
+        });
+        assert!(wait_until(LONG, || shown.stat().in_flight == 0));
+        let its = before.until(&programs.snapshot().unwrap()).devices.remove(0);
+        programs.forget_deepest();
+        let deepest = before.until(&programs.snapshot().unwrap()).devices[0].deepest;
+        programs.stop(|_| ());
+        let counts = (its.earlier, its.unseen, its.completed, its.in_flight_at_end);
+        same("earlier, unseen, completed, in flight", &counts, &(1, 0, 0, 0))?;
+        same("deepest", &deepest, &0)
     });
-    assert!(wait_until(LONG, || shown.stat().in_flight == 0));
-    let its = before.until(&programs.snapshot().unwrap()).devices.remove(0);
-    assert_eq!((its.earlier, its.unseen, its.completed, its.in_flight_at_end), (1, 0, 0, 0), "{its:?}");
-    programs.forget_deepest();
-    assert_eq!(before.until(&programs.snapshot().unwrap()).devices[0].deepest, 0);
-    programs.stop(|_| ());
 }

@@ -3,6 +3,7 @@
 //! visibly. Only tests import it, so it may print and panic.
 #![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
 
+pub mod attempts;
 pub mod cli;
 pub mod fakesys;
 pub mod fusedisk;

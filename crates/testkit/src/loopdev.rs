@@ -22,7 +22,6 @@ use crate::tool::{output_of, wait_until};
 const LONG: Duration = Duration::from_secs(30);
 /// How many partitions a device is cut into.
 const PARTITIONS: u64 = 2;
-
 /// Alignment in bytes that satisfies direct I/O on every device made here.
 const ALIGNMENT: usize = 4096;
 const HASH_CHUNK_BYTES: usize = 1 << 20;
@@ -139,6 +138,7 @@ impl Builder {
             below: self.below,
         };
         device.major_minor = device.sysfs("dev")?;
+        device.forget_limits();
         Ok(device)
     }
 }
@@ -315,8 +315,13 @@ impl LoopDevice {
     /// # Errors
     /// Those of reading the file.
     pub fn sysfs(&self, attribute: &str) -> io::Result<String> {
-        let path = Path::new("/sys/block").join(&self.name).join(attribute);
+        let path = format!("/sys/block/{}/{attribute}", self.name);
         Ok(std::fs::read_to_string(path)?.trim().to_owned())
+    }
+
+    /// Takes back the largest request that a killed test has left: the kernel keeps it with the number. Older ones cannot.
+    fn forget_limits(&self) {
+        let _ = std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", self.name), "0");
     }
 
     /// Whether the device is still attached to our file: its directory `loop` goes with the attachment, and a number

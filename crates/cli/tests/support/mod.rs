@@ -148,8 +148,14 @@ pub(crate) fn brief(cell: &Value) -> String {
 /// Asserts that a figure is within `tolerance` (a share) of the truth.
 #[track_caller]
 pub(crate) fn assert_near(what: &str, figure: f64, truth: f64, tolerance: f64) {
+    near(what, figure, truth, tolerance).unwrap_or_else(|off| panic!("{off}"));
+}
+
+/// The same for an attempt.
+pub(crate) fn near(what: &str, figure: f64, truth: f64, tolerance: f64) -> Result<(), String> {
     let off = (figure / truth - 1.0).abs();
-    assert!(off <= tolerance, "{what}: {figure} is {:.2} % away from {truth}", off * 100.0);
+    let words = || format!("{what}: {figure} is {:.2} % away from {truth}", off * 100.0);
+    rdsk_testkit::attempts::ensure(off <= tolerance, words)
 }
 
 /// What the kernel has counted for a device since it was made, read here and not by rdsk.
@@ -283,7 +289,12 @@ pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
 
 /// A disk of 64 MiB that serves on one processor, and the loop device over it.
 pub(crate) fn programmed(behaviour: Behaviour) -> (FuseDisk, LoopDevice) {
-    let builder = FuseDisk::builder().capacity(64 * MIB).device(behaviour).on_one_cpu();
+    programmed_of(64 * MIB, behaviour)
+}
+
+/// The same of another size.
+pub(crate) fn programmed_of(bytes: u64, behaviour: Behaviour) -> (FuseDisk, LoopDevice) {
+    let builder = FuseDisk::builder().capacity(bytes).device(behaviour).on_one_cpu();
     let disk = builder.mount().expect("requires() found FUSE");
     let device = disk.loop_device().expect("requires() found loop devices");
     (disk, device)

@@ -232,3 +232,17 @@ fn in_memory_is_in_memory_as_long_as_it_fits() {
     assert_eq!(is_in_memory(MIB), free.f_bavail * free.f_frsize >= MIB);
     assert!(!is_in_memory((free.f_blocks + 1) * free.f_frsize), "more than there is");
 }
+
+#[test]
+fn a_limit_that_a_killed_test_left_is_forgotten() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().create().unwrap();
+    let largest = || device.sysfs("queue/max_sectors_kb").unwrap();
+    let usual = largest();
+    std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", device.name()), "64").unwrap();
+    assert_eq!(largest(), "64");
+    device.forget_limits();
+    assert_eq!(largest(), usual);
+}
