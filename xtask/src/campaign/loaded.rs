@@ -81,12 +81,14 @@ pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) ->
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The last commit that changed what a run of the suite depends on, which a commit of this campaign's page does not; with
-/// `-dirty` where something of that is not committed.
+/// Pages of results, on which no run of the suite depends.
+const RESULTS: [&str; 2] = [":!docs/campaigns", ":!docs/calibration.md"];
+
+/// The last commit that changed what a run of the suite depends on; with `-dirty` where something of that is not committed.
 fn code_commit(root: &Path) -> Result<String> {
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
-        text_of(command.current_dir(root).args(words).args(["--", ".", ":!docs/campaigns"]))
+        text_of(command.current_dir(root).args(words).args(["--", "."]).args(RESULTS))
     };
     let commit = git(&["log", "-1", "--format=%h", "--abbrev=10"])?;
     let dirty = if git(&["status", "--porcelain"])?.trim().is_empty() { "" } else { "-dirty" };
@@ -237,6 +239,7 @@ mod tests {
         let first = code_commit(root).unwrap();
         assert_eq!(first.len(), 10);
         put("docs/campaigns/loaded.md", "a row");
+        put("docs/calibration.md", "a table");
         assert_eq!(code_commit(root).unwrap(), first);
         git(&["add", "."]);
         git(&["commit", "-m", "the page"]);
