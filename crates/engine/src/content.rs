@@ -72,12 +72,12 @@ impl Pages {
     }
 }
 
-/// What the device holds in a stretch; each `seed` looks at other pages. `None` if the target need not be asked:
+/// What the device holds in these stretches, of all of them together; each `seed` looks at other pages. `None` if the target need not be asked:
 /// only a block device may return zeros that it does not store, and of a loop device the extents of its file tell more; and if it
 /// cannot be read by direct I/O. `open` opens it for that; `goes_on` is asked before each page, and what was seen by then counts.
 pub fn look_at_device<E>(
     target: &Target,
-    stretch: Stretch,
+    stretches: &[Stretch],
     seed: u64,
     goes_on: &mut dyn FnMut() -> bool,
     open: impl FnOnce() -> Result<OwnedFd, E>,
@@ -88,20 +88,21 @@ pub fn look_at_device<E>(
         return None;
     }
     let page_bytes = target.direct_align_bytes.unwrap_or(PAGE_BYTES).max(PAGE_BYTES);
-    let pages = stretch.pages(page_bytes);
-    if pages.count == 0 || page_bytes > MAX_PAGE_BYTES || !goes_on() {
+    let pages: Vec<Pages> = stretches.iter().map(|stretch| stretch.pages(page_bytes)).collect();
+    let count = pages.iter().map(|pages| pages.count).sum();
+    if count == 0 || page_bytes > MAX_PAGE_BYTES || !goes_on() {
         return None;
     }
     let length = usize::try_from(page_bytes).ok()?;
     let fd = open().ok()?;
     let mut arena = Arena::new(1, length, Fill::Touched).ok()?;
     let mut seen = ReadContent::default();
-    for part in scattered(pages.count.min(PAGES_LOOKED_AT)) {
+    for part in scattered(PAGES_LOOKED_AT.min(count)) {
         if !goes_on() {
             break;
         }
-        let (begin, end) = part_of(pages.count, part);
-        let page = pages.number(begin + mix(seed, begin) % (end - begin));
+        let (begin, end) = part_of(count, part);
+        let page = number(&pages, begin + mix(seed, begin) % (end - begin))?;
         // A failed read tells nothing of the content; those that were measured have their errors.
         let read = pread2(&fd, arena.slot(0, length), page * page_bytes, Flags::empty());
         if read.is_ok_and(|moved| moved == length) {
@@ -111,6 +112,17 @@ pub fn look_at_device<E>(
         }
     }
     (seen.pages > 0).then_some(seen)
+}
+
+/// The number of a page of several lists, which are counted one behind the other.
+fn number(lists: &[Pages], mut page: u64) -> Option<u64> {
+    for pages in lists {
+        if page < pages.count {
+            return Some(pages.number(page));
+        }
+        page -= pages.count;
+    }
+    None
 }
 
 /// The numbers below `parts`, at most [`PAGES_LOOKED_AT`], each once and any first few of them from all over: their bits are
@@ -147,14 +159,14 @@ mod tests {
     fn look(file: &File, change: impl FnOnce(&mut Target)) -> Option<ReadContent> {
         let mut target = disk();
         change(&mut target);
-        look_at_device(&target, Stretch::all(MIB, 16 * MIB), 7, &mut || true, || {
+        look_at_device(&target, &[Stretch::all(MIB, 16 * MIB)], 7, &mut || true, || {
             file.try_clone().map(OwnedFd::from)
         })
     }
 
     /// A look at a disk that a file stands for, for as long as `goes_on`.
     fn look_while(file: &File, stretch: Stretch, goes_on: &mut dyn FnMut() -> bool) -> Option<ReadContent> {
-        look_at_device(&disk(), stretch, 7, goes_on, || file.try_clone().map(OwnedFd::from))
+        look_at_device(&disk(), &[stretch], 7, goes_on, || file.try_clone().map(OwnedFd::from))
     }
 
     #[test]
@@ -237,6 +249,19 @@ mod tests {
                 assert!((6..=8).contains(&seen.zero_pages), "{begin_bytes} {read_bytes}: {seen:?}");
             }
         }
+    }
+
+    /// The first of two streams read data, and the other one, which came three times as far, nothing.
+    #[test]
+    fn each_of_several_stretches_has_its_part() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(32 * MIB).unwrap();
+        file.write_all_at(&vec![7; usize::try_from(16 * MIB).unwrap()], 0).unwrap();
+        let part = |offset_bytes, read_bytes| Stretch { read_bytes, ..Stretch::all(offset_bytes, 16 * MIB) };
+        let stretches = [part(0, 4 * MIB), part(16 * MIB, 0), part(16 * MIB, 12 * MIB)];
+        let seen =
+            look_at_device(&disk(), &stretches, 7, &mut || true, || file.try_clone().map(OwnedFd::from));
+        assert_eq!(seen, Some(ReadContent { pages: 64, zero_pages: 48 }));
     }
 
     #[test]

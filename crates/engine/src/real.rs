@@ -17,7 +17,7 @@ use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
-use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, Workload};
+use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
@@ -87,11 +87,11 @@ impl Engine for RealEngine {
             return None;
         }
         let targets = used_targets(job).ok()?;
-        let stretch = looked_at(job, run.bytes);
         let mode = OpenMode { path: IoPath::Direct, ..OpenMode::READ };
         let seed = mix(workload.seed, u64::from(job.visit));
-        let mut look = |(_, claim): (u32, &Claim)| {
-            look_at_device(&claim.target, stretch, seed, goes_on, || claim.open(mode))
+        let mut look = |(index, claim): (u32, &Claim)| {
+            let stretches = looked_at(job, run, index);
+            look_at_device(&claim.target, &stretches, seed, goes_on, || claim.open(mode))
         };
         // Some of the targets alone do not stand for all.
         let seen: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
@@ -99,16 +99,22 @@ impl Engine for RealEngine {
     }
 }
 
-/// Where to look at each target of a visit that read so many bytes: what the first stream of a sequence has gone through, or all.
-fn looked_at(job: &Job<'_>, read_bytes: u64) -> Stretch {
+/// Where to look at a target of a visit: what each stream of a sequence has gone through there, or all.
+fn looked_at(job: &Job<'_>, run: &Run, target: u32) -> Vec<Stretch> {
     let workload = job.workload;
-    let offsets = Offsets::new(workload, job.visit, 0, rdsk_sys::cache::page_size());
-    match offsets.map(|offsets| offsets.beginning_at(job.begin_bytes)) {
-        Ok(Offsets::Sequential(sequence)) => {
-            sequence.stretch(read_bytes / u64::from(workload.streams.max(1)))
-        }
-        _ => Stretch::all(workload.offset_bytes, workload.span_bytes),
+    let all = || vec![Stretch::all(workload.offset_bytes, workload.span_bytes)];
+    if workload.pattern != Pattern::Sequential {
+        return all();
     }
+    let streams = run.streams.iter().filter(|stream| stream.target == target && stream.bytes > 0);
+    let gone_through = |stream: &StreamResult| {
+        let offsets = Offsets::new(workload, job.visit, stream.index, rdsk_sys::cache::page_size()).ok()?;
+        match offsets.beginning_at(job.begin_bytes) {
+            Offsets::Sequential(sequence) => Some(sequence.stretch(stream.bytes)),
+            Offsets::Uniform(_) | Offsets::Permuted(_) => None,
+        }
+    };
+    streams.map(gone_through).collect::<Option<_>>().unwrap_or_else(all)
 }
 
 impl RealEngine {

@@ -1,18 +1,83 @@
-//! Which targets may hold the same blocks: several paths lead to one LUN, and files and partitions lie on one disk. What was read on one
-//! of them may lie in a cache for the other. It compares what is known of the targets and looks at nothing.
+//! Which targets may hold the same blocks: several paths lead to one LUN, and a partition or an array lies on a disk that is a target,
+//! too. What was read on one of them may lie in a cache for the other. It compares what is known of the targets and looks at nothing.
 
-use rdsk_model::Target;
+use rdsk_model::{Target, TargetKind};
 
-/// Whether two targets may hold the same blocks: a device of both, or a serial number.
-pub(crate) fn share_blocks(one: &Target, other: &Target) -> bool {
-    let serial = |target: &Target| target.device.as_ref().and_then(|device| device.serial.clone());
-    one.index == other.index
-        || one.stack.iter().any(|name| other.stack.contains(name))
-        || serial(one).is_some_and(|own| serial(other).is_some_and(|its| its == own))
+/// For each target, the first one of those that hold the same blocks, itself or through others.
+pub(crate) fn mediums(targets: &[Target]) -> Vec<u32> {
+    let mut mediums: Vec<u32> = targets.iter().map(|target| target.index).collect();
+    for (here, one) in targets.iter().enumerate() {
+        for there in 0..here {
+            if share_blocks(one, &targets[there]) {
+                let (kept, other) = (mediums[here].min(mediums[there]), mediums[here].max(mediums[there]));
+                mediums.iter_mut().filter(|medium| **medium == other).for_each(|medium| *medium = kept);
+            }
+        }
+    }
+    mediums
 }
 
 /// How many of the targets before one may hold the same blocks.
 pub(crate) fn twins_before(targets: &[Target], target: &Target) -> u32 {
     let before = targets.iter().take_while(|other| other.index != target.index);
     u32::try_from(before.filter(|other| share_blocks(other, target)).count()).unwrap_or(u32::MAX)
+}
+
+/// Files and partitions share their disk, but no block of it.
+fn share_blocks(one: &Target, other: &Target) -> bool {
+    let (Some(a), Some(b)) = (&one.device, &other.device) else { return false };
+    if (one.kind, other.kind) != (TargetKind::Block, TargetKind::Block) {
+        return false;
+    }
+    if one.stack.contains(&b.name) || other.stack.contains(&a.name) {
+        return true;
+    }
+    let are_of_one_disk = one.stack.last().is_some_and(|disk| other.stack.last() == Some(disk));
+    !are_of_one_disk && a.serial.is_some() && a.serial == b.serial && one.size_bytes == other.size_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::Device;
+
+    fn target(index: u32, stack: &[&str], serial: Option<&str>, size_bytes: u64) -> Target {
+        let device = Device { name: stack[0].into(), serial: serial.map(Into::into), ..Device::default() };
+        let stack = stack.iter().copied().map(Into::into).collect();
+        let (kind, device) = (TargetKind::Block, Some(device));
+        Target { index, kind, device, stack, size_bytes, ..Target::default() }
+    }
+
+    #[test]
+    fn paths_of_one_lun_are_one_medium_and_luns_and_partitions_of_one_disk_are_not() {
+        let targets = [
+            target(0, &["sda"], Some("L1"), 10),
+            target(1, &["sdb"], Some("L1"), 10),
+            target(2, &["sdc"], Some("L2"), 10),
+            // A controller's number, which all of its namespaces have.
+            target(3, &["nvme0n1"], Some("C"), 10),
+            target(4, &["nvme0n2"], Some("C"), 20),
+            target(5, &["sdd1", "sdd"], Some("L3"), 5),
+            target(6, &["sdd2", "sdd"], Some("L3"), 5),
+            target(7, &["sde"], None, 10),
+            target(8, &["sdf"], None, 10),
+        ];
+        assert_eq!(mediums(&targets), [0, 0, 2, 3, 4, 5, 6, 7, 8]);
+        let twins = targets.iter().map(|target| twins_before(&targets, target));
+        assert_eq!(twins.collect::<Vec<_>>(), [0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut files = [targets[5].clone(), targets[5].clone()];
+        files[1].index = 1;
+        files.iter_mut().for_each(|file| file.kind = TargetKind::File);
+        assert_eq!(twins_before(&files, &files[1]), 0);
+    }
+
+    #[test]
+    fn what_lies_on_another_target_shares_its_medium_also_through_a_third() {
+        let disk = target(0, &["sda"], None, 10);
+        let partition = target(1, &["sda1", "sda"], None, 5);
+        assert_eq!(mediums(&[disk, partition]), [0, 0]);
+        let [one, two] = [target(0, &["sda1", "sda"], None, 5), target(1, &["sdb1", "sdb"], None, 5)];
+        let array = target(2, &["md0", "sda1", "sda", "sdb1", "sdb"], None, 10);
+        assert_eq!(mediums(&[one, two, array]), [0, 0, 0]);
+    }
 }

@@ -66,11 +66,11 @@ impl RunState {
         let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
         let mut totals: Vec<CellTotals> =
             plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect();
-        let mut sequences = Sequences::new(targets);
+        let mut visits = Vec::new();
         for (cell, totals) in plan.cells.iter().zip(&mut totals) {
             let Some(then) = earlier.iter().find(|then| then.id == cell.id) else { continue };
             totals.visits_before = visits_before(cell, then);
-            sequences.add_earlier(cell, &then.result.visits);
+            visits.push((cell, then.result.visits.as_slice()));
         }
         Self {
             half_widths: plan
@@ -85,7 +85,7 @@ impl RunState {
             longest_turns_ns: vec![0; plan.cells.len()],
             rounds_done: vec![0; plan.cells.len()],
             stable_rates: BTreeMap::new(),
-            sequences,
+            sequences: Sequences::after(targets, &visits),
             observers: BTreeMap::new(),
             failures_in_a_row: 0,
             has_hung: false,

@@ -2,7 +2,7 @@
 //! the span each time would soon be answered by a cache below the block layer, of a hypervisor, an array or a disk, and nothing would
 //! tell. It issues nothing.
 
-use crate::mediums::share_blocks;
+use crate::mediums::mediums;
 use rdsk_model::{Cell, Extent, Pattern, StreamResult, Target, Visit};
 use std::collections::BTreeMap;
 
@@ -16,12 +16,16 @@ pub(crate) struct Sequences {
 }
 
 impl Sequences {
-    /// Those of a run on these targets.
-    pub(crate) fn new(targets: &[Target]) -> Self {
-        let first_of = |target: &Target| {
-            targets.iter().find(|other| share_blocks(other, target)).unwrap_or(target).index
-        };
-        Self { mediums: targets.iter().map(first_of).collect(), gone_bytes: BTreeMap::new() }
+    /// Those of a run on these targets that goes on with these visits of cells, in any order: an earlier run's, or none.
+    pub(crate) fn after<'a>(targets: &[Target], earlier: &[(&'a Cell, &'a [Visit])]) -> Self {
+        let mut sequences = Self { mediums: mediums(targets), gone_bytes: BTreeMap::new() };
+        // Passes first: rather too far behind than over what was read.
+        for does_move in [false, true] {
+            for (cell, visits) in earlier.iter().filter(|(cell, _)| moves(cell) == does_move) {
+                sequences.add_earlier(cell, visits);
+            }
+        }
+        sequences
     }
 
     /// How far behind the start of its part each stream of the next visit begins.
@@ -42,12 +46,12 @@ impl Sequences {
             let of_target = streams.iter().filter(|stream| stream.target == target);
             let most = of_target.map(|stream| stream.bytes).max().unwrap_or(0);
             let gone = self.gone_bytes.entry(self.medium(target)).or_default();
-            *gone = if moves(cell) { gone.saturating_add(most) } else { most.max(*gone) };
+            let passed = if moves(cell) { most } else { left_of_pass(cell, most, *gone) };
+            *gone = gone.saturating_add(passed);
         }
     }
 
-    /// Adds what an earlier run, which goes on, has done of this cell.
-    pub(crate) fn add_earlier(&mut self, cell: &Cell, visits: &[Visit]) {
+    fn add_earlier(&mut self, cell: &Cell, visits: &[Visit]) {
         let target = cell.workload.targets.first().copied().unwrap_or(0);
         for visit in visits {
             // A visit of a single stream does not list it.
@@ -65,6 +69,14 @@ fn is_sequence(cell: &Cell) -> bool {
     cell.workload.pattern == Pattern::Sequential && cell.workload.points.is_none()
 }
 
+/// How much of a pass over the first bytes of a part lies behind the place that was reached in it.
+fn left_of_pass(cell: &Cell, pass_bytes: u64, gone_bytes: u64) -> u64 {
+    let workload = &cell.workload;
+    let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).max(1);
+    let part_bytes = workload.span_bytes / u64::from(workload.streams).div_ceil(targets).max(1);
+    pass_bytes.saturating_sub(gone_bytes.checked_rem(part_bytes).unwrap_or(0))
+}
+
 /// A pass is over the same bytes each time: that is what it is for.
 fn moves(cell: &Cell) -> bool {
     is_sequence(cell) && cell.extent == Extent::Timed
@@ -73,7 +85,7 @@ fn moves(cell: &Cell) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Device, Experiment, Points, Workload};
+    use rdsk_model::{Experiment, Points, Workload};
 
     fn cell(extent: Extent, pattern: Pattern, targets: &[u32]) -> Cell {
         let workload = Workload { pattern, targets: targets.to_vec(), ..Workload::sequential_read(1 << 30) };
@@ -115,6 +127,11 @@ mod tests {
         sequences.add(&timed, &[stream(0, 900)]);
         sequences.add(&pass, &[stream(0, 800)]);
         assert_eq!((sequences.begin_bytes(&timed), sequences.begin_bytes(&pass)), (1700, 0));
+        // Round the span, it comes to the start again, which the next pass reads.
+        sequences.add(&timed, &[stream(0, (1 << 30) - 1600)]);
+        assert_eq!(sequences.begin_bytes(&timed), (1 << 30) + 100);
+        sequences.add(&pass, &[stream(0, 800)]);
+        assert_eq!(sequences.begin_bytes(&timed), (1 << 30) + 800);
     }
 
     #[test]
@@ -133,36 +150,23 @@ mod tests {
     }
 
     #[test]
-    fn two_paths_of_one_lun_are_one_medium() {
-        let target = |index, name: &str, serial: Option<&str>| {
-            let device = Device { name: name.into(), serial: serial.map(Into::into), ..Device::default() };
-            let stack = vec![name.to_owned()];
-            Target { index, device: Some(device), stack, ..Target::default() }
-        };
-        let of = |index| cell(Extent::Timed, Pattern::Sequential, &[index]);
-        let mut partition = target(4, "sdd1", None);
-        partition.stack.push("sdd".into());
-        let targets = [
-            target(0, "sda", Some("L1")),
-            target(1, "sdb", Some("L1")),
-            target(2, "sdc", Some("L2")),
-            target(3, "sdd", None),
-            partition,
-        ];
-        let mut sequences = Sequences::new(&targets);
-        sequences.add(&of(1), &[stream(1, 900)]);
-        sequences.add(&of(4), &[stream(4, 70)]);
-        assert_eq!([0, 1, 2, 3, 4].map(|index| sequences.begin_bytes(&of(index))), [900, 900, 0, 70, 70]);
-    }
-
-    #[test]
     fn what_an_earlier_run_has_read_is_not_read_again() {
         let timed = cell(Extent::Timed, Pattern::Sequential, &[2]);
+        let pass = cell(Extent::Pass { bytes: 70 }, Pattern::Sequential, &[2]);
         let visit =
             |bytes, streams: &[StreamResult]| Visit { bytes, streams: streams.to_vec(), ..Visit::default() };
         let visits = [visit(500, &[]), visit(90, &[stream(2, 60), stream(2, 30)])];
-        let mut sequences = Sequences::default();
-        sequences.add_earlier(&timed, &visits);
-        assert_eq!(sequences.begin_bytes(&timed), 560);
+        let of_pass = [visit(70, &[])];
+        let sequences = Sequences::after(&[], &[(&timed, &visits), (&pass, &of_pass)]);
+        assert_eq!(sequences.begin_bytes(&timed), 630);
+    }
+
+    /// Paths of one LUN.
+    #[test]
+    fn targets_with_the_same_blocks_go_on_together() {
+        let of = |index| cell(Extent::Timed, Pattern::Sequential, &[index]);
+        let mut sequences = Sequences { mediums: vec![0, 0, 2], ..Sequences::default() };
+        sequences.add(&of(1), &[stream(1, 900)]);
+        assert_eq!([0, 1, 2].map(|index| sequences.begin_bytes(&of(index))), [900, 900, 0]);
     }
 }

@@ -390,7 +390,8 @@ fn no_two_cells_draw_the_same_offsets() {
 fn only_paths_of_one_lun_draw_offsets_of_their_own() {
     let on = |index: u32, name: &str, serial: &str| {
         let device = Device { name: name.into(), serial: Some(serial.into()), ..Device::default() };
-        Target { index, device: Some(device), stack: vec![name.into()], ..target(1 << 30) }
+        let kind = TargetKind::Block;
+        Target { index, kind, device: Some(device), stack: vec![name.into()], ..target(1 << 30) }
     };
     let targets = [on(0, "sda", "L1"), on(1, "sdb", "L2"), on(2, "sdc", "L1"), on(3, "sdd", "L1")];
     let experiments = [Experiment::Headline, Experiment::Stream];

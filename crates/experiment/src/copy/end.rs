@@ -45,7 +45,8 @@ fn content(
         rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
         Ok(fd)
     };
-    look_at_device(&witness.target, Stretch::all(calls.start.unwrap_or(0), calls.bytes), seed, goes_on, open)
+    let read = [Stretch::all(calls.start.unwrap_or(0), calls.bytes)];
+    look_at_device(&witness.target, &read, seed, goes_on, open)
 }
 
 /// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.
