@@ -9,8 +9,8 @@ use rdsk_model::{CellRecord, EngineKind};
 const MIN_INTERVAL_NS: u64 = 200_000_000;
 /// Share of their time that our threads waited because of others, from which it is named.
 const MIN_WAIT: f64 = 0.05;
-/// Share of all processors' time that others must have used to be blamed.
-const MIN_OTHERS: f64 = 0.1;
+/// Processors that others must have kept busy to be blamed; of many, ours may run on two only.
+const MIN_OTHERS: f64 = 0.2;
 /// The same where the kernel does not count how long our threads waited, and the pressure that it must show.
 const MIN_OTHERS_ALONE: f64 = 0.3;
 const MIN_PRESSURE: f64 = 0.1;
@@ -31,6 +31,8 @@ pub struct Contention {
     pub others: f64,
     /// Share that the hypervisor took.
     pub steal: f64,
+    /// Processors of the machine.
+    pub processors: u64,
     /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
     pub pressure: Option<f64>,
 }
@@ -44,7 +46,9 @@ impl Contention {
     /// Whether what others used is worth a word.
     pub fn is_much(&self) -> bool {
         let waited = match self.waited_for_others {
-            Some(waited) => waited >= MIN_WAIT && self.others + self.steal >= MIN_OTHERS,
+            Some(waited) => {
+                waited >= MIN_WAIT && (self.others + self.steal) * self.processors as f64 >= MIN_OTHERS
+            }
             None => {
                 self.others >= MIN_OTHERS_ALONE
                     && self.pressure.is_some_and(|pressure| {
@@ -86,6 +90,7 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
         waited_for_others: waited.map(|waited| (waited - waited_for_quota.unwrap_or(0.0)) * blame.min(1.0)),
         others,
         steal,
+        processors: seen.processors,
         pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
     })
 }

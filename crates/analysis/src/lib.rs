@@ -32,4 +32,4 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{MIN_PAGES, is_burst, loop_verdict, read_only_zeros, verdict};
+pub use verdict::{MIN_PAGES, is_burst, loop_verdict, read_only_zeros, read_some_zeros, verdict};

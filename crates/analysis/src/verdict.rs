@@ -27,9 +27,9 @@ mod write;
 mod zeros;
 
 use crate::contention::{Contention, contention};
-use crate::words;
+use crate::{metrics, words};
 use facts::Facts;
-use rdsk_model::{CellRecord, Op, StopReason, Target, Verdict, VerdictCode};
+use rdsk_model::{CellRecord, Op, ReadContent, StopReason, Target, Verdict, VerdictCode};
 pub use zeros::MIN_PAGES;
 
 /// One step of the list above: a code and its sentence, or nothing.
@@ -84,6 +84,17 @@ pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
     facts.is_some_and(|facts| zeros::read_only_zeros(&facts))
 }
 
+/// What was looked at of the reads of a cell that [`verdict`] calls the device's, where a device that need not store zeros brought back
+/// some.
+pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadContent> {
+    let facts = Facts::of(cell, targets).filter(|_| is_of_device(cell))?;
+    zeros::some_zeros(&facts)
+}
+
+fn is_of_device(cell: &CellRecord) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+}
+
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
 /// tells nothing of the target.
 pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
@@ -125,6 +136,11 @@ fn device_text(facts: &Facts<'_>) -> String {
     };
     let more = match facts.memory_disk() {
         Some(disk) => format!("{more}; {disk} is memory"),
+        None => more,
+    };
+    let remembers = facts.targets.iter().find_map(|target| metrics::remembers(target));
+    let more = match remembers.filter(|_| facts.cell.workload.op == Op::Read) {
+        Some(who) => format!("{more}; {who}"),
         None => more,
     };
     let more = if zeros::is_content_unknown(facts) {

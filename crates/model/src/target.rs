@@ -168,9 +168,11 @@ impl Device {
     }
 
     /// Whether reads may return zeros that it does not store, without its medium: those of blocks that were never written or were
-    /// told to be forgotten. A plain hard disk reads zeros like any other data.
+    /// told to be forgotten. A plain hard disk reads zeros like any other data; what a host of virtual machines shows as one may be a
+    /// sparse file.
     pub fn may_invent_zeros(&self) -> bool {
-        self.rotational != Some(true) || self.discards != Some(false)
+        let is_of_host = ["vd", "xvd"].iter().any(|driver| self.name.starts_with(driver));
+        self.rotational != Some(true) || self.discards != Some(false) || is_of_host
     }
 }
 

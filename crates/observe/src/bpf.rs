@@ -121,7 +121,10 @@ impl BlockLayer {
             let known = names.iter().position(|name| *name == device.name);
             let index = known.unwrap_or(names.len());
             if known.is_none() {
-                let Some(block) = BlockDevice::of(device.directory()) else { continue };
+                let Some(block) = BlockDevice::of(device.directory()).filter(|_| device.names_its_bios)
+                else {
+                    continue;
+                };
                 names.push(device.name.clone());
                 found.push(block);
                 stats.push(StatFile::open(device.directory().join("stat")).ok());

@@ -84,7 +84,8 @@ fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
     // than x86 have no flags at all, so the vendor must suffice.
     let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
     match known {
-        Some(name) if flagged || !x86 => Some(name.to_owned()),
+        // As Amazon names those of ARM that are none.
+        Some(name) if flagged || (!x86 && !product.ends_with(".metal")) => Some(name.to_owned()),
         _ => flagged.then(|| "vm".to_owned()),
     }
 }

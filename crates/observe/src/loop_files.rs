@@ -2,7 +2,7 @@
 //! opens them for reading, reads none of their data and judges nothing.
 
 use crate::read_trimmed;
-use crate::stack::Stack;
+use crate::stack::{Stack, btrfs_devices};
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
 use rdsk_sys::cache::{CacheStat, cachestat};
@@ -115,6 +115,9 @@ impl LoopWatch {
                 source.file_type().is_block_device().then(|| device_name(sys, &numbers(source.rdev())))?
             }),
         };
+        // Of several devices the mount names one only, which says nothing of the others.
+        let is_one = |name: &String| btrfs_devices(name, sys).is_none_or(|(_, names)| names.len() < 2);
+        let below = below.filter(is_one);
         let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?;
         let shown_bytes = shown_bytes.saturating_mul(SECTOR_BYTES);
         let offset_bytes = number("offset").unwrap_or(0);

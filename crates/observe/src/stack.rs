@@ -205,7 +205,11 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
     let is_whole = members >= all && number("degraded").is_none_or(|missing| missing == 0);
     match level {
         "linear" | "raid0" => Spread::ONCE,
-        "raid1" => Spread::copies(members.saturating_sub(number("degraded").unwrap_or(0))),
+        "raid1" => {
+            // One that is rebuilt is written where it holds data already.
+            let in_sync = number("degraded").map_or(members, |missing| all.saturating_sub(missing));
+            Spread { least: f64::from(in_sync.clamp(1, members.max(1))), ..Spread::copies(members) }
+        }
         "raid10" => {
             // Two near copies unless `layout` says otherwise: its lowest byte counts the near ones, the
             // next the far ones.

@@ -49,6 +49,12 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
+/// Whether the bios of a device name it when they end: those of an NVMe multipath device name one of its paths then, as does all that lies on
+/// its partitions (drivers/nvme/host: `nvme_trace_bio_complete`), so that they would seem to stay under way.
+pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {
+    nvme_paths(name, sys).is_empty() && nvme_disk_with_paths(name, sys).is_none()
+}
+
 /// Whether the kernel counts the flushes of the device with this directory: of whole disks only, and only as requests; a driver that
 /// takes bios counts a flush as a write, or not at all. Where it does not, it prints zeros.
 pub(crate) fn counts_flushes(directory: &Path) -> bool {

@@ -7,7 +7,8 @@ use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
 use crate::sysfs::{
-    UNCOUNTED_PARTITION, block_path, counts_flushes, is_number, nvme_disk_with_paths, nvme_paths,
+    UNCOUNTED_PARTITION, block_path, counts_flushes, is_number, names_its_bios, nvme_disk_with_paths,
+    nvme_paths,
 };
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
@@ -24,6 +25,8 @@ pub(crate) struct Watched {
     directory: PathBuf,
     is_partition: bool,
     counts_flushes: bool,
+    /// Whether BPF programs can tell when its bios end.
+    pub(crate) names_its_bios: bool,
     /// Why its driver counts nothing, or not on every kernel, so that unchanged counters prove nothing.
     doubt: Option<&'static str>,
     /// Whether its counters have changed so far.
@@ -73,6 +76,7 @@ impl Watched {
             own,
             is_partition,
             counts_flushes: counts_flushes(&directory),
+            names_its_bios: names_its_bios(name, sys),
             doubt: doubt_in(name, sys),
             has_moved: false,
             directory,

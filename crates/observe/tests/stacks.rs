@@ -174,6 +174,19 @@ fn a_member_that_is_missing_writes_no_copy() {
     fake.set_attribute("md0", "md/degraded", "1\n");
     let (evidence, _) = visit(&mut fake, &target("md0", (9, 0), None), &[("sda", 0, MIB)]);
     assert_eq!(counted(&evidence).unwrap().1, 1.0, "what the missing one would hold is written nowhere");
+    // Three copies of which one was taken out; and two, of which one is rebuilt and written where it holds data already.
+    let mut fake = array("raid1", 3);
+    fake.set_attribute("md0", "md/raid_disks", "3\n");
+    fake.set_attribute("md0", "md/degraded", "1\n");
+    fake.set_attribute("md0", "md/dev-sdc/slot", "none\n");
+    let after = [("sda", 0, MIB), ("sdb", 0, MIB)];
+    let (evidence, _) = visit(&mut fake, &target("md0", (9, 0), None), &after);
+    assert_eq!(counted(&evidence), Some((vec!["sda", "sdb"], 2.0, Some(2.0))));
+    let mut fake = array("raid1", 2);
+    fake.set_attribute("md0", "md/raid_disks", "2\n");
+    fake.set_attribute("md0", "md/degraded", "1\n");
+    let (evidence, _) = visit(&mut fake, &target("md0", (9, 0), None), &after);
+    assert_eq!(counted(&evidence), Some((vec!["sda", "sdb"], 1.0, Some(2.0))));
 }
 
 #[test]

@@ -107,13 +107,21 @@ fn of_dm(node: &Node, mapper: &Mapper<'_>) -> ArrayFacts {
     worded(silent, &ask(DmQuestion::Table), &ask(DmQuestion::Status))
 }
 
-/// The facts from a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are
-/// several devices, one after the other.
+/// The facts from a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are several devices, one
+/// after the other, and stripes throughout where a striped volume grew.
 fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts {
-    let [line] = table else {
-        let level = (table.len() > 1).then(|| "linear".to_owned());
-        return ArrayFacts { level, ..silent };
+    let has_only = |kind: &str| table.iter().all(|line| line.kind == kind);
+    let stripes = |line: &DmLine| -> Vec<String> {
+        line.parameters.split_whitespace().take(2).map(str::to_owned).collect()
     };
+    let (line, rest) = match table {
+        [line, rest @ ..] if rest.is_empty() || has_only("striped") => (line, rest),
+        [_, ..] if has_only("linear") => return ArrayFacts { level: Some("linear".to_owned()), ..silent },
+        _ => return silent,
+    };
+    if rest.iter().any(|other| stripes(other) != stripes(line)) {
+        return silent;
+    }
     let words: Vec<&str> = line.parameters.split_whitespace().collect();
     let sectors = |word: Option<&&str>| word.and_then(|word| word.parse::<u64>().ok());
     match line.kind.as_str() {
@@ -351,6 +359,16 @@ mod tests {
         }
         let linear = read(&[line("linear", "8:0 0"), line("linear", "8:16 0")], &[]);
         assert_eq!((linear.level.as_deref(), linear.chunk_bytes), (Some("linear"), None));
+        // A striped volume that grew where it could not go on.
+        let grown = |second: &str| {
+            let table = [line("striped", "2 128 8:0 2048 8:16 2048"), line("striped", second)];
+            let facts = read(&table, &[]);
+            (facts.level, facts.members, facts.chunk_bytes)
+        };
+        assert_eq!(grown("2 128 8:32 2048 8:48 2048"), (Some("striped".into()), Some(2), Some(65_536)));
+        assert_eq!(grown("3 128 8:32 0 8:48 0 8:64 0"), (None, None, None));
+        let mixed = read(&[line("striped", "2 128 8:0 0 8:16 0"), line("linear", "8:32 0")], &[]);
+        assert_eq!(mixed.level, None);
         assert_eq!(read(&[], &[]).level, None, "who may not ask is told nothing");
         assert_eq!(read(&[line("raid", "")], &[]).chunk_bytes, None);
     }

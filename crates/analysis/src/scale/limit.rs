@@ -178,10 +178,11 @@ fn has_held(point: &Point<'_>) -> bool {
 }
 
 /// Whether a target that is busy all the time has no time left: its one arm moves, or a model counted. Flash, arrays behind a
-/// controller and virtual disks serve many at once.
+/// controller and virtual disks serve many at once, though some say that they rotate.
 fn serves_one(record: &Record, cell: &CellRecord, target: u32) -> bool {
     let device = metrics::target(record, target).and_then(|target| target.device.as_ref());
-    is_simulated(cell) || device.is_some_and(|device| device.rotational == Some(true))
+    let is_virtual = record.host.as_ref().is_some_and(|host| host.virtualization.is_some());
+    is_simulated(cell) || (!is_virtual && device.is_some_and(|device| device.rotational == Some(true)))
 }
 
 /// How one target stands.

@@ -17,6 +17,9 @@ pub enum Agreement {
     NoStripe,
 }
 
+/// An optimum from here on is no full stripe.
+const MIXED_BYTES: u64 = 1 << 30;
+
 /// Compares a chunk and a full stripe, however they were found, with `queue/minimum_io_size` (the chunk, for Linux's arrays)
 /// and `queue/optimal_io_size` (the full stripe; 0 when unknown), all in bytes, and says it in a sentence. A minimum of no
 /// more than 4096 bytes, or of the device's physical block, is no hint of a chunk.
@@ -28,7 +31,10 @@ pub fn compare_with_sysfs(
 ) -> (Agreement, String) {
     // Every device states its physical block as the smallest I/O, and some SSDs have large ones; only an array states more.
     let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > physical_block_bytes.max(4096));
-    let hinted_stripe = Some(optimal_io_bytes).filter(|&hint| hint > 0 && hinted_chunk.is_some());
+    // The kernel takes the least common multiple of the stripe and an optimum of the members, for which SAS controllers say 16 MiB less one
+    // sector (16773120): that is the stripe of no array.
+    let is_stripe = |&hint: &u64| hint > 0 && hint < MIXED_BYTES && hinted_chunk.is_some();
+    let hinted_stripe = Some(optimal_io_bytes).filter(is_stripe);
     let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);
     let hints = format!(
         "the kernel's hints (minimum_io_size {minimum_io_bytes}, optimal_io_size {optimal_io_bytes})"
@@ -64,6 +70,7 @@ mod tests {
             (k64, k256, 65_536, 262_144, Agreement::Agrees),
             (k64, None, 65_536, 262_144, Agreement::Agrees),
             (k64, k256, 65_536, 0, Agreement::Agrees),
+            (k64, k256, 65_536, 4_293_918_720, Agreement::Agrees),
             (k64, k256, 65_536, 196_608, Agreement::Differs),
             (k64, k256, 131_072, 262_144, Agreement::Differs),
             (None, None, 65_536, 262_144, Agreement::NotSeen),

@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 const BELOW_SHARE: f64 = 0.9;
 /// Pages that have to be looked at before zeros say anything of a device: fewer would leave too much to chance.
 pub const MIN_PAGES: u64 = 4;
+/// The same where some are zeros and some are not, and the share of zeros that is worth a word.
+const MIN_PAGES_OF_SOME: u64 = 16;
+const MIN_SHARE: f64 = 0.1;
 
 /// Step 7 of the verdict: `hole` and `unverified`, of devices.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
@@ -175,6 +178,14 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
     Some((VerdictCode::Unverified, text))
 }
 
+/// What was looked at, where a device that need not store them brought back some zeros beside data.
+pub(super) fn some_zeros(facts: &Facts<'_>) -> Option<ReadContent> {
+    let content = facts.cell.result.content.filter(|content| content.pages >= MIN_PAGES_OF_SOME)?;
+    let is_some = content.zero_pages as f64 >= MIN_SHARE * content.pages as f64 && !is_zeros(content);
+    let is_read = facts.cell.workload.op == Op::Read && !facts.is_simulated();
+    (is_some && is_read && need_not_store(facts)).then_some(content)
+}
+
 fn is_zeros(content: ReadContent) -> bool {
     content.pages > 0 && content.zero_pages == content.pages
 }
@@ -225,6 +236,26 @@ mod tests {
         assert_eq!(on(&one, |_| {}).code, VerdictCode::Device, "one page is a matter of chance");
         let looped = with(read(64), |cell| cell.evidence.loops = vec![LoopFile::default()]);
         assert_eq!(on(&looped, |_| {}).code, VerdictCode::Device, "the file behind it tells");
+    }
+
+    #[test]
+    fn some_zeros_are_told_of_a_device_that_need_not_store_them() {
+        let told = |pages: u64, zero_pages: u64, rotational: bool| {
+            let mut target = fixtures::disk();
+            let device = target.device.as_mut().unwrap();
+            (device.rotational, device.discards) = (Some(rotational), Some(false));
+            let read = with(read(0), |cell| cell.result.content = Some(ReadContent { pages, zero_pages }));
+            let read = with(read, |cell| {
+                cell.verdict = Some(verdict(cell, std::slice::from_ref(&target), Some(8)));
+            });
+            crate::read_some_zeros(&read, &[target]).map(|content| content.zero_pages)
+        };
+        assert_eq!(told(64, 60, false), Some(60));
+        assert_eq!(told(64, 7, false), Some(7));
+        assert_eq!(told(64, 6, false), None, "a tenth");
+        assert_eq!(told(64, 64, false), None, "all of them have a verdict of their own");
+        assert_eq!(told(15, 14, false), None, "too few places");
+        assert_eq!(told(64, 60, true), None, "a hard disk reads zeros too");
     }
 
     #[test]

@@ -45,9 +45,9 @@ pub(super) struct Places {
     pub(super) position_of: Vec<Option<usize>>,
 }
 
-/// Whether the device reports that it is rotational.
+/// Whether the device has platters, as far as the Record tells.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    crate::metrics::first_device(record, cell).and_then(|device| device.rotational) == Some(true)
+    crate::metrics::has_platters(record, cell)
 }
 
 /// The samples of a cell by position; `None` if no position was visited.

@@ -101,7 +101,12 @@ fn striped(device: &Device) -> [&'static str; 2] {
     let is_array = ["md raid0", "md raid4", "md raid5", "md raid6", "md raid10"].contains(&kind);
     let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));
     let may_stripe = minimum > 0 && optimal > minimum && optimal.is_multiple_of(minimum);
-    if is_array {
+    // The kernel takes the least common multiple with the members' own optimum, of SAS controllers one sector less than 16 MiB.
+    let members = device.array.as_ref().and_then(|array| array.members);
+    let is_mixed = members.is_some_and(|members| optimal > minimum.saturating_mul(members));
+    if is_array && is_mixed {
+        [" (the chunk)", " (not the stripe: an optimum of the members is mixed in)"]
+    } else if is_array {
         [" (the chunk)", " (the full stripe)"]
     } else if kind.starts_with("dm") && may_stripe {
         [" (the chunk, if it is striped)", " (then the full stripe)"]
@@ -124,7 +129,7 @@ fn zoned(device: &Device) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::Target;
+    use rdsk_model::{ArrayFacts, Target};
 
     #[test]
     fn the_rows_of_a_device_show_its_facts() {
@@ -219,6 +224,13 @@ mod tests {
             assert_eq!(text, format!("at most 512 KiB, {expected}"));
         }
         assert_eq!(requests(&Device::default()), None);
+        // As md makes it of members behind mpt3sas.
+        let mixed = Device {
+            array: Some(ArrayFacts { members: Some(4), ..ArrayFacts::default() }),
+            ..device("md raid5", 65_536, 4_293_918_720)
+        };
+        let text = requests(&mixed).unwrap();
+        assert!(text.ends_with("(not the stripe: an optimum of the members is mixed in)"), "{text}");
     }
 
     #[test]

@@ -1,57 +1,77 @@
-//! `faster-than-rotation`: the kernel calls the disk rotational, and yet it answers random reads much sooner than a turn of a
-//! platter takes.
+//! `faster-than-rotation`: the kernel calls the disk rotational, and yet it answers random reads, or takes random writes that it is said
+//! not to keep in a volatile cache, much sooner than a turn of a platter takes.
 
-use super::common::{cells, cite, has_verdict, is_simulated};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Pattern, Severity, Stake, VerdictCode};
+use rdsk_model::{CellRecord, Confidence, Finding, Op, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause, Needs::OwnTimes, check);
 
-/// The mean wait for the sector alone is 2 ms at 15,000 turns per minute, without moving the heads: half of all random reads
-/// take longer. A quarter of that leaves room for short spans and clever scheduling.
-const TOO_SOON_NS: u64 = 500_000;
-/// Reads from which the median counts.
-const MIN_READS: u64 = 100;
-
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| {
-        let workload = &cell.workload;
-        (workload.op, workload.pattern, workload.path) == (Op::Read, Pattern::Random, IoPath::Direct)
-            && has_verdict(cell, VerdictCode::Device)
-            && !is_simulated(analysis, cell)
-            && metrics::first_device(analysis, cell).is_some_and(|device| device.rotational == Some(true))
-            && median_ns(cell).is_some_and(|median_ns| median_ns < TOO_SOON_NS)
+    let reads = sooner(analysis, Op::Read);
+    if !reads.is_empty() {
+        return answered(analysis, &reads);
+    }
+    // Of one write at a time, nothing was put in order, and what a volatile cache takes `write-cache-volatile` tells.
+    let mut writes = sooner(analysis, Op::Write);
+    writes.retain(|cell| {
+        let cache = metrics::first_device(analysis, cell).and_then(|device| device.write_cache.as_deref());
+        metrics::wanted_depth(&cell.workload) == 1 && cache.is_some_and(|cache| cache != "write back")
     });
-    let cited = |cell: &CellRecord| {
-        let name = metrics::first_device(analysis, cell)
-            .map_or_else(String::new, |device| rdsk_units::printable(&device.name));
-        let median = median_ns(cell).map_or_else(|| "unknown".into(), words::nanos);
-        cite(cell, "median of random reads", format_args!("{median}, {name} queue/rotational = 1"))
-    };
+    taken(analysis, &writes)
+}
+
+/// The cells whose device is said to rotate and did not wait for it.
+fn sooner<'a>(analysis: &'a Analysis<'_>, op: Op) -> Vec<&'a CellRecord> {
+    cells(analysis, |cell| {
+        cell.workload.op == op
+            && metrics::first_device(analysis, cell).is_some_and(|device| device.rotational == Some(true))
+            && metrics::sooner_than_platters_ns(cell).is_some()
+    })
+}
+
+/// Reads.
+fn answered(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
     let text = "A disk with turning platters takes milliseconds for a random read. These were answered by a cache (of the disk, \
                 a controller, or the host of a virtual machine), or the device is not a disk with platters, whatever its driver \
                 says.";
     let advice = "read a span larger than every cache, or ask whoever provides the device what is behind it; a wrong flag is \
                   set right in queue/rotational";
-    let found = RULE.about_any(&cells, "answered by a cache, or not a disk", text, cited, advice);
-    let Some(soonest_ns) = cells.iter().filter_map(|cell| median_ns(cell)).min() else { return found };
-    let what = format!(
-        "a cache answered, or it is no disk with platters: random reads in {}",
-        words::nanos(soonest_ns)
-    );
-    let factor = metrics::ratio(TOO_SOON_NS, soonest_ns.max(1));
-    found
-        .into_iter()
-        .map(|finding| {
-            finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), what.clone())
-        })
-        .collect()
+    let cited = |cell: &CellRecord| cited(analysis, cell);
+    let found = RULE.about_any(cells, "answered by a cache, or not a disk", text, cited, advice);
+    with_effect(cells, found, "a cache answered, or it is no disk with platters: random reads in")
 }
 
-fn median_ns(cell: &CellRecord) -> Option<u64> {
-    let latency = cell.result.latency_ns.as_ref().filter(|latency| latency.count >= MIN_READS)?;
-    latency.p50
+/// Writes, one at a time.
+fn taken(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
+    let text = "A disk with turning platters takes milliseconds for a random write. These were taken by a cache whose content \
+                survives a power failure (of a controller or an array), or the device is not a disk with platters, whatever its \
+                driver says. If it is a cache, writes become many times slower once it is full.";
+    let advice = "write for longer than the cache lasts (--budget), and quote the rate of the last part; a wrong flag is set \
+                  right in queue/rotational";
+    let cited = |cell: &CellRecord| cited(analysis, cell);
+    let found = RULE.about_any(cells, "taken by a cache, or not a disk", text, cited, advice);
+    with_effect(cells, found, "a cache took the writes, or it is no disk with platters: random writes in")
+}
+
+fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let name = metrics::first_device(analysis, cell)
+        .map_or_else(String::new, |device| rdsk_units::printable(&device.name));
+    let median = metrics::sooner_than_platters_ns(cell).map_or_else(|| "unknown".into(), words::nanos);
+    let what = format!("median of random {}s", cell.workload.op);
+    cite(cell, &what, format_args!("{median}, {name} queue/rotational = 1"))
+}
+
+fn with_effect(cells: &[&CellRecord], found: Vec<Finding>, what: &str) -> Vec<Finding> {
+    let medians = cells.iter().filter_map(|cell| metrics::sooner_than_platters_ns(cell));
+    let Some(soonest_ns) = medians.min() else { return found };
+    let what = format!("{what} {}", words::nanos(soonest_ns));
+    let factor = metrics::ratio(metrics::SOONER_THAN_PLATTERS_NS, soonest_ns.max(1));
+    let inferred = |finding: Finding| {
+        finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), what.clone())
+    };
+    found.into_iter().map(inferred).collect()
 }
 
 #[cfg(test)]
@@ -59,7 +79,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, latency, record, with};
-    use rdsk_model::Target;
+    use rdsk_model::{IoPath, Pattern, Target};
 
     fn random(reads: u64, median_ns: u64) -> CellRecord {
         with(fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
@@ -84,5 +104,32 @@ mod tests {
         silent(RULE, &record(vec![solid()], vec![random(10_000, 30_000)]));
         let sequential = with(random(10_000, 30_000), |cell| cell.workload.pattern = Pattern::Sequential);
         silent(RULE, &record(vec![disk()], vec![sequential]));
+    }
+
+    #[test]
+    fn fires_on_writes_that_a_lasting_cache_took() {
+        let cached = |cache: Option<&str>| {
+            let mut target = disk();
+            target.device.as_mut().unwrap().write_cache = cache.map(Into::into);
+            target
+        };
+        let write = |depth: u32, median_ns: u64| {
+            with(random(10_000, median_ns), |cell| {
+                (cell.id, cell.workload.op, cell.workload.queue_depth) = ("w".into(), Op::Write, depth);
+            })
+        };
+        let finding = fires(RULE, &record(vec![cached(Some("write through"))], vec![write(1, 60_000)]));
+        assert_eq!(finding.evidence, ["w: median of random writes = 60.0 µs, sda queue/rotational = 1"]);
+        assert!(finding.title.starts_with("taken by a cache"), "{}", finding.title);
+        for (cache, depth, median_ns) in [
+            (Some("write back"), 1, 60_000),
+            (None, 1, 60_000),
+            (Some("write through"), 32, 60_000),
+            (Some("write through"), 1, 4_000_000),
+        ] {
+            silent(RULE, &record(vec![cached(cache)], vec![write(depth, median_ns)]));
+        }
+        let both = record(vec![cached(Some("write through"))], vec![random(10_000, 30_000), write(1, 60_000)]);
+        assert!(fires(RULE, &both).title.starts_with("answered by a cache"), "the reads say more");
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum SupportingEvidence {
     ReadsHeld { cell: String, before: f64, after: f64 },
     /// This many visits fell after the same number of bytes.
     SameBytes { visits: usize },
-    /// The device is not rotational, and nothing contradicts it.
+    /// The device is not rotational nor that of a virtual machine, and no reads before and after it tell anything else.
     Flash,
 }
 
@@ -72,7 +72,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
         return None;
     }
     let fall = falls.first()?;
-    let mut held = None;
+    let (mut held, mut is_known) = (None, false);
     let reads = cells(analysis, |read| {
         read.workload.op == Op::Read && read.workload.targets == cell.workload.targets && read.id != cell.id
     });
@@ -84,6 +84,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
         if after <= FELL * before {
             return None;
         }
+        is_known = true;
         if after >= HELD * before {
             held = held.or(Some(SupportingEvidence::ReadsHeld { cell: read.id.clone(), before, after }));
         }
@@ -93,7 +94,9 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
     held.or_else(|| same_bytes(&in_visits)).or_else(|| {
         let device = metrics::first_device(analysis, cell);
         let is_flash = device.is_some_and(|device| device.rotational == Some(false));
-        (is_flash && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
+        // Reads that fell a little speak of heat or of a limit, and a volume of a cloud has credits.
+        let is_virtual = analysis.host.as_ref().is_some_and(|host| host.virtualization.is_some());
+        (is_flash && !is_known && !is_virtual && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
     })
 }
 

@@ -1,9 +1,10 @@
-//! `only-zeros`: reads of a device brought back nothing but zeros, which many devices return without looking at their medium.
+//! `only-zeros`: reads of a device brought back nothing but zeros, or some, which many devices return without looking at their medium.
 
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, read_only_zeros};
+use rdsk_analysis::{Analysis, read_only_zeros, read_some_zeros};
 use rdsk_model::{CellRecord, Confidence, Finding, Severity, Stake};
+use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("only-zeros", Severity::Uncertain, Needs::Counters, check);
 
@@ -15,8 +16,28 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let advice = "measure where data is stored (--offset), write the device first if nothing on it is needed, or measure in a directory on it";
     let found = RULE.about_any(&cells, "only zeros were seen", text, cite_content, advice);
     let what = format!("only zeros were seen, perhaps without the medium: {}", how_many(&cells));
-    let inferred = |finding: Finding| Finding { confidence: Confidence::Inferred, ..finding };
-    found.into_iter().map(|one| inferred(one).effect(Stake::Figure, None, what.clone())).collect()
+    found.into_iter().map(|one| inferred(one, what.clone())).chain(some(analysis)).collect()
+}
+
+/// Zeros beside data.
+fn some(analysis: &Analysis<'_>) -> Option<Finding> {
+    let cells = cells(analysis, |cell| read_some_zeros(cell, &analysis.targets).is_some());
+    let share = |cell: &&CellRecord| {
+        let content = cell.result.content.unwrap_or_default();
+        content.zero_pages as f64 / content.pages.max(1) as f64
+    };
+    let most = cells.iter().map(share).max_by(f64::total_cmp)?;
+    let text = "Some of the blocks that were looked at held only zeros. An SSD, a thin LUN or a sparse image of a virtual machine knows \
+                where nothing is stored, and returns zeros without reading its medium: the figure may be a mean of its medium and \
+                of its controller alone.";
+    let advice = "measure where data is stored (--offset, or in a directory on it), or write the device first if nothing on it is needed";
+    let what = format!("up to {} of what was read held zeros, perhaps without the medium", percent(most));
+    let found = RULE.about_any(&cells, "a part of what was read held only zeros", text, cite_content, advice);
+    found.into_iter().map(|one| inferred(one, what.clone())).next()
+}
+
+fn inferred(finding: Finding, what: String) -> Finding {
+    Finding { confidence: Confidence::Inferred, ..finding }.effect(Stake::Figure, None, what)
 }
 
 fn cite_content(cell: &CellRecord) -> String {
@@ -46,6 +67,9 @@ mod tests {
         let finding = fires(RULE, &record(48));
         assert_eq!(finding.evidence, ["c: pages of zeros = 48 of 48 looked at"]);
         assert_eq!(finding.confidence, Confidence::Inferred);
-        silent(RULE, &record(47));
+        let finding = fires(RULE, &record(47));
+        assert_eq!(finding.title, "a part of what was read held only zeros: c");
+        assert_eq!(finding.evidence, ["c: pages of zeros = 47 of 48 looked at"]);
+        silent(RULE, &record(4));
     }
 }

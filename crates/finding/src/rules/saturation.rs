@@ -31,8 +31,10 @@ fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
     } else {
         ""
     };
+    let is_virtual = analysis.host.as_ref().is_some_and(|host| host.virtualization.is_some());
+    let limit = if is_virtual { ", or a limit outside this machine lets no more through" } else { "" };
     let text = format!(
-        "The requests wait for each other: it is as if the device served {} at a time{order}. What is in flight beyond that \
+        "The requests wait for each other: it is as if the device served {} at a time{order}{limit}. What is in flight beyond that \
          mostly waits longer.{}",
         words::figure(at_a_time),
         caveat(found.shallow, found.gain.low > 1.0),

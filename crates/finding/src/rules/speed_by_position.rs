@@ -5,7 +5,7 @@ use super::common::cite;
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::zones::{Steps, TIGHT, Zones};
-use rdsk_analysis::{Analysis, words};
+use rdsk_analysis::{Analysis, read_some_zeros, words};
 use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
@@ -39,13 +39,9 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
             Steps::OfOnePass => "With one pass only, a change with time looks the same.",
             _ => "The passes show it again.",
         },
-        if rdsk_analysis::zones::rotates(analysis, cell) {
-            "A rotational disk has more sectors on its outer tracks, and every track takes the same time."
-        } else {
-            "The device does not report itself as rotational; caches, the members of an array or another medium can cause this \
-             too."
-        }
+        why(analysis, cell, fast.first < slow.first),
     );
+    let zeros = read_some_zeros(cell, &analysis.targets);
     let again = if zones.steps == Steps::OfOnePass {
         "; repeat with --runs 4 to tell it from a change with time"
     } else {
@@ -70,6 +66,10 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         )
         .evidence(read.iter().take(4).map(|(cell, zones)| cited(cell, zones)))
         .advice(match fast.first {
+            _ if zeros.is_some() => format!(
+                "measure again where data is stored, or once the device has been written: what holds nothing answers without \
+                 the medium{again}"
+            ),
             0 => format!(
                 "quote the rate with its position; put data that must be fast into the first {}{again}",
                 words::bytes(fast.end_bytes)
@@ -82,6 +82,29 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         })
         .cells(read.iter().map(|(cell, _)| *cell));
     Some(finding)
+}
+
+/// What may cause zones; the outer tracks of a disk are those of its first blocks.
+fn why(analysis: &Analysis<'_>, cell: &CellRecord, is_fast_first: bool) -> String {
+    let zeros = read_some_zeros(cell, &analysis.targets);
+    if let Some(content) = zeros {
+        return format!(
+            "{} of {} places that were looked at held only zeros, which such a device returns without its medium: where nothing is \
+             stored it looks fast.",
+            content.zero_pages, content.pages
+        );
+    }
+    match (rdsk_analysis::zones::rotates(analysis, cell), is_fast_first) {
+        (true, true) => {
+            "A rotational disk has more sectors on its outer tracks, and every track takes the same time.".into()
+        }
+        (true, false) => "The device reports itself as rotational, but a disk is fastest at its start: caches, the members of an \
+                          array or a part that was never written can cause this."
+            .into(),
+        (false, _) => "The device is not known to have platters; caches, the members of an array, a part that was never written or \
+                       another medium can cause this too."
+            .into(),
+    }
 }
 
 fn is_steady(zones: &Zones) -> bool {

@@ -4,7 +4,7 @@ use crate::bpf::{
     BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
     bios_of, raw_in_words, requests_of,
 };
-use crate::sysfs::block_path;
+use crate::sysfs::{block_path, names_its_bios};
 use rdsk_model::{BlockGrowth, DiskStat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,9 @@ impl BlockCounts {
     pub(super) fn of(names: &[String], sys: &Path) -> Result<Self, String> {
         let (mut counted, mut devices) = (Vec::new(), Vec::new());
         for name in names {
-            if let Some(device) = BlockDevice::of(&block_path(sys, name)) {
+            if let Some(device) =
+                BlockDevice::of(&block_path(sys, name)).filter(|_| names_its_bios(name, sys))
+            {
                 counted.push(name.clone());
                 devices.push(device);
             }
