@@ -152,6 +152,15 @@ mod tests {
         };
         assert!(is_named(&loops(SECOND / 5)));
         assert!(!is_named(&loops(SECOND / 100)), "they ran elsewhere");
+        // Of 256 processors, those that we may use are taken by others for half of the time.
+        let crowded = |others_ns: u64| {
+            beside(|seen| {
+                (seen.processors, seen.user_ns) = (256, SECOND / 20 + others_ns);
+                seen.own_wait_ns = Some(SECOND / 2);
+            })
+        };
+        assert!(is_named(&crowded(SECOND)));
+        assert!(!is_named(&crowded(SECOND / 10)), "a tenth of one processor took no half of our time");
     }
 
     #[test]

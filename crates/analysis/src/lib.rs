@@ -18,6 +18,7 @@ pub mod fixtures;
 pub mod groups;
 pub mod in_device;
 pub mod iostat;
+pub mod medium;
 pub mod metrics;
 pub mod passes;
 pub mod rate_series;

@@ -3,7 +3,7 @@
 
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{
-    CellRecord, Device, DeviceEvidence, EvidenceSource, IoPath, Op, Pattern, Record, Request, StopReason, Target,
+    CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Pattern, Record, Request, StopReason, Target,
     VerdictCode, Visit, Workload,
 };
 
@@ -88,62 +88,6 @@ pub fn written(cell: &CellRecord) -> Written {
     Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
 }
 
-/// The mean wait for the sector alone is 2 ms at 15,000 turns per minute, without moving the heads: half of all random I/Os
-/// take longer. A quarter of that leaves room for short spans and clever scheduling.
-pub const SOONER_THAN_PLATTERS_NS: u64 = 500_000;
-/// I/Os from which the median counts.
-const MIN_FOR_MEDIAN: u64 = 100;
-
-/// The median of the random direct I/Os of a cell that a disk with turning platters cannot have answered so soon.
-pub fn sooner_than_platters_ns(cell: &CellRecord) -> Option<u64> {
-    let workload = &cell.workload;
-    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
-    let tells = (workload.pattern, workload.path, code)
-        == (Pattern::Random, IoPath::Direct, Some(VerdictCode::Device))
-        && cell.evidence.source != EvidenceSource::Sim;
-    let latency = cell.result.latency_ns.as_ref().filter(|latency| tells && latency.count >= MIN_FOR_MEDIAN)?;
-    latency.p50.filter(|&median_ns| median_ns < SOONER_THAN_PLATTERS_NS)
-}
-
-/// Whether the device of a cell has platters, as far as the Record tells: virtual disks, RAID controllers and USB bridges say that they
-/// rotate when nobody knows, and no random read of a disk is answered before it turns.
-pub fn has_platters(record: &Record, cell: &CellRecord) -> bool {
-    let is_sooner = |other: &CellRecord| {
-        other.workload.op == Op::Read
-            && other.workload.targets == cell.workload.targets
-            && sooner_than_platters_ns(other).is_some()
-    };
-    first_device(record, cell).and_then(|device| device.rotational) == Some(true)
-        && !record.cells.iter().any(is_sooner)
-}
-
-/// Devices that are memory behind a driver: their speed is that of the processor.
-pub fn is_memory_disk(name: &str) -> bool {
-    ["zram", "ram", "pmem"].iter().any(|prefix| {
-        let number = name.strip_prefix(prefix);
-        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
-    })
-}
-
-/// What keeps data in its memory behind a device, and answers reads from there without the kernel's knowledge: ZFS for its volumes, and
-/// the server of a network block device, which may be this machine.
-pub fn remembers(target: &Target) -> Option<String> {
-    let is_numbered = |name: &str, prefix: &str| {
-        let number = name.strip_prefix(prefix);
-        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
-    };
-    let names = || target.device.iter().map(|device| &device.name).chain(&target.stack);
-    let of = |prefix: &'static str| names().find(|name| is_numbered(name, prefix));
-    let volume = of("zd").map(|name| format!("{}: ZFS's ARC in memory may have answered reads", rdsk_units::printable(name)));
-    volume.or_else(|| of("nbd").map(|name| format!("{}: its server's memory may have answered reads", rdsk_units::printable(name))))
-}
-
-/// Name of a disk at the bottom of a target that is memory behind a driver.
-pub fn memory_disk(target: &Target) -> Option<String> {
-    let names = target.device.iter().map(|device| &device.name).chain(&target.stack);
-    names.into_iter().find(|name| is_memory_disk(name)).map(|name| rdsk_units::printable(name))
-}
-
 /// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.
 pub fn is_of_memory(cell: &CellRecord) -> bool {
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);
@@ -180,7 +124,8 @@ pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
 fn keeps_no_times(device: &DeviceEvidence) -> bool {
     const MANY: u64 = 1000;
     device.diskstat.is_some_and(|counted| {
-        let times = [counted.read_ticks_ms, counted.write_ticks_ms, counted.io_ticks_ms, counted.time_in_queue_ms];
+        let times =
+            [counted.read_ticks_ms, counted.write_ticks_ms, counted.io_ticks_ms, counted.time_in_queue_ms];
         counted.read_ios + counted.write_ios >= MANY && times == [0; 4]
     })
 }

@@ -27,7 +27,7 @@ mod write;
 mod zeros;
 
 use crate::contention::{Contention, contention};
-use crate::{metrics, words};
+use crate::{medium, words};
 use facts::Facts;
 use rdsk_model::{CellRecord, Op, ReadContent, StopReason, Target, Verdict, VerdictCode};
 pub use zeros::MIN_PAGES;
@@ -138,7 +138,7 @@ fn device_text(facts: &Facts<'_>) -> String {
         Some(disk) => format!("{more}; {disk} is memory"),
         None => more,
     };
-    let remembers = facts.targets.iter().find_map(|target| metrics::remembers(target));
+    let remembers = facts.targets.iter().find_map(|target| medium::remembers(target));
     let more = match remembers.filter(|_| facts.cell.workload.op == Op::Read) {
         Some(who) => format!("{more}; {who}"),
         None => more,

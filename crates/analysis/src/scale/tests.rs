@@ -109,6 +109,20 @@ fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
     assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
 }
 
+/// A virtual machine's disk says that it rotates when nobody knows, and serves many at once.
+#[test]
+fn a_virtual_disk_that_says_it_rotates_is_not_proven_busy() {
+    let mut virtual_one = flat(|_| ());
+    virtual_one.targets[0].device.as_mut().unwrap().rotational = Some(true);
+    assert!(
+        matches!(limit_of(&virtual_one), Limit::DeviceBusy(cause) if cause.confidence == Confidence::Measured)
+    );
+    virtual_one.host.as_mut().unwrap().virtualization = Some("kvm".into());
+    assert!(
+        !matches!(limit_of(&virtual_one), Limit::DeviceBusy(cause) if cause.confidence == Confidence::Measured)
+    );
+}
+
 /// `%util` of a device that serves many at once is no proof, what the processor or the generator has no time for is.
 #[test]
 fn a_processor_without_time_comes_before_a_device_that_is_busy() {

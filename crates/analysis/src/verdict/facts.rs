@@ -3,6 +3,7 @@
 use super::Judgement;
 use crate::charged::{charged, is_served};
 use crate::groups::distinct;
+use crate::medium;
 use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode};
 use rdsk_units::printable;
@@ -111,7 +112,7 @@ impl<'a> Facts<'a> {
 
     /// The disk at the bottom of a target that is memory behind a driver.
     pub(super) fn memory_disk(&self) -> Option<String> {
-        self.targets.iter().find_map(|target| metrics::memory_disk(target))
+        self.targets.iter().find_map(|target| medium::memory_disk(target))
     }
 
     /// Why these devices are counted, if it is not the target's own.

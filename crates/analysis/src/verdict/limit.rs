@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::{metrics, words};
+use crate::{medium, metrics, words};
 use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
@@ -220,7 +220,7 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     (share >= CPU_SHARE && facts.elapsed_ns >= MIN_CPU_ELAPSED_NS).then(|| {
         let per_io = words::nanos(cpu_ns / facts.ops);
         let busy = percent(share);
-        let why = if metrics::is_memory_disk(&facts.device_names) {
+        let why = if medium::is_memory_disk(&facts.device_names) {
             format!("; {} runs on the processor", facts.device_names)
         } else {
             String::new()

@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::metrics::is_memory_disk;
+use crate::medium::is_memory_disk;
 use crate::{metrics, words};
 use rdsk_model::{DeviceEvidence, ExtentEvidence, LoopFile, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};

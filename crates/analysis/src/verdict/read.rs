@@ -3,7 +3,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use super::uncounted::{self, memory_had_nothing};
-use crate::metrics::is_memory_disk;
+use crate::medium::is_memory_disk;
 use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, StreamRange, VerdictCode};
 use rdsk_units::percent;

@@ -74,6 +74,21 @@ fn device() {
     assert_eq!(verdict.device_share, Some(1.0));
 }
 
+/// ZFS and a server answer from memory that no counter shows.
+#[test]
+fn who_may_have_answered_from_memory_is_said() {
+    for (name, words) in [
+        ("zd16", "; zd16: ZFS's ARC in memory may have answered"),
+        ("nbd0", "; nbd0: its server's memory may"),
+    ] {
+        let mut target = fixtures::disk();
+        target.stack = vec![name.into()];
+        check(&read(IoPath::Direct), target, VerdictCode::Device, words);
+    }
+    let seen = verdict(&read(IoPath::Direct), &[fixtures::disk()], Some(8));
+    assert!(!seen.text.contains("may have answered"), "{}", seen.text);
+}
+
 #[test]
 fn incomplete_and_cut_short() {
     let nothing = with(read(IoPath::Direct), |cell| {

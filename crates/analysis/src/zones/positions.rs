@@ -47,7 +47,7 @@ pub(super) struct Places {
 
 /// Whether the device has platters, as far as the Record tells.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    crate::metrics::has_platters(record, cell)
+    crate::medium::has_platters(record, cell)
 }
 
 /// The samples of a cell by position; `None` if no position was visited.

@@ -3,7 +3,7 @@
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_analysis::{Analysis, medium, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause, Needs::OwnTimes, check);
@@ -27,7 +27,7 @@ fn sooner<'a>(analysis: &'a Analysis<'_>, op: Op) -> Vec<&'a CellRecord> {
     cells(analysis, |cell| {
         cell.workload.op == op
             && metrics::first_device(analysis, cell).is_some_and(|device| device.rotational == Some(true))
-            && metrics::sooner_than_platters_ns(cell).is_some()
+            && medium::sooner_than_platters_ns(cell).is_some()
     })
 }
 
@@ -58,16 +58,16 @@ fn taken(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
 fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let name = metrics::first_device(analysis, cell)
         .map_or_else(String::new, |device| rdsk_units::printable(&device.name));
-    let median = metrics::sooner_than_platters_ns(cell).map_or_else(|| "unknown".into(), words::nanos);
+    let median = medium::sooner_than_platters_ns(cell).map_or_else(|| "unknown".into(), words::nanos);
     let what = format!("median of random {}s", cell.workload.op);
     cite(cell, &what, format_args!("{median}, {name} queue/rotational = 1"))
 }
 
 fn with_effect(cells: &[&CellRecord], found: Vec<Finding>, what: &str) -> Vec<Finding> {
-    let medians = cells.iter().filter_map(|cell| metrics::sooner_than_platters_ns(cell));
+    let medians = cells.iter().filter_map(|cell| medium::sooner_than_platters_ns(cell));
     let Some(soonest_ns) = medians.min() else { return found };
     let what = format!("{what} {}", words::nanos(soonest_ns));
-    let factor = metrics::ratio(metrics::SOONER_THAN_PLATTERS_NS, soonest_ns.max(1));
+    let factor = metrics::ratio(medium::SOONER_THAN_PLATTERS_NS, soonest_ns.max(1));
     let inferred = |finding: Finding| {
         finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), what.clone())
     };
@@ -114,8 +114,9 @@ mod tests {
             target
         };
         let write = |depth: u32, median_ns: u64| {
-            with(random(10_000, median_ns), |cell| {
-                (cell.id, cell.workload.op, cell.workload.queue_depth) = ("w".into(), Op::Write, depth);
+            with(fixtures::cell("w", Op::Write, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
+                (cell.workload.pattern, cell.workload.queue_depth) = (Pattern::Random, depth);
+                cell.result.latency_ns = Some(latency(10_000, median_ns));
             })
         };
         let finding = fires(RULE, &record(vec![cached(Some("write through"))], vec![write(1, 60_000)]));
@@ -129,7 +130,8 @@ mod tests {
         ] {
             silent(RULE, &record(vec![cached(cache)], vec![write(depth, median_ns)]));
         }
-        let both = record(vec![cached(Some("write through"))], vec![random(10_000, 30_000), write(1, 60_000)]);
+        let both =
+            record(vec![cached(Some("write through"))], vec![random(10_000, 30_000), write(1, 60_000)]);
         assert!(fires(RULE, &both).title.starts_with("answered by a cache"), "the reads say more");
     }
 }

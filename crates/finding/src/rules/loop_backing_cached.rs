@@ -3,7 +3,7 @@
 
 use super::common::{cells, cite, cite_verdict, has_verdict, is_of_loop_file, reached_device};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_analysis::{Analysis, medium, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, LoopFile, Record, Severity, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid, Needs::Counters, check);
@@ -37,7 +37,7 @@ fn of_files(cells: &[&CellRecord]) -> Finding {
     let files = || cells.iter().flat_map(|cell| &cell.evidence.loops);
     let is_memory = |file: &LoopFile| {
         matches!(file.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
-            || file.below.as_deref().is_some_and(metrics::is_memory_disk)
+            || file.below.as_deref().is_some_and(medium::is_memory_disk)
     };
     let text = "A loop device presents a file as a disk and counts every request, whether a disk is behind the file or memory \
                 is. Here its requests did not reach a disk: the figure is that of memory and of the processor.";

@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, how_many, is_simulated, reached_device};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics};
+use rdsk_analysis::{Analysis, medium, metrics};
 use rdsk_model::{CellRecord, Finding, Record, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("memory-device", Severity::Cause, Needs::Facts, check);
@@ -26,7 +26,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn disk(record: &Record, cell: &CellRecord) -> Option<String> {
-    cell.workload.targets.iter().find_map(|&target| metrics::memory_disk(metrics::target(record, target)?))
+    cell.workload.targets.iter().find_map(|&target| medium::memory_disk(metrics::target(record, target)?))
 }
 
 #[cfg(test)]

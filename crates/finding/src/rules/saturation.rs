@@ -164,6 +164,10 @@ mod tests {
         let finding = fires(SATURATED, &reads(4, None));
         assert_eq!(finding.title, "reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency");
         assert!(finding.text.contains("served 4.00 at a time (or takes"), "{}", finding.text);
+        let mut guest = reads(4, None);
+        guest.host.as_mut().unwrap().virtualization = Some("kvm".into());
+        let text = fires(SATURATED, &guest).text;
+        assert!(text.contains("or a limit outside this machine lets no more through"), "{text}");
         assert!(finding.text.contains("%util was 96.0 % already with 1 in flight"), "{}", finding.text);
         assert_eq!(finding.confidence, Confidence::Inferred);
         silent(NOT_SATURATED, &reads(4, None));

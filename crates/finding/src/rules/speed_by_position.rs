@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use rdsk_analysis::fixtures::rates::{NOISES, Noise, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::{ascending, made};
-    use rdsk_model::Record;
+    use rdsk_model::{ReadContent, Record, TargetKind};
     use rdsk_stats::rng::SplitMix64;
 
     /// A step of 10 % among 40 positions, and none, in 200 runs each of six passes over noise in time.
@@ -252,6 +252,28 @@ mod tests {
         let finding = fires(RULE, &record);
         assert_eq!(finding.cells, ["zones/read/5M"]);
         assert!(finding.advice.unwrap().contains("into the first"));
+    }
+
+    /// What may be the reason is said only where it fits what was seen.
+    #[test]
+    fn tracks_are_named_only_of_platters_and_unwritten_parts_where_zeros_were_seen() {
+        let slow_first = |place: u32, _: u32, _: u32| 30_000_000 - 10_000_000 * u64::from(place / 20);
+        let fast_first = |place: u32, _: u32, _: u32| 10_000_000 + 5_000_000 * u64::from(place / 20);
+        let told = |steps: &dyn Fn(u32, u32, u32) -> u64, rotational: bool, zero_pages: u64| {
+            let (mut record, _) = made(60, 3, steps);
+            record.targets[0].kind = TargetKind::Block;
+            let device = record.targets[0].device.as_mut().unwrap();
+            (device.rotational, device.discards) = (Some(rotational), Some(!rotational));
+            record.cells[0].result.content = Some(ReadContent { pages: 64, zero_pages });
+            fires(RULE, &record)
+        };
+        let tracks = "more sectors on its outer tracks";
+        assert!(told(&fast_first, true, 0).text.contains(tracks));
+        assert!(told(&slow_first, true, 0).text.contains("a disk is fastest at its start"));
+        assert!(told(&fast_first, false, 0).text.contains("not known to have platters"));
+        let thin = told(&slow_first, false, 32);
+        assert!(thin.text.contains("32 of 64 places that were looked at held only zeros"), "{}", thin.text);
+        assert!(thin.advice.as_ref().unwrap().starts_with("measure again where data"), "{:?}", thin.advice);
     }
 
     #[test]
