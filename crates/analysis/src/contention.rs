@@ -9,8 +9,11 @@ use rdsk_model::{CellRecord, EngineKind};
 const MIN_INTERVAL_NS: u64 = 200_000_000;
 /// Share of their time that our threads waited because of others, from which it is named.
 const MIN_WAIT: f64 = 0.05;
-/// Processors that others must have kept busy to be blamed; of many, ours may run on two only.
-const MIN_OTHERS: f64 = 0.2;
+/// Processors that others must have kept busy to be blamed, of many, where ours may run on two only; of one or two, this share.
+const MIN_OTHERS_PROCESSORS: f64 = 0.2;
+const MIN_OTHERS: f64 = 0.1;
+/// Their part of what was used: where it is less, our own threads waited for each other.
+const MIN_BLAME: f64 = 0.25;
 /// The same where the kernel does not count how long our threads waited, and the pressure that it must show.
 const MIN_OTHERS_ALONE: f64 = 0.3;
 const MIN_PRESSURE: f64 = 0.1;
@@ -31,6 +34,8 @@ pub struct Contention {
     pub others: f64,
     /// Share that the hypervisor took.
     pub steal: f64,
+    /// Their part, with the hypervisor's, of the processor time that was used.
+    pub blame: f64,
     /// Processors of the machine.
     pub processors: u64,
     /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
@@ -47,7 +52,11 @@ impl Contention {
     pub fn is_much(&self) -> bool {
         let waited = match self.waited_for_others {
             Some(waited) => {
-                waited >= MIN_WAIT && (self.others + self.steal) * self.processors as f64 >= MIN_OTHERS
+                let processors = self.processors as f64;
+                let least = MIN_OTHERS_PROCESSORS.min(MIN_OTHERS * processors);
+                waited >= MIN_WAIT
+                    && self.blame >= MIN_BLAME
+                    && (self.others + self.steal) * processors >= least
             }
             None => {
                 self.others >= MIN_OTHERS_ALONE
@@ -83,13 +92,14 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
     // Several processors may hold back the same threads at once.
     let held = seen.quota.map(|quota| (quota.throttled_ns as f64 / seen.interval_ns as f64).min(1.0));
     let waited_for_quota = held.map(|held| waited.map_or(held, |waited| waited.min(held)));
-    let blame = (others + steal) / (others + steal + own).max(f64::MIN_POSITIVE);
+    let blame = ((others + steal) / (others + steal + own).max(f64::MIN_POSITIVE)).min(1.0);
     Some(Contention {
         waited,
         waited_for_quota,
-        waited_for_others: waited.map(|waited| (waited - waited_for_quota.unwrap_or(0.0)) * blame.min(1.0)),
+        waited_for_others: waited.map(|waited| (waited - waited_for_quota.unwrap_or(0.0)) * blame),
         others,
         steal,
+        blame,
         processors: seen.processors,
         pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
     })
@@ -161,6 +171,12 @@ mod tests {
         };
         assert!(is_named(&crowded(SECOND)));
         assert!(!is_named(&crowded(SECOND / 10)), "a tenth of one processor took no half of our time");
+        // Of eight, ours all use the same one and wait for each other.
+        let pinned = beside(|seen| {
+            (seen.processors, seen.user_ns, seen.own_user_ns) = (8, 6 * SECOND / 5, SECOND);
+            (seen.system_ns, seen.own_system_ns, seen.own_wait_ns) = (0, 0, Some(15 * SECOND));
+        });
+        assert!(!is_named(&with(pinned, |cell| cell.workload.streams = 16)));
     }
 
     #[test]

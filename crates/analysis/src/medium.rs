@@ -1,7 +1,7 @@
 //! What is behind a device, as far as a Record tells: platters, or memory that answers. It judges nothing else.
 
-use crate::metrics::first_device;
-use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Pattern, Record, Target, VerdictCode};
+use crate::metrics;
+use rdsk_model::{CellRecord, EvidenceSource, Host, IoPath, Op, Pattern, Record, Target, VerdictCode};
 
 /// The mean wait for the sector alone is 2 ms at 15,000 turns per minute, without moving the heads: half of all random I/Os
 /// take longer. A quarter of that leaves room for short spans and clever scheduling.
@@ -21,15 +21,17 @@ pub fn sooner_than_platters_ns(cell: &CellRecord) -> Option<u64> {
     latency.p50.filter(|&median_ns| median_ns < SOONER_THAN_PLATTERS_NS)
 }
 
-/// Whether the device of a cell has platters, as far as the Record tells: virtual disks, RAID controllers and USB bridges say that they
-/// rotate when nobody knows, and no random read of a disk is answered before it turns.
-pub fn has_platters(record: &Record, cell: &CellRecord) -> bool {
-    let is_sooner = |other: &CellRecord| {
-        other.workload.op == Op::Read
-            && other.workload.targets == cell.workload.targets
-            && sooner_than_platters_ns(other).is_some()
+/// Whether a target has platters, as far as the Record tells: the disks of virtual machines, RAID controllers and USB bridges say that
+/// they rotate when nobody knows, and no random read of a disk is answered before it turns.
+pub fn has_platters(record: &Record, target: u32) -> bool {
+    let is_sooner = |cell: &CellRecord| {
+        cell.workload.op == Op::Read
+            && cell.workload.targets == [target]
+            && sooner_than_platters_ns(cell).is_some()
     };
-    first_device(record, cell).and_then(|device| device.rotational) == Some(true)
+    let device = metrics::target(record, target).and_then(|target| target.device.as_ref());
+    device.and_then(|device| device.rotational) == Some(true)
+        && !record.host.as_ref().is_some_and(Host::is_guest)
         && !record.cells.iter().any(is_sooner)
 }
 

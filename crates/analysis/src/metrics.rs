@@ -126,7 +126,7 @@ fn keeps_no_times(device: &DeviceEvidence) -> bool {
     device.diskstat.is_some_and(|counted| {
         let times =
             [counted.read_ticks_ms, counted.write_ticks_ms, counted.io_ticks_ms, counted.time_in_queue_ms];
-        counted.read_ios + counted.write_ios >= MANY && times == [0; 4]
+        counted.read_ios.saturating_add(counted.write_ios) >= MANY && times == [0; 4]
     })
 }
 

@@ -53,6 +53,14 @@ pub struct Host {
     pub clock: ClockFacts,
 }
 
+impl Host {
+    /// Whether it is a virtual machine, whose disks may be anything. A container alone has the disks of its machine.
+    pub fn is_guest(&self) -> bool {
+        let layers = self.virtualization.as_deref().unwrap_or_default();
+        layers.split(" on ").any(|layer| !["", "docker", "podman", "container"].contains(&layer))
+    }
+}
+
 /// How the evidence was gathered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ObserverFacts {

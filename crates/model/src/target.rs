@@ -171,7 +171,13 @@ impl Device {
     /// told to be forgotten. A plain hard disk reads zeros like any other data; what a host of virtual machines shows as one may be a
     /// sparse file.
     pub fn may_invent_zeros(&self) -> bool {
-        let is_of_host = ["vd", "xvd"].iter().any(|driver| self.name.starts_with(driver));
+        fn is_of_host(name: &str) -> bool {
+            ["vd", "xvd"].iter().any(|driver| name.starts_with(driver))
+        }
+        fn lies_on_it(layers: &[Layer]) -> bool {
+            layers.iter().any(|layer| is_of_host(&layer.name) || lies_on_it(&layer.below))
+        }
+        let is_of_host = is_of_host(&self.name) || lies_on_it(&self.below);
         self.rotational != Some(true) || self.discards != Some(false) || is_of_host
     }
 }

@@ -20,6 +20,7 @@ pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
 use crate::stack::Stack;
+use crate::sysfs::UNNAMED_BIOS;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
 use check::{Takes, by_both, counts_of, is_empty, lost_of, unended};
@@ -132,7 +133,12 @@ impl BlockLayer {
             carriers.push(Carrier { target: device.target, is_own: device.own, index });
         }
         if found.is_empty() {
-            return Err(Unavailable::because("no block device is known"));
+            let is_unnamed = devices.iter().any(|device| !device.names_its_bios);
+            return Err(Unavailable::because(if is_unnamed {
+                UNNAMED_BIOS
+            } else {
+                "no block device is known"
+            }));
         }
         if attachment != Attachment::Throughout && found.len() > MANY {
             let why = format!("reading BPF's counts of {} devices takes long", found.len());

@@ -85,7 +85,7 @@ fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
     let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
     match known {
         // As Amazon names those of ARM that are none.
-        Some(name) if flagged || (!x86 && !product.ends_with(".metal")) => Some(name.to_owned()),
+        Some(name) if flagged || (!x86 && !product.contains(".metal")) => Some(name.to_owned()),
         _ => flagged.then(|| "vm".to_owned()),
     }
 }

@@ -49,6 +49,9 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
+/// What is said of such devices.
+pub(crate) const UNNAMED_BIOS: &str = "bios of NVMe multipath devices do not name them when they end";
+
 /// Whether the bios of a device name it when they end: those of an NVMe multipath device name one of its paths then, as does all that lies on
 /// its partitions (drivers/nvme/host: `nvme_trace_bio_complete`), so that they would seem to stay under way.
 pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {

@@ -4,7 +4,7 @@
 
 use super::shares::{Point, TargetShare};
 use crate::saturation::device_ns;
-use crate::{metrics, words};
+use crate::{medium, metrics, words};
 use rdsk_model::{
     CellRecord, Confidence, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode,
 };
@@ -180,9 +180,7 @@ fn has_held(point: &Point<'_>) -> bool {
 /// Whether a target that is busy all the time has no time left: its one arm moves, or a model counted. Flash, arrays behind a
 /// controller and virtual disks serve many at once, though some say that they rotate.
 fn serves_one(record: &Record, cell: &CellRecord, target: u32) -> bool {
-    let device = metrics::target(record, target).and_then(|target| target.device.as_ref());
-    let is_virtual = record.host.as_ref().is_some_and(|host| host.virtualization.is_some());
-    is_simulated(cell) || (!is_virtual && device.is_some_and(|device| device.rotational == Some(true)))
+    is_simulated(cell) || medium::has_platters(record, target)
 }
 
 /// How one target stands.

@@ -17,8 +17,8 @@ pub enum Agreement {
     NoStripe,
 }
 
-/// An optimum from here on is no full stripe.
-const MIXED_BYTES: u64 = 1 << 30;
+/// An optimum from here on is no full stripe: with members of 16 MiB less a sector it is 256 MiB at least.
+const MIXED_BYTES: u64 = 64 << 20;
 
 /// Compares a chunk and a full stripe, however they were found, with `queue/minimum_io_size` (the chunk, for Linux's arrays)
 /// and `queue/optimal_io_size` (the full stripe; 0 when unknown), all in bytes, and says it in a sentence. A minimum of no
@@ -70,7 +70,7 @@ mod tests {
             (k64, k256, 65_536, 262_144, Agreement::Agrees),
             (k64, None, 65_536, 262_144, Agreement::Agrees),
             (k64, k256, 65_536, 0, Agreement::Agrees),
-            (k64, k256, 65_536, 4_293_918_720, Agreement::Agrees),
+            (k64, k256, 65_536, 1_073_479_680, Agreement::Agrees),
             (k64, k256, 65_536, 196_608, Agreement::Differs),
             (k64, k256, 131_072, 262_144, Agreement::Differs),
             (None, None, 65_536, 262_144, Agreement::NotSeen),

@@ -47,7 +47,7 @@ pub(super) struct Places {
 
 /// Whether the device has platters, as far as the Record tells.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    crate::medium::has_platters(record, cell)
+    cell.workload.targets.first().is_some_and(|&target| crate::medium::has_platters(record, target))
 }
 
 /// The samples of a cell by position; `None` if no position was visited.

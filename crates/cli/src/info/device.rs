@@ -104,7 +104,7 @@ fn striped(device: &Device) -> [&'static str; 2] {
     // The kernel takes the least common multiple with the members' own optimum, of SAS controllers one sector less than 16 MiB.
     let members = device.array.as_ref().and_then(|array| array.members);
     let is_mixed = members.is_some_and(|members| optimal > minimum.saturating_mul(members));
-    if is_array && is_mixed {
+    if is_mixed && (is_array || kind.starts_with("dm")) {
         [" (the chunk)", " (not the stripe: an optimum of the members is mixed in)"]
     } else if is_array {
         [" (the chunk)", " (the full stripe)"]

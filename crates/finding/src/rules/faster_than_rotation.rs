@@ -10,16 +10,16 @@ pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause,
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let reads = sooner(analysis, Op::Read);
-    if !reads.is_empty() {
-        return answered(analysis, &reads);
-    }
     // Of one write at a time, nothing was put in order, and what a volatile cache takes `write-cache-volatile` tells.
     let mut writes = sooner(analysis, Op::Write);
     writes.retain(|cell| {
         let cache = metrics::first_device(analysis, cell).and_then(|device| device.write_cache.as_deref());
-        metrics::wanted_depth(&cell.workload) == 1 && cache.is_some_and(|cache| cache != "write back")
+        let is_told = reads.iter().any(|read| read.workload.targets == cell.workload.targets);
+        !is_told
+            && metrics::wanted_depth(&cell.workload) == 1
+            && cache.is_some_and(|cache| cache != "write back")
     });
-    taken(analysis, &writes)
+    answered(analysis, &reads).into_iter().chain(taken(analysis, &writes)).collect()
 }
 
 /// The cells whose device is said to rotate and did not wait for it.
@@ -45,9 +45,10 @@ fn answered(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
 
 /// Writes, one at a time.
 fn taken(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
-    let text = "A disk with turning platters takes milliseconds for a random write. These were taken by a cache whose content \
-                survives a power failure (of a controller or an array), or the device is not a disk with platters, whatever its \
-                driver says. If it is a cache, writes become many times slower once it is full.";
+    let text = "A disk with turning platters takes milliseconds for a random write. These were taken by a cache that the kernel does \
+                not know of, or that is said to survive a power failure (of a controller, an array, a USB bridge or the host of a \
+                virtual machine), or the device is not a disk with platters. If it is a cache, writes become many times slower \
+                once it is full.";
     let advice = "write for longer than the cache lasts (--budget), and quote the rate of the last part; a wrong flag is set \
                   right in queue/rotational";
     let cited = |cell: &CellRecord| cited(analysis, cell);

@@ -4,7 +4,7 @@
 use super::common::{cells, cite};
 use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Op, Visit};
+use rdsk_model::{CellRecord, Host, Op, Visit};
 
 /// Reads held their rate when it was at least this share of that before the fall.
 const HELD: f64 = 0.9;
@@ -89,14 +89,18 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
             held = held.or(Some(SupportingEvidence::ReadsHeld { cell: read.id.clone(), before, after }));
         }
     }
+    // Reads that fell a little speak of heat or of a limit.
+    if is_known && held.is_none() {
+        return None;
+    }
     let in_visits: Vec<u64> =
         falls.iter().filter(|fall| fall.within_visit).map(|fall| fall.visit_bytes).collect();
     held.or_else(|| same_bytes(&in_visits)).or_else(|| {
         let device = metrics::first_device(analysis, cell);
         let is_flash = device.is_some_and(|device| device.rotational == Some(false));
-        // Reads that fell a little speak of heat or of a limit, and a volume of a cloud has credits.
-        let is_virtual = analysis.host.as_ref().is_some_and(|host| host.virtualization.is_some());
-        (is_flash && !is_known && !is_virtual && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
+        // A volume of a cloud has credits.
+        let is_virtual = analysis.host.as_ref().is_some_and(Host::is_guest);
+        (is_flash && !is_virtual && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
     })
 }
 

@@ -31,7 +31,10 @@ fn some(analysis: &Analysis<'_>) -> Option<Finding> {
                 where nothing is stored, and returns zeros without reading its medium: the figure may be a mean of its medium and \
                 of its controller alone.";
     let advice = "measure where data is stored (--offset, or in a directory on it), or write the device first if nothing on it is needed";
-    let what = format!("up to {} of what was read held zeros, perhaps without the medium", percent(most));
+    let what = format!(
+        "up to {} of the places that were looked at held zeros, perhaps without the medium",
+        percent(most)
+    );
     let found = RULE.about_any(&cells, "a part of what was read held only zeros", text, cite_content, advice);
     found.into_iter().map(|one| inferred(one, what.clone())).next()
 }

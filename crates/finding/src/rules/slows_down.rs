@@ -107,7 +107,8 @@ fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
         return false;
     };
     cell.workload.pattern == Pattern::Sequential
-        && device.is_some_and(|device| device.rotational != Some(false))
+        && (device.is_some_and(|device| device.rotational.is_none())
+            || rdsk_analysis::zones::rotates(record, cell))
         && metrics::ratio(cell.result.bytes.unwrap_or(0), size) >= CROSSED
 }
 

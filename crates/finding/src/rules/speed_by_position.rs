@@ -6,7 +6,7 @@ use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::zones::{Steps, TIGHT, Zones};
 use rdsk_analysis::{Analysis, read_some_zeros, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
+use rdsk_model::{CellRecord, Finding, ReadContent, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
@@ -41,7 +41,7 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         },
         why(analysis, cell, fast.first < slow.first),
     );
-    let zeros = read_some_zeros(cell, &analysis.targets);
+    let zeros = zeros(analysis, cell, fast.first < slow.first);
     let again = if zones.steps == Steps::OfOnePass {
         "; repeat with --runs 4 to tell it from a change with time"
     } else {
@@ -84,13 +84,18 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
     Some(finding)
 }
 
+/// Zeros that may have been read without the medium. Tracks explain a disk that is fastest at its start, whatever it holds.
+fn zeros(analysis: &Analysis<'_>, cell: &CellRecord, is_fast_first: bool) -> Option<ReadContent> {
+    let by_tracks = is_fast_first && rdsk_analysis::zones::rotates(analysis, cell);
+    read_some_zeros(cell, &analysis.targets).filter(|_| !by_tracks)
+}
+
 /// What may cause zones; the outer tracks of a disk are those of its first blocks.
 fn why(analysis: &Analysis<'_>, cell: &CellRecord, is_fast_first: bool) -> String {
-    let zeros = read_some_zeros(cell, &analysis.targets);
-    if let Some(content) = zeros {
+    if let Some(content) = zeros(analysis, cell, is_fast_first) {
         return format!(
             "{} of {} places that were looked at held only zeros, which such a device returns without its medium: where nothing is \
-             stored it looks fast.",
+             stored it may look fast.",
             content.zero_pages, content.pages
         );
     }
@@ -140,7 +145,7 @@ mod tests {
     use super::*;
     use rdsk_analysis::fixtures::rates::{NOISES, Noise, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::{ascending, made};
-    use rdsk_model::{ReadContent, Record, TargetKind};
+    use rdsk_model::{Record, TargetKind};
     use rdsk_stats::rng::SplitMix64;
 
     /// A step of 10 % among 40 positions, and none, in 200 runs each of six passes over noise in time.

@@ -4,7 +4,7 @@ use crate::bpf::{
     BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
     bios_of, raw_in_words, requests_of,
 };
-use crate::sysfs::{block_path, names_its_bios};
+use crate::sysfs::{UNNAMED_BIOS, block_path, names_its_bios};
 use rdsk_model::{BlockGrowth, DiskStat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ impl BlockCounts {
             }
         }
         if devices.is_empty() {
-            return Err("there is no device to count".into());
+            let is_unnamed = names.iter().any(|name| !names_its_bios(name, sys));
+            return Err(if is_unnamed { UNNAMED_BIOS } else { "there is no device to count" }.into());
         }
         let programs = Programs::load_with_children(&devices);
         let begun = programs.and_then(|programs| Self::by(programs, counted, sys));
