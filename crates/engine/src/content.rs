@@ -276,6 +276,11 @@ mod tests {
             let device = target.device.as_mut().unwrap();
             (device.rotational, device.discards) = (Some(true), Some(false));
         };
+        assert!(look(&file, plain).is_some(), "what a host of virtual machines shows as one");
+        let plain = |target: &mut Target| {
+            plain(target);
+            target.device.as_mut().unwrap().name = "sdb".into();
+        };
         assert_eq!(look(&file, plain), None, "a hard disk reads zeros like any other data");
         assert_eq!(look(&file, |target| target.direct_align_bytes = Some(32 * MIB)), None);
         let short = tempfile::tempfile().unwrap();
