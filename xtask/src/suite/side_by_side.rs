@@ -19,7 +19,7 @@ pub(crate) const LANES: usize = 3;
 /// Lines of a program's output that are kept; of more, the last ones.
 const KEPT_LINES: usize = 40_000;
 /// Guests of one program that run at the same time: as many as `rdsk_testkit::Turn::Guest` has turns.
-const GUESTS: &str = "4";
+const GUESTS: &str = "3";
 /// What the name of a program ends with that boots guests.
 const GUEST: &str = " --test guest";
 /// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started

@@ -82,7 +82,7 @@ impl Guest {
             carried: Vec::new(),
             disks: Vec::new(),
             memory_mib: 768,
-            processors: if Tier::Extended.is_wanted() { 2 } else { 1 },
+            processors: 2,
             append: String::new(),
             arguments: Vec::new(),
             life: Duration::from_secs(3600),
@@ -135,8 +135,7 @@ impl Guest {
         self
     }
 
-    /// Processors (default 1, and 2 in a campaign). Two that share the machine's processors with other programs wait for each other's
-    /// locks, and for each other to be seen idle: the suite's guests took 365 s of a processor with two, and 290 s with one.
+    /// Processors (default 2). One takes a fifth less of the machine, and is too slow where that is busy.
     pub fn processors(mut self, count: u32) -> Self {
         self.processors = count;
         self
@@ -161,7 +160,7 @@ impl Guest {
         self
     }
 
-    /// Boots it. Four guests run at a time on a machine ([`Turn::Guest`]); a fifth waits.
+    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits.
     ///
     /// # Panics
     /// If it does not come up; the message says why, with the last lines of its console.
