@@ -1,7 +1,8 @@
 //! What is behind a device, as far as a Record tells: platters, or memory that answers. It judges nothing else.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, EvidenceSource, Host, IoPath, Op, Pattern, Record, Target, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Pattern, Record, Target, VerdictCode};
+use rdsk_units::printable;
 
 /// The mean wait for the sector alone is 2 ms at 15,000 turns per minute, without moving the heads: half of all random I/Os
 /// take longer. A quarter of that leaves room for short spans and clever scheduling.
@@ -31,38 +32,69 @@ pub fn has_platters(record: &Record, target: u32) -> bool {
     };
     let device = metrics::target(record, target).and_then(|target| target.device.as_ref());
     device.and_then(|device| device.rotational) == Some(true)
-        && !record.host.as_ref().is_some_and(Host::is_guest)
+        && !record.is_of_guest()
         && !record.cells.iter().any(is_sooner)
 }
 
 /// Devices that are memory behind a driver: their speed is that of the processor.
 pub fn is_memory_disk(name: &str) -> bool {
-    ["zram", "ram", "pmem"].iter().any(|prefix| {
-        let number = name.strip_prefix(prefix);
-        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
-    })
+    ["zram", "ram", "pmem"].iter().any(|driver| is_of(name, driver))
+}
+
+/// Whether a name is a driver's, with a number.
+fn is_of(name: &str, driver: &str) -> bool {
+    let number = name.strip_prefix(driver);
+    number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// The first name of a target's device, and of those below it, that satisfies a condition.
+fn first_name(target: &Target, condition: impl Fn(&str) -> bool) -> Option<String> {
+    let mut names = target.device.iter().map(|device| &device.name).chain(&target.stack);
+    names.find(|name| condition(name)).map(|name| printable(name))
 }
 
 /// What keeps data in its memory behind a device, and answers reads from there without the kernel's knowledge: ZFS for its volumes, and
 /// the server of a network block device, which may be this machine.
 pub fn remembers(target: &Target) -> Option<String> {
-    let is_numbered = |name: &str, prefix: &str| {
-        let number = name.strip_prefix(prefix);
-        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
-    };
-    let names = || target.device.iter().map(|device| &device.name).chain(&target.stack);
-    let of = |prefix: &'static str| names().find(|name| is_numbered(name, prefix));
-    let volume = of("zd")
-        .map(|name| format!("{}: ZFS's ARC in memory may have answered reads", rdsk_units::printable(name)));
-    volume.or_else(|| {
-        of("nbd").map(|name| {
-            format!("{}: its server's memory may have answered reads", rdsk_units::printable(name))
-        })
+    [("zd", "ZFS's ARC in memory"), ("nbd", "its server's memory")].into_iter().find_map(|(driver, who)| {
+        let name = first_name(target, |name| is_of(name, driver))?;
+        Some(format!("{name}: {who} may have answered reads"))
     })
 }
 
 /// Name of a disk at the bottom of a target that is memory behind a driver.
 pub fn memory_disk(target: &Target) -> Option<String> {
-    let names = target.device.iter().map(|device| &device.name).chain(&target.stack);
-    names.into_iter().find(|name| is_memory_disk(name)).map(|name| rdsk_units::printable(name))
+    first_name(target, is_memory_disk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, disk, latency, record, with};
+
+    #[test]
+    fn platters_are_believed_where_nothing_speaks_against_them() {
+        let random = |median_ns: u64| {
+            with(cell("r", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
+                cell.workload.pattern = Pattern::Random;
+                cell.result.latency_ns = Some(latency(10_000, median_ns));
+            })
+        };
+        let on = |median_ns: u64, host: Option<&str>, rotational: Option<bool>| {
+            let mut target = disk();
+            target.device.as_mut().unwrap().rotational = rotational;
+            let mut record = record(vec![target], vec![random(median_ns)]);
+            record.host.as_mut().unwrap().virtualization = host.map(Into::into);
+            has_platters(&record, 0)
+        };
+        assert!(on(8_000_000, None, Some(true)));
+        for container in ["docker", "podman", "container"] {
+            assert!(on(8_000_000, Some(container), Some(true)), "{container}: the disks of the machine");
+        }
+        for guest in ["kvm", "vm", "docker on kvm", "container on vmware"] {
+            assert!(!on(8_000_000, Some(guest), Some(true)), "{guest}");
+        }
+        assert!(!on(60_000, None, Some(true)), "read before a platter turns");
+        assert!(!on(8_000_000, None, Some(false)) && !on(8_000_000, None, None));
+    }
 }

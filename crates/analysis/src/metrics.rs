@@ -388,7 +388,7 @@ pub fn seconds(ns: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use rdsk_model::{BpfEvidence, IoPath};
+    use rdsk_model::{BpfEvidence, DiskStat, IoPath};
 
     /// 1000 durable writes of 4 KiB; the device flushes after each.
     #[test]
@@ -447,6 +447,19 @@ mod tests {
         twin.name = "sdb".into();
         cell.evidence.device[1] = twin;
         assert_eq!(device_bytes(&cell, Op::Read), Some(128 << 20));
+    }
+
+    #[test]
+    fn busy_time_is_unknown_where_the_kernel_counts_io_and_no_times() {
+        let cell = fixtures::cell("x", Op::Read, IoPath::Direct, 4096, 5000, 2_000_000_000);
+        let with = |read_ios: u64, io_ticks_ms: u64| {
+            let counted = DiskStat { read_ios, io_ticks_ms, ..DiskStat::default() };
+            let device = DeviceEvidence { diskstat: Some(counted), ..cell.evidence.device[0].clone() };
+            busy_share(&cell, &device)
+        };
+        assert_eq!(with(5000, 0), None, "an array of md before 5.10");
+        assert_eq!(with(10, 0), Some(0.0), "it was idle");
+        assert_eq!(with(5000, 1000), Some(0.5));
     }
 
     #[test]

@@ -87,12 +87,8 @@ pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
 /// What was looked at of the reads of a cell that [`verdict`] calls the device's, where a device that need not store zeros brought back
 /// some.
 pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadContent> {
-    let facts = Facts::of(cell, targets).filter(|_| is_of_device(cell))?;
-    zeros::some_zeros(&facts)
-}
-
-fn is_of_device(cell: &CellRecord) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+    let is_of_device = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device);
+    is_of_device.then(|| zeros::some_zeros(&Facts::of(cell, targets)?))?
 }
 
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which

@@ -17,10 +17,10 @@ pub(crate) fn mediums(targets: &[Target]) -> Vec<u32> {
     mediums
 }
 
-/// How many of the targets before one may hold the same blocks.
-pub(crate) fn twins_before(targets: &[Target], target: &Target) -> u32 {
-    let before = targets.iter().take_while(|other| other.index != target.index);
-    u32::try_from(before.filter(|other| share_blocks(other, target)).count()).unwrap_or(u32::MAX)
+/// How many of the targets before the one at a position are of its medium.
+pub(crate) fn twins_before(mediums: &[u32], position: usize) -> u32 {
+    let twins = mediums[..position].iter().filter(|&&medium| medium == mediums[position]);
+    u32::try_from(twins.count()).unwrap_or(u32::MAX)
 }
 
 /// Files and partitions share their disk, but no block of it.
@@ -62,13 +62,14 @@ mod tests {
             target(7, &["sde"], None, 10),
             target(8, &["sdf"], None, 10),
         ];
-        assert_eq!(mediums(&targets), [0, 0, 2, 3, 4, 5, 6, 7, 8]);
-        let twins = targets.iter().map(|target| twins_before(&targets, target));
-        assert_eq!(twins.collect::<Vec<_>>(), [0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        let found = mediums(&targets);
+        assert_eq!(found, [0, 0, 2, 3, 4, 5, 6, 7, 8]);
+        let twins: Vec<u32> = (0..targets.len()).map(|position| twins_before(&found, position)).collect();
+        assert_eq!(twins, [0, 1, 0, 0, 0, 0, 0, 0, 0]);
         let mut files = [targets[5].clone(), targets[5].clone()];
         files[1].index = 1;
         files.iter_mut().for_each(|file| file.kind = TargetKind::File);
-        assert_eq!(twins_before(&files, &files[1]), 0);
+        assert_eq!(mediums(&files), [5, 1]);
     }
 
     #[test]

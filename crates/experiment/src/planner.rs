@@ -1,7 +1,7 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
 use crate::context::{PlanContext, Scope};
-use crate::mediums::twins_before;
+use crate::mediums::{mediums, twins_before};
 use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
 use crate::registry::question;
@@ -83,8 +83,9 @@ pub fn plan(
     budget_ns: u64,
 ) -> Result<Plan, PlanError> {
     let scope = if experiments.len() > 1 { Scope::WholeRun } else { Scope::Alone };
+    let mediums = mediums(targets);
     let mut contexts = Vec::new();
-    for (target, &may_write) in targets.iter().zip(writable) {
+    for (position, (target, &may_write)) in targets.iter().zip(writable).enumerate() {
         check_room(experiments, target, options)?;
         let ops = Op::ALL
             .iter()
@@ -92,7 +93,7 @@ pub fn plan(
             .filter(|&op| op == Op::Read || may_write)
             .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
             .collect();
-        let twins = twins_before(targets, target);
+        let twins = twins_before(&mediums, position);
         contexts.push(PlanContext { target, twins, ops, test_file_bytes_per_s, options, scope, budget_ns });
     }
     let mut questions: Vec<&dyn Question> = experiments.iter().map(|&one| question(one)).collect();

@@ -53,14 +53,6 @@ pub struct Host {
     pub clock: ClockFacts,
 }
 
-impl Host {
-    /// Whether it is a virtual machine, whose disks may be anything. A container alone has the disks of its machine.
-    pub fn is_guest(&self) -> bool {
-        let layers = self.virtualization.as_deref().unwrap_or_default();
-        layers.split(" on ").any(|layer| !["", "docker", "podman", "container"].contains(&layer))
-    }
-}
-
 /// How the evidence was gathered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ObserverFacts {
@@ -135,5 +127,11 @@ impl Record {
     /// A cell by its id.
     pub fn cell(&self, id: &str) -> Option<&CellRecord> {
         self.cells.iter().find(|cell| cell.id == id)
+    }
+
+    /// Whether it was made in a virtual machine, whose disks may be anything. A container alone has the disks of its machine.
+    pub fn is_of_guest(&self) -> bool {
+        let layers = self.host.as_ref().and_then(|host| host.virtualization.as_deref()).unwrap_or_default();
+        layers.split(" on ").any(|layer| !["", "docker", "podman", "container"].contains(&layer))
     }
 }

@@ -145,6 +145,16 @@ mod tests {
         assert_eq!(host(&proc, &sys, clock()).virtualization, None);
         write(&sys.join("hypervisor/type"), "xen\n");
         assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("xen"));
+        // Processors of ARM have no flags, so that the product must tell.
+        let root = tempfile::tempdir().unwrap();
+        let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
+        write(&proc.join("cpuinfo"), "processor\t: 0\nFeatures\t: fp asimd\n");
+        write(&sys.join("class/dmi/id/sys_vendor"), "Amazon EC2\n");
+        for (product, expected) in [("m8g.large", Some("kvm")), ("m7g.metal", None), ("m8g.metal-24xl", None)]
+        {
+            write(&sys.join("class/dmi/id/product_name"), product);
+            assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), expected, "{product}");
+        }
     }
 
     #[test]

@@ -115,8 +115,10 @@ impl LoopWatch {
                 source.file_type().is_block_device().then(|| device_name(sys, &numbers(source.rdev())))?
             }),
         };
-        // Of several devices the mount names one only, which says nothing of the others.
-        let is_one = |name: &String| btrfs_devices(name, sys).is_none_or(|(_, names)| names.len() < 2);
+        // Of several devices of a filesystem the mount names one only, which says nothing of the others.
+        let is_one = |name: &String| {
+            backing.is_device.is_some() || btrfs_devices(name, sys).is_none_or(|(_, names)| names.len() < 2)
+        };
         let below = below.filter(is_one);
         let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?;
         let shown_bytes = shown_bytes.saturating_mul(SECTOR_BYTES);
@@ -417,6 +419,34 @@ mod tests {
             assert_eq!((second.2, second.3), (Some(2 * MIB), Some(0)));
             assert_eq!((whole.2, whole.3), (Some(3 * MIB), Some(5 * MIB)));
         }
+    }
+
+    /// A file on a btrfs of two devices, whatever filesystem the machine has: the fake tree says which devices it lies on.
+    #[test]
+    fn one_of_several_devices_does_not_stand_for_a_filesystem() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(8 << 20).unwrap();
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::scsi("sdc"));
+        let sys = fake.sys();
+        let loop_directory = sys.join("block/sda").canonicalize().unwrap();
+        write(&loop_directory.join("loop/backing_file"), &format!("{}\n", file.path().display()));
+        write(&loop_directory.join("size"), "16384\n");
+        let on = sys.join("dev/block").join(numbers(file.as_file().metadata().unwrap().dev()));
+        std::os::unix::fs::symlink(sys.join("class/block/sdb"), on).unwrap();
+        let target = target_on(0, "sda", "8:0");
+        let below = || {
+            let stack = Stack::of(&target, &sys).unwrap();
+            loops_of(&target, &stack, &sys, Path::new("/nonexistent")).remove(0).facts.below
+        };
+        assert_eq!(below().as_deref(), Some("sdb"));
+        let devices = sys.join("fs/btrfs/0f7e/devices");
+        std::fs::create_dir_all(devices.join("sdb")).unwrap();
+        assert_eq!(below().as_deref(), Some("sdb"));
+        std::fs::create_dir_all(devices.join("sdc")).unwrap();
+        assert_eq!(below(), None);
     }
 
     #[test]

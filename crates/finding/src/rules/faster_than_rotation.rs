@@ -19,7 +19,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && metrics::wanted_depth(&cell.workload) == 1
             && cache.is_some_and(|cache| cache != "write back")
     });
-    answered(analysis, &reads).into_iter().chain(taken(analysis, &writes)).collect()
+    let found = [finding(analysis, &reads, &READS), finding(analysis, &writes, &WRITES)];
+    found.into_iter().flatten().collect()
 }
 
 /// The cells whose device is said to rotate and did not wait for it.
@@ -31,29 +32,43 @@ fn sooner<'a>(analysis: &'a Analysis<'_>, op: Op) -> Vec<&'a CellRecord> {
     })
 }
 
-/// Reads.
-fn answered(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
-    let text = "A disk with turning platters takes milliseconds for a random read. These were answered by a cache (of the disk, \
-                a controller, or the host of a virtual machine), or the device is not a disk with platters, whatever its driver \
-                says.";
-    let advice = "read a span larger than every cache, or ask whoever provides the device what is behind it; a wrong flag is \
-                  set right in queue/rotational";
-    let cited = |cell: &CellRecord| cited(analysis, cell);
-    let found = RULE.about_any(cells, "answered by a cache, or not a disk", text, cited, advice);
-    with_effect(cells, found, "a cache answered, or it is no disk with platters: random reads in")
+/// What is said of cells that did not wait for platters.
+struct Said {
+    title: &'static str,
+    text: &'static str,
+    advice: &'static str,
+    /// Before the median.
+    effect: &'static str,
 }
 
-/// Writes, one at a time.
-fn taken(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
-    let text = "A disk with turning platters takes milliseconds for a random write. These were taken by a cache that the kernel does \
-                not know of, or that is said to survive a power failure (of a controller, an array, a USB bridge or the host of a \
-                virtual machine), or the device is not a disk with platters. If it is a cache, writes become many times slower \
-                once it is full.";
-    let advice = "write for longer than the cache lasts (--budget), and quote the rate of the last part; a wrong flag is set \
-                  right in queue/rotational";
+const READS: Said = Said {
+    title: "answered by a cache, or not a disk",
+    text: "A disk with turning platters takes milliseconds for a random read. These were answered by a cache (of the disk, \
+           a controller, or the host of a virtual machine), or the device is not a disk with platters, whatever its driver \
+           says.",
+    advice: "read a span larger than every cache, or ask whoever provides the device what is behind it; a wrong flag is \
+             set right in queue/rotational",
+    effect: "a cache answered, or it is no disk with platters: random reads in",
+};
+
+const WRITES: Said = Said {
+    title: "taken by a cache, or not a disk",
+    text: "A disk with turning platters takes milliseconds for a random write. These were taken by a cache that the kernel does \
+           not know of, or that is said to survive a power failure (of a controller, an array, a USB bridge or the host of a \
+           virtual machine), or the device is not a disk with platters. If it is a cache, writes become many times slower \
+           once it is full.",
+    advice: "write for longer than the cache lasts (--budget), and quote the rate of the last part; a wrong flag is set \
+             right in queue/rotational",
+    effect: "a cache took the writes, or it is no disk with platters: random writes in",
+};
+
+fn finding(analysis: &Analysis<'_>, cells: &[&CellRecord], said: &Said) -> Option<Finding> {
+    let soonest_ns = cells.iter().filter_map(|cell| medium::sooner_than_platters_ns(cell)).min()?;
+    let effect = format!("{} {}", said.effect, words::nanos(soonest_ns));
+    let factor = metrics::ratio(medium::SOONER_THAN_PLATTERS_NS, soonest_ns.max(1));
     let cited = |cell: &CellRecord| cited(analysis, cell);
-    let found = RULE.about_any(cells, "taken by a cache, or not a disk", text, cited, advice);
-    with_effect(cells, found, "a cache took the writes, or it is no disk with platters: random writes in")
+    let finding = RULE.about(cells, said.title, said.text, cited).advice(said.advice);
+    Some(finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), effect))
 }
 
 fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
@@ -62,17 +77,6 @@ fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let median = medium::sooner_than_platters_ns(cell).map_or_else(|| "unknown".into(), words::nanos);
     let what = format!("median of random {}s", cell.workload.op);
     cite(cell, &what, format_args!("{median}, {name} queue/rotational = 1"))
-}
-
-fn with_effect(cells: &[&CellRecord], found: Vec<Finding>, what: &str) -> Vec<Finding> {
-    let medians = cells.iter().filter_map(|cell| medium::sooner_than_platters_ns(cell));
-    let Some(soonest_ns) = medians.min() else { return found };
-    let what = format!("{what} {}", words::nanos(soonest_ns));
-    let factor = metrics::ratio(medium::SOONER_THAN_PLATTERS_NS, soonest_ns.max(1));
-    let inferred = |finding: Finding| {
-        finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), what.clone())
-    };
-    found.into_iter().map(inferred).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::common::{cells, cite};
 use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Host, Op, Visit};
+use rdsk_model::{CellRecord, Op, Visit};
 
 /// Reads held their rate when it was at least this share of that before the fall.
 const HELD: f64 = 0.9;
@@ -99,8 +99,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
         let device = metrics::first_device(analysis, cell);
         let is_flash = device.is_some_and(|device| device.rotational == Some(false));
         // A volume of a cloud has credits.
-        let is_virtual = analysis.host.as_ref().is_some_and(Host::is_guest);
-        (is_flash && !is_virtual && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
+        (is_flash && !analysis.is_of_guest() && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
     })
 }
 

@@ -35,8 +35,8 @@ fn some(analysis: &Analysis<'_>) -> Option<Finding> {
         "up to {} of the places that were looked at held zeros, perhaps without the medium",
         percent(most)
     );
-    let found = RULE.about_any(&cells, "a part of what was read held only zeros", text, cite_content, advice);
-    found.into_iter().map(|one| inferred(one, what.clone())).next()
+    let finding = RULE.about(&cells, "a part of what was read held only zeros", text, cite_content);
+    Some(inferred(finding.advice(advice), what))
 }
 
 fn inferred(finding: Finding, what: String) -> Finding {

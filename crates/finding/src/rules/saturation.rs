@@ -5,7 +5,7 @@ use super::common::cite;
 use super::{Needs, Rule};
 use rdsk_analysis::saturation::{State, TwoDepths, two_depths};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Host, Severity, Stake};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, Severity, Stake};
 use rdsk_units::percent;
 
 pub(super) const SATURATED: Rule =
@@ -31,8 +31,8 @@ fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
     } else {
         ""
     };
-    let is_virtual = analysis.host.as_ref().is_some_and(Host::is_guest);
-    let limit = if is_virtual { ", or a limit outside this machine lets no more through" } else { "" };
+    let limit =
+        if analysis.is_of_guest() { ", or a limit outside this machine lets no more through" } else { "" };
     let text = format!(
         "The requests wait for each other: it is as if the device served {} at a time{order}{limit}. What is in flight beyond that \
          mostly waits longer.{}",

@@ -28,6 +28,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Finding> {
     let (cell, zones) = read.iter().min_by(|left, right| left.1.by_clearness(right.1))?;
     let (fast, slow) = (extreme(zones, f64::total_cmp), extreme(zones, |a, b| b.total_cmp(a)));
+    let rotates = rdsk_analysis::zones::rotates(analysis, cell);
+    // The outer tracks of a disk are those of its first blocks, and explain it whatever it holds.
+    let by_tracks = rotates && fast.first < slow.first;
+    let zeros = read_some_zeros(cell, &analysis.targets).filter(|_| !by_tracks);
     let text = format!(
         "The positions fall into {} zones whose rates step by at least 1 %: from {} at {} to {} at {}. {} {}",
         zones.zones.len(),
@@ -39,9 +43,8 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
             Steps::OfOnePass => "With one pass only, a change with time looks the same.",
             _ => "The passes show it again.",
         },
-        why(analysis, cell, fast.first < slow.first),
+        why(zeros, by_tracks, rotates),
     );
-    let zeros = zeros(analysis, cell, fast.first < slow.first);
     let again = if zones.steps == Steps::OfOnePass {
         "; repeat with --runs 4 to tell it from a change with time"
     } else {
@@ -84,30 +87,22 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
     Some(finding)
 }
 
-/// Zeros that may have been read without the medium. Tracks explain a disk that is fastest at its start, whatever it holds.
-fn zeros(analysis: &Analysis<'_>, cell: &CellRecord, is_fast_first: bool) -> Option<ReadContent> {
-    let by_tracks = is_fast_first && rdsk_analysis::zones::rotates(analysis, cell);
-    read_some_zeros(cell, &analysis.targets).filter(|_| !by_tracks)
-}
-
-/// What may cause zones; the outer tracks of a disk are those of its first blocks.
-fn why(analysis: &Analysis<'_>, cell: &CellRecord, is_fast_first: bool) -> String {
-    if let Some(content) = zeros(analysis, cell, is_fast_first) {
-        return format!(
+/// What may cause zones.
+fn why(zeros: Option<ReadContent>, by_tracks: bool, rotates: bool) -> String {
+    match zeros {
+        Some(content) => format!(
             "{} of {} places that were looked at held only zeros, which such a device returns without its medium: where nothing is \
              stored it may look fast.",
             content.zero_pages, content.pages
-        );
-    }
-    match (rdsk_analysis::zones::rotates(analysis, cell), is_fast_first) {
-        (true, true) => {
+        ),
+        None if by_tracks => {
             "A rotational disk has more sectors on its outer tracks, and every track takes the same time.".into()
         }
-        (true, false) => "The device reports itself as rotational, but a disk is fastest at its start: caches, the members of an \
-                          array or a part that was never written can cause this."
+        None if rotates => "The device reports itself as rotational, but a disk is fastest at its start: caches, the members of an \
+                            array or a part that was never written can cause this."
             .into(),
-        (false, _) => "The device is not known to have platters; caches, the members of an array, a part that was never written or \
-                       another medium can cause this too."
+        None => "The device is not known to have platters; caches, the members of an array, a part that was never written or \
+                 another medium can cause this too."
             .into(),
     }
 }

@@ -55,8 +55,8 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
     let text = format!(
         "{times}{regular}, no I/O completed for {lengths} although at least one was waiting; the other I/Os took {} as usual. \
-         That is {} of the I/O time lost. Garbage collection or folding in a flash drive, the rewriting of zones in a shingled disk, error recovery and \
-         retries, thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
+         That is {} of the I/O time lost. Garbage collection or folding in a flash drive, the rewriting of zones in a \
+         shingled disk, error recovery and retries, thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
          them apart.",
         usual(&cells),
         rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),

@@ -102,7 +102,7 @@ fn why(support: &SupportingEvidence) -> String {
         }
         SupportingEvidence::SameBytes { visits } => format!(
             "{visits} visits fell after the same number of bytes, which indicates a fixed size: an SLC cache, the memory of a disk or \
-             an array, the media cache of a shingled disk, or the burst of a limit on writes that is full again before each visit."
+             an array, the media cache of a shingled disk, or the burst of a limit on writes that has refilled before each visit."
         ),
         SupportingEvidence::Flash => "On a device that is not rotational an SLC cache is the most likely cause; too few reads ran before and after to rule \
              out heat or used-up burst credits."

@@ -185,9 +185,21 @@ fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen:
 mod tests {
     use super::*;
     use rdsk_model::Op;
-    use rdsk_testkit::{LoopDevice, Need, requires};
+    use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, requires};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+
+    #[test]
+    fn devices_whose_bios_do_not_name_them_are_not_counted() {
+        let path = FakeDisk::plain("nvme0c0n1", FakeKind::Loop, (259, 7), 1 << 30);
+        let fake = FakeSys::new().disk(FakeDisk::nvme("nvme0n1")).disk(path).disk(FakeDisk::scsi("sda"));
+        let sys = fake.sys();
+        let names_them = |name: &str| names_its_bios(name, &sys);
+        assert!(!names_them("nvme0n1") && !names_them("nvme0n1p2"));
+        assert!(names_them("sda") && names_them("nvme0c0n1") && names_them("nvme1n1"));
+        let refused = BlockCounts::of(&["nvme0n1".to_owned()], &sys).map(|_| ());
+        assert_eq!(refused, Err(UNNAMED_BIOS.to_owned()));
+    }
 
     #[test]
     fn ends_are_parts_where_all_bytes_were_seen_to_begin() {
