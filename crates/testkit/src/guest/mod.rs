@@ -28,6 +28,7 @@ pub use session::{Booted, Scenario};
 
 use kernel::Kernel;
 
+use crate::attempts::first_right;
 use crate::tool::find_tool;
 use crate::turn::Turn;
 
@@ -38,6 +39,8 @@ const ALWAYS: &[&str] =
     &["lsblk", "wipefs", "blkdiscard", "blockdev", "losetup", "sfdisk", "findmnt", "mount"];
 /// How long a boot may take. It takes about 6 s on an idle machine without KVM, and up to a minute on a busy one.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// How often a guest is booted until it comes up.
+const BOOTS: usize = 3;
 
 /// Whether a guest can be booted here.
 ///
@@ -160,17 +163,21 @@ impl Guest {
         self
     }
 
-    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits.
+    /// Boots it. Three guests run at a time on a machine ([`Turn::Guest`]); a fourth waits. One that does not come up, or whose clock
+    /// is wrong, is booted anew, which is said.
     ///
     /// # Panics
-    /// If it does not come up; the message says why, with the last lines of its console.
+    /// If it cannot be started, or does not come up; the message says why, with the last lines of its console.
     pub fn boot(self) -> Booted {
-        self.try_boot().unwrap_or_else(|error| panic!("the guest cannot be started: {error}"))
+        let attempt = || match self.try_boot() {
+            Ok(up) => up,
+            Err(error) => panic!("the guest cannot be started: {error}"),
+        };
+        first_right(BOOTS, attempt)
     }
 
-    fn try_boot(self) -> io::Result<Booted> {
+    fn try_boot(&self) -> io::Result<Result<Booted, String>> {
         let turn = Turn::Guest.wait()?;
-        let start = Instant::now();
         let kernel = Kernel::find().map_err(io::Error::other)?;
         let directory = tempfile::Builder::new().prefix("rdsk-guest-").tempdir()?;
         disk::make_images(&self.disks, directory.path())?;
@@ -190,6 +197,7 @@ impl Guest {
         fs::write(&archive, initramfs::build(&kernel, &contents)?)?;
         let socket = directory.path().join("port");
         let listener = UnixListener::bind(&socket)?;
+        let start = Instant::now();
         let qemu = qemu::Qemu::start(&self.arguments(&kernel, &archive, &socket), directory.path())?;
         let images = disk::images(&self.disks, directory.path());
         let held = session::Held { kernel: kernel.release, images, directory, turn };
