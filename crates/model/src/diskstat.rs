@@ -131,6 +131,11 @@ impl DiskStat {
         self.write_sectors.saturating_mul(SECTOR_BYTES)
     }
 
+    /// Bytes discarded; 0 where the kernel does not count them.
+    pub fn discard_bytes(&self) -> u64 {
+        self.discard_sectors.unwrap_or(0).saturating_mul(SECTOR_BYTES)
+    }
+
     /// Bytes read and written.
     pub fn moved_bytes(&self) -> u64 {
         self.read_sectors.saturating_add(self.write_sectors).saturating_mul(SECTOR_BYTES)

@@ -24,6 +24,15 @@ pub struct WatchedDevice {
     pub growth: Result<DiskStat, Uncounted>,
     /// What BPF programs counted; `None` where none were attached for this device.
     pub block: Option<BlockGrowth>,
+    /// In words, why BPF programs that count others do not count this device.
+    pub why_no_block: Option<String>,
+}
+
+impl WatchedDevice {
+    /// A device of which the kernel's counters are all.
+    pub fn by_counters(name: impl Into<String>, growth: Result<DiskStat, Uncounted>) -> Self {
+        Self { name: name.into(), growth, block: None, why_no_block: None }
+    }
 }
 
 /// Why there is no growth of a device's counters.
@@ -37,6 +46,8 @@ pub enum Uncounted {
     Restarted(String),
     /// Its counters cannot be read; why, in words.
     Unreadable(String),
+    /// Its counters stood still, which proves nothing for such a device; why, in words.
+    Unknown(String),
 }
 
 impl Uncounted {
@@ -47,6 +58,7 @@ impl Uncounted {
             Self::Vanished => "vanished",
             Self::Restarted(_) => "restarted",
             Self::Unreadable(_) => "unreadable",
+            Self::Unknown(_) => "unknown",
         }
     }
 }
@@ -56,7 +68,7 @@ impl fmt::Display for Uncounted {
         match self {
             Self::Appeared => formatter.write_str("appeared; counted from now on"),
             Self::Vanished => formatter.write_str("vanished"),
-            Self::Restarted(why) | Self::Unreadable(why) => formatter.write_str(why),
+            Self::Restarted(why) | Self::Unreadable(why) | Self::Unknown(why) => formatter.write_str(why),
         }
     }
 }

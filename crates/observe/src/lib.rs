@@ -23,6 +23,7 @@ mod sampler;
 pub mod series;
 pub mod sim;
 pub mod stack;
+mod still;
 pub mod sum;
 mod sysfs;
 pub mod visit;

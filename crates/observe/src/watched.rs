@@ -4,12 +4,9 @@
 use crate::delta::delta;
 use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
-use crate::read_trimmed;
 use crate::stack::Stack;
-use crate::sysfs::{
-    UNCOUNTED_PARTITION, block_path, counts_flushes, is_number, names_its_bios, nvme_disk_with_paths,
-    nvme_paths,
-};
+use crate::still::{doubt_in, doubted, why_off};
+use crate::sysfs::{block_path, counts_flushes, names_its_bios};
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
@@ -23,7 +20,6 @@ pub(crate) struct Watched {
     /// Whether it is the target's own device rather than one below it.
     pub(crate) own: bool,
     directory: PathBuf,
-    is_partition: bool,
     counts_flushes: bool,
     /// Whether BPF programs can tell when its bios end.
     pub(crate) names_its_bios: bool,
@@ -69,12 +65,10 @@ pub(crate) fn watched_devices(
 
 impl Watched {
     fn new(target: u32, name: &str, directory: PathBuf, sys: &Path, own: bool) -> Self {
-        let is_partition = directory.join("partition").exists();
         Self {
             target,
             name: name.to_owned(),
             own,
-            is_partition,
             counts_flushes: counts_flushes(&directory),
             names_its_bios: names_its_bios(name, sys),
             doubt: doubt_in(name, sys),
@@ -123,21 +117,12 @@ impl Watched {
         Ok(stat)
     }
 
-    /// Why a difference of zero proves nothing for this device; `None` if it means that nothing happened. With
-    /// `queue/iostats` at 0, drivers with counters of their own may still count (measured on 6.1, 2026-11: dm-linear,
-    /// striped, crypt and thin all do).
+    /// Why a difference of zero proves nothing for this device; `None` if it means that nothing happened.
     pub(crate) fn why_zero_is_unknown(&self) -> Option<String> {
-        let name = &self.name;
         if self.has_moved {
             return None;
         }
-        if let Some(why) = self.doubt {
-            return Some(format!("the counters of {name} stood still, and {why}"));
-        }
-        // A partition has the switch of its disk.
-        let switch = if self.is_partition { "../queue/iostats" } else { "queue/iostats" };
-        let is_off = read_trimmed(&self.directory.join(switch)).as_deref() == Some("0");
-        is_off.then(|| format!("queue/iostats of {name} is 0, and its counters stood still"))
+        self.doubt.map(|why| doubted(&self.name, why)).or_else(|| why_off(&self.name, &self.directory))
     }
 
     fn open(&mut self) -> Result<Arc<StatFile>, crate::ObserveError> {
@@ -148,19 +133,4 @@ impl Watched {
         self.file = Some(Arc::clone(&file));
         Ok(file)
     }
-}
-
-fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
-    if name.strip_prefix("ram").is_some_and(is_number) {
-        return Some("the ram disk driver counts no I/O");
-    }
-    let level = read_trimmed(&block_path(sys, name).join("md/level"));
-    if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {
-        return Some("not every kernel counts the I/O of such an md array");
-    }
-    if nvme_disk_with_paths(name, sys).is_some() {
-        return Some(UNCOUNTED_PARTITION);
-    }
-    let has_paths = !nvme_paths(name, sys).is_empty();
-    has_paths.then_some("not every kernel counts the I/O of an NVMe multipath device")
 }

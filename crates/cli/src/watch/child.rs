@@ -135,7 +135,7 @@ fn between(first: &WatchInterval, whole: &WatchInterval) -> WatchInterval {
             // A loop device that did nothing until then.
             None => *growth,
         };
-        Some(WatchedDevice { name: device.name.clone(), growth: Ok(after), block: None })
+        Some(WatchedDevice::by_counters(device.name.as_str(), Ok(after)))
     };
     WatchInterval {
         interval_ns: whole.interval_ns.saturating_sub(first.interval_ns),
@@ -182,10 +182,9 @@ mod tests {
             interval_ns,
             devices: writes
                 .iter()
-                .map(|(name, write_ios)| WatchedDevice {
-                    name: (*name).into(),
-                    growth: Ok(DiskStat { write_ios: *write_ios, ..DiskStat::default() }),
-                    block: None,
+                .map(|(name, write_ios)| {
+                    let growth = DiskStat { write_ios: *write_ios, ..DiskStat::default() };
+                    WatchedDevice::by_counters(*name, Ok(growth))
                 })
                 .collect(),
         };

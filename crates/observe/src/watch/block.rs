@@ -32,9 +32,10 @@ struct Since {
 }
 
 impl Since {
-    /// The moment of these counters, if they can be read and nothing is in flight.
-    fn at(stat: Option<DiskStat>) -> Option<Self> {
-        stat.filter(|stat| stat.in_flight == 0).map(|stat| Self { stat, begun_bytes: 0 })
+    /// The moment of these counters of a device, if they can be read, move where something happens, and nothing is in flight.
+    fn at(name: &str, stat: Option<DiskStat>, sys: &Path) -> Option<Self> {
+        let stat = stat.filter(|stat| stat.in_flight == 0 && super::why_silent(name, stat, sys).is_none())?;
+        Some(Self { stat, begun_bytes: 0 })
     }
 
     /// Whether all bytes that the kernel counted were seen to begin. Then ends without a beginning are parts of what a driver cut
@@ -81,7 +82,7 @@ impl BlockCounts {
             stat.filter(|_| takes_bios(name)).map_or(0, |stat| stat.in_flight)
         };
         let earlier = names.iter().zip(&stats).map(in_flight).collect();
-        let since = stats.into_iter().map(Since::at).collect();
+        let since = names.iter().zip(stats).map(|(name, stat)| Since::at(name, stat, sys)).collect();
         let (phantoms, sys) = (vec![0; names.len()], sys.to_owned());
         Ok(Self { programs, names, last, phantoms, since, earlier, sys })
     }
@@ -98,12 +99,12 @@ impl BlockCounts {
     pub(super) fn growth(
         &mut self,
         stats: &BTreeMap<String, Result<DiskStat, String>>,
-    ) -> Result<Vec<(String, BlockGrowth)>, String> {
+    ) -> Result<BTreeMap<String, BlockGrowth>, String> {
         let now = self.programs.snapshot().map_err(|error| Unavailable::from(error).words())?;
         self.programs.forget_deepest();
         let counted = self.last.until(&now);
         let before = std::mem::replace(&mut self.last, now);
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for (index, name) in self.names.iter().enumerate() {
             let its = &counted.devices[index];
             let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
@@ -116,16 +117,16 @@ impl BlockCounts {
             let idle_after = super::read(name, &self.sys).and_then(Result::ok);
             if let (Some(before), Some(after)) = (idle_before, idle_after)
                 && before == after
-                && after.in_flight == 0
+                && let Some(since) = Since::at(name, Some(after), &self.sys)
             {
                 let new = its.in_flight_at_end.saturating_sub(self.phantoms[index]);
                 self.phantoms[index] = its.in_flight_at_end;
-                self.since[index] = Since::at(Some(after));
+                self.since[index] = Some(since);
                 self.earlier[index] = 0;
                 growth.lost = growth.lost.saturating_add(new);
             }
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
-            found.push((name.clone(), growth));
+            found.insert(name.clone(), growth);
         }
         Ok(found)
     }
@@ -209,8 +210,10 @@ mod tests {
             in_flight,
             ..DiskStat::default()
         };
-        assert!(Since::at(Some(stat(1, 1))).is_none() && Since::at(None).is_none());
-        let since = Since::at(Some(stat(100, 0))).unwrap();
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda"));
+        let at = |stat| Since::at("sda", stat, &fake.sys());
+        assert!(at(Some(stat(1, 1))).is_none() && at(None).is_none());
+        let since = at(Some(stat(100, 0))).unwrap();
         assert!(!since.saw_all_begin(&stat(100, 0)), "nothing began");
         let since = Since { begun_bytes: 10 * 4096, ..since };
         assert!(since.saw_all_begin(&stat(110, 0)));
@@ -249,7 +252,8 @@ mod tests {
         let file = OpenOptions::new().read(true).custom_flags(flag).open(disk.path()).unwrap();
         let best = BlockCounts::of(std::slice::from_ref(&name), sys).unwrap();
         let device = BlockDevice::of(&block_path(sys, &name)).unwrap();
-        let raw = BlockCounts::by(Programs::load_as_raw(&[device]).unwrap(), vec![name], sys).unwrap();
+        let raw =
+            BlockCounts::by(Programs::load_as_raw(&[device]).unwrap(), vec![name.clone()], sys).unwrap();
         assert_eq!(best.limit(), None);
         let limit = raw.limit().unwrap();
         assert!(limit.contains("raw_tp") && limit.ends_with("because a test wants it so"), "{limit}");
@@ -258,7 +262,7 @@ mod tests {
                 // What was read before is not looked at.
                 counts.growth(&BTreeMap::new()).unwrap();
                 read(&file);
-                let (_, growth) = counts.growth(&BTreeMap::new()).unwrap().remove(0);
+                let growth = counts.growth(&BTreeMap::new()).unwrap().remove(&name).unwrap();
                 let is_own = |bio: &&rdsk_model::Bio| bio.task == "this" && bio.op == Op::Read;
                 let own: u64 = growth.bios.iter().filter(is_own).map(|bio| bio.count).sum();
                 let issued: u64 = growth.requests.iter().map(|one| one.count).sum();

@@ -13,7 +13,10 @@ pub use saved::saved_interval;
 use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
-use crate::sysfs::{UNCOUNTED_PARTITION, block_path, counts_flushes, nvme_disk_with_paths};
+use crate::still::{doubt_in, doubted, why_off};
+use crate::sysfs::{
+    UNCOUNTED_PARTITION, UNNAMED_BIOS, block_path, counts_flushes, names_its_bios, nvme_disk_with_paths,
+};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,8 +45,9 @@ pub struct Watcher {
     sys: PathBuf,
     choice: Choice,
     last: Sample,
-    block: Option<BlockCounts>,
-    /// Loop and ram devices, and drives without a medium, that have done something.
+    /// BPF programs that count too, or why they do not any more.
+    block: Option<Result<BlockCounts, String>>,
+    /// Devices whose counters have moved.
     active: BTreeSet<String>,
 }
 
@@ -59,7 +63,7 @@ impl Watcher {
     /// # Errors
     /// In words, why that is not possible; then the counters of sysfs are all.
     pub fn with_block_layer(&mut self) -> Result<(), String> {
-        self.block = Some(BlockCounts::of(&devices::countable(&self.choice, &self.sys), &self.sys)?);
+        self.block = Some(Ok(BlockCounts::of(&devices::countable(&self.choice, &self.sys), &self.sys)?));
         // Both begin now.
         self.last = Sample::take(&self.choice, &self.sys);
         Ok(())
@@ -67,28 +71,36 @@ impl Watcher {
 
     /// In words, that BPF programs count in another way than the best, and why; `None` where they do not, or do not count.
     pub fn limit(&self) -> Option<String> {
-        self.block.as_ref()?.limit()
+        self.block.as_ref()?.as_ref().ok()?.limit()
     }
 
     /// What happened since the last look that this function took, or since the first one.
     pub fn next_interval(&mut self) -> WatchInterval {
         let now = Sample::take(&self.choice, &self.sys);
         let mut interval = self.interval_to(&now);
-        if let Some(block) = &mut self.block {
-            match block.growth(&now.stats) {
-                Ok(growth) => {
-                    for (name, growth) in growth {
-                        if let Some(device) = interval.devices.iter_mut().find(|device| device.name == name) {
-                            device.block = Some(growth);
-                        }
-                    }
-                }
-                // A map that cannot be read once will not be read later.
-                Err(_) => self.block = None,
-            }
-        }
+        self.add_block_layer(&mut interval, &now);
         self.last = now;
         interval
+    }
+
+    /// Adds what the programs counted, where there are any, and where they do not count a device, why.
+    fn add_block_layer(&mut self, interval: &mut WatchInterval, now: &Sample) {
+        let Some(block) = &mut self.block else { return };
+        let mut counted =
+            block.as_mut().map_err(|why| why.clone()).and_then(|block| block.growth(&now.stats));
+        for device in &mut interval.devices {
+            match &mut counted {
+                Ok(counted) => device.block = counted.remove(&device.name),
+                Err(why) => device.why_no_block = Some(why.clone()),
+            }
+            if counted.is_ok() && device.block.is_none() {
+                device.why_no_block = Some(why_not_counted(&device.name, &self.sys).into());
+            }
+        }
+        // A map that cannot be read once will not be read later.
+        if let Err(why) = counted {
+            self.block = Some(Err(why));
+        }
     }
 
     /// The same by the kernel's counters alone, and without beginning a new interval.
@@ -99,7 +111,7 @@ impl Watcher {
 
     /// Processes that this one started, directly or not, and that the programs could not follow: they count as others.
     pub fn unfollowed(&self) -> u64 {
-        self.block.as_ref().map_or(0, BlockCounts::unfollowed)
+        self.block.as_ref().and_then(|block| block.as_ref().ok()).map_or(0, BlockCounts::unfollowed)
     }
 
     fn interval_to(&mut self, now: &Sample) -> WatchInterval {
@@ -109,18 +121,24 @@ impl Watcher {
             .into_iter()
             .filter_map(|name| {
                 let growth = growth(self.last.stats.get(name), now.stats.get(name))?;
-                Some(WatchedDevice { name: name.clone(), growth, block: None })
+                Some(WatchedDevice::by_counters(name.as_str(), growth))
             })
             .collect();
+        let moved = |device: &&WatchedDevice| device.growth.as_ref().is_ok_and(has_done);
+        self.active.extend(devices.iter().filter(moved).map(|device| device.name.clone()));
+        for device in &mut devices {
+            if let (Ok(growth), Some(Ok(stat))) = (&device.growth, now.stats.get(&device.name))
+                && growth.is_idle()
+                && let Some(why) = self.why_unknown(&device.name, stat)
+            {
+                device.growth = Err(Uncounted::Unknown(why));
+            }
+        }
         match &self.choice {
             Choice::Named(names) => {
                 devices.sort_by_key(|device| names.iter().position(|name| *name == device.name));
             }
             Choice::All => {
-                let moved = |device: &&WatchedDevice| {
-                    device.growth.as_ref().is_ok_and(|growth| !growth.is_idle() || growth.in_flight > 0)
-                };
-                self.active.extend(devices.iter().filter(moved).map(|device| device.name.clone()));
                 devices.retain(|device| {
                     self.active.contains(&device.name) || devices::is_disk_of_its_own(&device.name, &self.sys)
                 });
@@ -128,6 +146,36 @@ impl Watcher {
             }
         }
         WatchInterval { interval_ns, devices }
+    }
+
+    /// Why it is not known that a device did nothing whose counters, which are these, stood still.
+    fn why_unknown(&self, name: &str, stat: &DiskStat) -> Option<String> {
+        // A driver that takes bios may count by itself, as its counters then showed.
+        let counts_anyway = self.active.contains(name) && !block_path(&self.sys, name).join("mq").exists();
+        if counts_anyway { None } else { why_silent(name, stat, &self.sys) }
+    }
+}
+
+/// Whether these counters hold anything.
+fn has_done(stat: &DiskStat) -> bool {
+    !stat.is_idle() || stat.in_flight > 0
+}
+
+/// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
+fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
+    let doubt = doubt_in(name, sys).filter(|_| !has_done(stat));
+    doubt.map(|why| doubted(name, why)).or_else(|| why_off(name, &block_path(sys, name)))
+}
+
+/// In words, why programs that count others do not count a device.
+fn why_not_counted(name: &str, sys: &Path) -> &'static str {
+    let directory = block_path(sys, name);
+    if !names_its_bios(name, sys) {
+        UNNAMED_BIOS
+    } else if directory.exists() && !directory.join("dev").exists() {
+        "it is hidden and has no number, by which the programs would know it"
+    } else {
+        "it was set up, or removed, after counting began"
     }
 }
 
@@ -280,6 +328,49 @@ mod tests {
         std::fs::create_dir(sys.join("class/block/nvme0c0n1")).unwrap();
         let expected = [("nvme0n1", Ok(0)), ("nvme0n1p1", Err("unreadable"))];
         assert_eq!(reads(&watcher().next_interval()), expected);
+    }
+
+    #[test]
+    fn counters_that_are_off_or_none_prove_nothing_while_they_stand_still() {
+        let disks = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::nvme("nvme0n1"));
+        let fake = disks.disk(FakeDisk::dm("dm-0", "v-l", "LVM-x", 1 << 30));
+        let sys = fake.sys();
+        let directory = |name: &str| sys.join("class/block").join(name);
+        std::fs::create_dir_all(directory("sda").join("mq/0")).unwrap();
+        for name in ["sda", "dm-0"] {
+            std::fs::create_dir_all(directory(name).join("queue")).unwrap();
+            std::fs::write(directory(name).join("queue/iostats"), "0\n").unwrap();
+        }
+        std::fs::create_dir(directory("nvme0c0n1")).unwrap();
+        let names = ["sda", "dm-0", "nvme0n1"];
+        for (name, ios) in [("sda", 5), ("dm-0", 5), ("nvme0n1", 0)] {
+            set(&fake, name, ios);
+        }
+        let mut watcher = Watcher::new(Choice::Named(names.map(String::from).to_vec()), &sys);
+        let unknown = Err("unknown");
+        assert_eq!(reads(&watcher.next_interval()), names.map(|name| (name, unknown)));
+        // Drivers may count in spite of the switch, and kernels count such a device from 6.4 on.
+        set(&fake, "dm-0", 6);
+        set(&fake, "nvme0n1", 1);
+        let after = [("sda", unknown), ("dm-0", Ok(1)), ("nvme0n1", Ok(1))];
+        assert_eq!(reads(&watcher.next_interval()), after);
+        let after = [("sda", unknown), ("dm-0", Ok(0)), ("nvme0n1", Ok(0))];
+        assert_eq!(reads(&watcher.next_interval()), after);
+        // Requests are counted by the block layer alone: what it counted before the switch says nothing of later.
+        std::fs::write(directory("sda").join("queue/iostats"), "1\n").unwrap();
+        set(&fake, "sda", 7);
+        assert_eq!(reads(&watcher.next_interval())[0], ("sda", Ok(2)));
+        std::fs::write(directory("sda").join("queue/iostats"), "0\n").unwrap();
+        assert_eq!(reads(&watcher.next_interval())[0], ("sda", unknown));
+        let stat = parse_stat(&stat(5)).unwrap();
+        assert!(
+            why_silent("sda", &stat, &sys).is_some_and(|why| why.starts_with("queue/iostats of sda is 0"))
+        );
+        assert!(why_silent("nvme0n1", &stat, &sys).is_none());
+        let idle = parse_stat(&self::stat(0)).unwrap();
+        assert!(
+            why_silent("nvme0n1", &idle, &sys).is_some_and(|why| why.contains("stood still, and not every"))
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! One interval from two saved trees of procfs: `diskstats` and `uptime`, copied at two moments. It reads no clock.
 
 use super::devices::natural;
-use super::growth;
+use super::{growth, has_done};
 use crate::ObserveError;
 use crate::diskstat::parse_stat;
-use rdsk_model::{DiskStat, WatchInterval, WatchedDevice};
+use crate::still::{UNCOUNTED_MULTIPATH, doubted};
+use crate::sysfs::{UNCOUNTED_PARTITION, is_number};
+use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -26,42 +28,75 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
         .and_then(|ticks| ticks.checked_mul(TICK_NS))
         .ok_or(ObserveError::NotLater { from_ticks: began, to_ticks: ended })?;
     let (before, after) = (diskstats(from)?, diskstats(to)?);
-    let is_known = |name: &String| before.contains_key(name) || after.contains_key(name);
-    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+    let mut all: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
+    all.sort_by_key(|name| natural(name));
+    all.dedup();
+    if let Some(name) = names.iter().find(|name| !all.contains(name)) {
         return Err(ObserveError::NotInTree { name: name.clone() });
     }
-    let mut shown: Vec<String> = if names.is_empty() {
-        let used = |name: &String| after.get(name).is_none_or(was_used);
-        let mut all: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
-        all.sort_by_key(|name| natural(name));
-        all.dedup();
-        all.iter().filter(|name| used(name) && !is_partition(name, &all)).cloned().collect()
+    let shown: Vec<&String> = if names.is_empty() {
+        let used = |name: &str| after.get(name).is_none_or(has_done);
+        all.iter().filter(|name| used(name) && disk_of(name, &all).is_none()).collect()
     } else {
-        names.to_vec()
+        names.iter().collect()
     };
-    let found = shown.drain(..).filter_map(|name| {
+    let found = shown.into_iter().filter_map(|name| {
         // A line that was read has counters.
-        let of = |tree: &BTreeMap<String, DiskStat>| tree.get(&name).map(|stat| Ok(*stat));
+        let of = |tree: &BTreeMap<String, DiskStat>| tree.get(name).map(|stat| Ok(*stat));
         let growth = growth(of(&before).as_ref(), of(&after).as_ref())?;
-        Some(WatchedDevice { name, growth, block: None })
+        let growth = growth.and_then(|growth| match after.get(name) {
+            Some(stat) => known(name, growth, stat, &all),
+            None => Ok(growth),
+        });
+        Some(WatchedDevice::by_counters(name.as_str(), growth))
     });
     Ok(WatchInterval { interval_ns, devices: found.collect() })
 }
 
-/// Whether a device has done anything since it was registered.
-fn was_used(stat: &DiskStat) -> bool {
-    !stat.is_idle() || stat.in_flight > 0
+/// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
+/// it does not count.
+fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
+    let disk = disk_of(name, all);
+    if disk.is_some_and(|disk| has_paths(disk, all)) {
+        return Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}")));
+    }
+    let is_multipath = has_paths(name, all);
+    if is_multipath && !has_done(stat) {
+        return Err(Uncounted::Unknown(doubted(name, UNCOUNTED_MULTIPATH)));
+    }
+    let takes_bios = is_multipath || ["dm-", "md", "zram"].iter().any(|driver| is_of(name, driver));
+    if disk.is_some() || takes_bios {
+        (growth.flush_ios, growth.flush_ticks_ms) = (None, None);
+    }
+    Ok(growth)
 }
 
-/// Whether a name is that of a partition of another one: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`. The trees say no more.
-fn is_partition(name: &str, all: &[String]) -> bool {
+/// The disk of which a name is a partition's: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; the trees say no more.
+fn disk_of<'all>(name: &str, all: &'all [String]) -> Option<&'all String> {
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if disk.len() == name.len() {
-        return false;
+        return None;
     }
     let numbered = disk.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     let disk = numbered.unwrap_or(disk);
-    all.iter().any(|known| known == disk)
+    all.iter().find(|known| *known == disk)
+}
+
+/// Whether the trees show paths of this NVMe device: `nvme0c1n1` of `nvme0n1`.
+fn has_paths(name: &str, all: &[String]) -> bool {
+    let Some((subsystem, namespace)) = name.rsplit_once('n').filter(|_| is_of(name, "nvme")) else {
+        return false;
+    };
+    let is_path = |known: &String| {
+        let rest = known.strip_prefix(subsystem).and_then(|rest| rest.strip_prefix('c')?.rsplit_once('n'));
+        rest.is_some_and(|(controller, of)| is_number(controller) && of == namespace)
+    };
+    all.iter().any(is_path)
+}
+
+/// Whether a name is a driver's, with a number.
+fn is_of(name: &str, driver: &str) -> bool {
+    name.strip_prefix(driver).is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// The first number of `uptime`, in hundredths of a second.
@@ -128,6 +163,52 @@ mod tests {
         let named = saved_interval(from.path(), to.path(), &["loop0".into(), "sda1".into()]).unwrap();
         let growths = named.devices.iter().map(|device| device.growth.as_ref().unwrap().read_ios);
         assert_eq!(growths.collect::<Vec<_>>(), [0, 4]);
+    }
+
+    /// `sysstat` passes such zeros on.
+    #[test]
+    fn zeros_that_the_kernel_prints_without_counting_are_unknown() {
+        let names = [
+            "sda",
+            "sda1",
+            "dm-3",
+            "md0",
+            "zram0",
+            "nvme0n1",
+            "nvme0c1n1",
+            "nvme0n1p1",
+            "nvme1n1",
+            "nvme1n1p1",
+        ];
+        let text = |reads| names.map(|name| line(name, reads)).concat();
+        let (from, to) = (tree("1.00 0", &text(5)), tree("2.00 0", &text(9)));
+        let interval = saved_interval(from.path(), to.path(), &names.map(String::from)).unwrap();
+        let flushes = interval.devices.iter().map(|device| match &device.growth {
+            Ok(growth) => growth.flush_ios.map_or("uncounted", |_| "counted"),
+            Err(why) => why.word(),
+        });
+        let expected = [
+            "counted",
+            "uncounted",
+            "uncounted",
+            "uncounted",
+            "uncounted",
+            "uncounted",
+            "counted",
+            "unreadable",
+            "counted",
+            "uncounted",
+        ];
+        assert_eq!(flushes.collect::<Vec<_>>(), expected);
+        // Before 6.4 the paths count, and the device does not.
+        let text = |reads| line("nvme0n1", 0) + &line("nvme0c0n1", reads);
+        let (from, to) = (tree("1.00 0", &text(5)), tree("2.00 0", &text(9)));
+        let old = saved_interval(from.path(), to.path(), &["nvme0n1".into(), "nvme0c0n1".into()]).unwrap();
+        let words = old
+            .devices
+            .iter()
+            .map(|device| device.growth.as_ref().map_or_else(Uncounted::word, |_| "counted"));
+        assert_eq!(words.collect::<Vec<_>>(), ["unknown", "counted"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rdsk_analysis::command::{
     writes_in_flushes, writes_in_writes,
 };
 use rdsk_analysis::metrics;
-use rdsk_model::{BlockGrowth, CommandRun, DiskStat, Op, ProcessCalls, WatchedDevice};
+use rdsk_model::{BlockGrowth, CommandRun, DiskStat, Op, ProcessCalls, Uncounted, WatchedDevice};
 use rdsk_units::{Bytes, Nanos, grouped};
 
 /// Exact sizes that are named.
@@ -29,32 +29,19 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
     let mut page = Page::default();
     page.sentence(Tone::Heading, "", run.words.join(" "));
     page.sentence(Tone::Plain, "  ", how_it_ended(run));
-    let moved = |device: &&WatchedDevice| match &device.growth {
-        Ok(growth) => !growth.is_idle() || device.block.as_ref().is_some_and(|block| !block.bios.is_empty()),
-        Err(_) => true,
-    };
-    let devices: Vec<&WatchedDevice> = run.whole.devices.iter().filter(moved).collect();
-    let (unknown, known): (Vec<&WatchedDevice>, Vec<&WatchedDevice>) =
-        devices.into_iter().partition(|device| run.why_no_bpf.is_none() && device.block.is_none());
-    let (others, own): (Vec<&WatchedDevice>, Vec<&WatchedDevice>) =
-        known.into_iter().partition(|device| is_of_others(device));
-    for device in &own {
+    let devices = run.whole.devices.iter().filter(|device| may_have_moved(device));
+    let (others, shown): (Vec<&WatchedDevice>, Vec<&WatchedDevice>) =
+        devices.partition(|device| is_of_others(device));
+    for device in &shown {
         page.blank();
         draw_device(&mut page, device, run);
     }
     page.blank();
-    let names = |devices: &[&WatchedDevice]| {
-        devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
-    };
     if !others.is_empty() {
-        page.sentence(Tone::Plain, "", format!("Only other processes used {}.", names(&others)));
+        let names: Vec<&str> = others.iter().map(|device| device.name.as_str()).collect();
+        page.sentence(Tone::Plain, "", format!("Only other processes used {}.", names.join(", ")));
     }
-    if !unknown.is_empty() {
-        let text =
-            format!("Who used {} is not known: set up, or removed, after counting began.", names(&unknown));
-        page.sentence(Tone::Plain, "", text);
-    }
-    if own.is_empty() {
+    if shown.is_empty() {
         let text = "No watched device did anything for the command while it was watched: what it read came from memory or from \
                     elsewhere, and what it wrote stayed there. Processes that it left running were not waited for.";
         page.sentence(Tone::Plain, "", text);
@@ -80,11 +67,22 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
     page.render(style)
 }
 
+/// Whether a device did something, or may have.
+fn may_have_moved(device: &WatchedDevice) -> bool {
+    let seen = device.block.as_ref().map(|block| !block.bios.is_empty());
+    match &device.growth {
+        Ok(growth) => !growth.is_idle() || seen == Some(true),
+        Err(Uncounted::Unknown(_)) => seen != Some(false),
+        Err(_) => true,
+    }
+}
+
 /// Whether a device did nothing for the command, as far as calls show it; what kernel threads write may be anybody's.
 fn is_of_others(device: &WatchedDevice) -> bool {
     let Some(block) = &device.block else { return false };
     let origins = origins(block);
-    device.growth.is_ok() && !origins.is_empty() && origins.iter().all(|origin| origin.whose == Whose::Other)
+    let is_there = matches!(device.growth, Ok(_) | Err(Uncounted::Unknown(_)));
+    is_there && !origins.is_empty() && origins.iter().all(|origin| origin.whose == Whose::Other)
 }
 
 fn how_it_ended(run: &CommandRun) -> String {
@@ -102,24 +100,43 @@ fn how_it_ended(run: &CommandRun) -> String {
 }
 
 fn draw_device(page: &mut Page, device: &WatchedDevice, run: &CommandRun) {
-    let growth = match &device.growth {
-        Ok(growth) => growth,
-        Err(why) => return page.sentence(Tone::Warning, format!("{}: ", device.name), why.to_string()),
-    };
-    let mut total =
-        format!("{} read, {} written", size_of(growth.read_bytes()), size_of(growth.write_bytes()));
-    // Less than a tick of the kernel's clock counts as nothing.
-    if growth.io_ticks_ms > 0 {
-        total.push_str(&format!(", {} busy", Nanos(growth.io_ticks_ms.saturating_mul(1_000_000))));
+    match &device.growth {
+        Ok(growth) => {
+            page.sentence(Tone::Heading, format!("{}: ", device.name), moved(growth));
+            if device.block.is_none() {
+                page.sentence(Tone::Plain, "  requests  ", sysfs_requests(growth));
+            }
+        }
+        Err(why) => page.sentence(Tone::Warning, format!("{}: ", device.name), why.to_string()),
     }
-    page.sentence(Tone::Heading, format!("{}: ", device.name), total);
-    match &device.block {
-        Some(block) => draw_block(page, block, run),
-        None => page.sentence(Tone::Plain, "  requests  ", sysfs_requests(growth)),
+    if let Some(block) = &device.block {
+        draw_block(page, block, run);
+    }
+    if let (Ok(_), Some(why)) = (&device.growth, &device.why_no_block) {
+        page.sentence(Tone::Plain, "  ", format!("Who used it is not known: {why}."));
     }
     if let Some(text) = after_the_end(device, run) {
         page.sentence(Tone::Plain, "  ", text);
     }
+}
+
+/// `1 MiB read, 1 MiB written, 424 ms busy`.
+fn moved(growth: &DiskStat) -> String {
+    let mut total = bytes_moved(growth);
+    // Less than a tick of the kernel's clock counts as nothing.
+    if growth.io_ticks_ms > 0 {
+        total.push_str(&format!(", {} busy", Nanos(growth.io_ticks_ms.saturating_mul(1_000_000))));
+    }
+    total
+}
+
+fn bytes_moved(growth: &DiskStat) -> String {
+    let mut text =
+        format!("{} read, {} written", size_of(growth.read_bytes()), size_of(growth.write_bytes()));
+    if growth.discard_ios.is_some_and(|count| count > 0) {
+        text.push_str(&format!(", {} discarded", size_of(growth.discard_bytes())));
+    }
+    text
 }
 
 /// The tree: calls, their bios, the requests.
@@ -300,21 +317,19 @@ fn call_of(origin: &Origin) -> String {
 fn after_the_end(device: &WatchedDevice, run: &CommandRun) -> Option<String> {
     let after = run.after.devices.iter().find(|after| after.name == device.name)?;
     let growth = after.growth.as_ref().ok().filter(|growth| !growth.is_idle())?;
-    Some(format!(
-        "Of this, after the command had ended: {} read, {} written.",
-        size_of(growth.read_bytes()),
-        size_of(growth.write_bytes())
-    ))
+    Some(format!("Of this, after the command had ended: {}.", bytes_moved(growth)))
 }
 
 fn sysfs_requests(growth: &DiskStat) -> String {
+    let (reads, writes) = (plural(growth.read_ios, "read"), plural(growth.write_ios, "write"));
+    let counts = match growth.discard_ios {
+        None | Some(0) => format!("{reads} and {writes}"),
+        Some(count) => format!("{reads}, {writes} and {}", plural(count, "discard")),
+    };
+    let merges = [growth.read_merges, growth.write_merges, growth.discard_merges.unwrap_or(0)];
+    let merged = grouped(merges.into_iter().fold(0, u64::saturating_add));
     let flushes = growth.flush_ios.map_or_else(String::new, |count| format!(", {}", plural(count, "flush")));
-    format!(
-        "{} and {} completed, {} merged{flushes}",
-        plural(growth.read_ios, "read"),
-        plural(growth.write_ios, "write"),
-        grouped(growth.read_merges.saturating_add(growth.write_merges)),
-    )
+    format!("{counts} completed, {merged} merged{flushes}")
 }
 
 /// `1 read`, `256 reads`, `2 flushes`.
@@ -353,7 +368,7 @@ fn about(mean: f64) -> String {
 mod tests {
     use super::*;
     use rdsk_finding::fixtures::bios::{bio, request};
-    use rdsk_model::{Bio, Uncounted, WatchInterval};
+    use rdsk_model::{Bio, WatchInterval};
     use rdsk_stats::Histogram;
 
     fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
@@ -382,8 +397,10 @@ mod tests {
             latency,
             ..BlockGrowth::default()
         };
-        let device =
-            WatchedDevice { name: "loop0".into(), growth: Ok(growth(1024, 1024)), block: Some(block) };
+        let device = WatchedDevice {
+            block: Some(block),
+            ..WatchedDevice::by_counters("loop0", Ok(growth(1024, 1024)))
+        };
         CommandRun {
             words: "dd if=/dev/zero of=/dev/loop0 bs=512 count=2048".split(' ').map(String::from).collect(),
             end: "exit code 0".into(),
@@ -451,13 +468,9 @@ mod tests {
         run.whole.devices[0].block = None;
         run.after = WatchInterval {
             interval_ns: 1,
-            devices: vec![WatchedDevice { name: "loop0".into(), growth: Ok(growth(0, 512)), block: None }],
+            devices: vec![WatchedDevice::by_counters("loop0", Ok(growth(0, 512)))],
         };
-        run.whole.devices.push(WatchedDevice {
-            name: "sdb".into(),
-            growth: Err(Uncounted::Vanished),
-            block: None,
-        });
+        run.whole.devices.push(WatchedDevice::by_counters("sdb", Err(Uncounted::Vanished)));
         run.why_no_bpf = Some("no permission for BPF".into());
         insta::assert_snapshot!("command-sysfs", command_io(&run, Style::default()));
         run.whole.devices.clear();
@@ -479,17 +492,74 @@ mod tests {
             bios: vec![bio(Op::Read, "other", Some("read"), 1, 4096)],
             ..BlockGrowth::default()
         };
-        for (name, block) in [("sdc", Some(theirs)), ("loop9", None)] {
-            run.whole.devices.push(WatchedDevice { name: name.into(), growth: Ok(growth(4, 0)), block });
-        }
+        let of = |name: &str| WatchedDevice::by_counters(name, Ok(growth(4, 0)));
+        run.whole.devices.push(WatchedDevice { block: Some(theirs), ..of("sdc") });
+        let why = Some("it was set up, or removed, after counting began".into());
+        run.whole.devices.push(WatchedDevice { why_no_block: why, ..of("loop9") });
         run.unfollowed = 1;
         insta::assert_snapshot!("command-others", command_io(&run, Style::default()));
+    }
+
+    fn told(run: &CommandRun) -> String {
+        command_io(run, Style { width: 120, ..Style::default() })
+    }
+
+    #[test]
+    fn a_device_whose_counters_prove_nothing_is_not_taken_for_idle() {
+        let mut run = small_writes();
+        let device = &mut run.whole.devices[0];
+        device.growth =
+            Err(Uncounted::Unknown("queue/iostats of loop0 is 0, and its counters stood still".into()));
+        let both = told(&run);
+        assert!(
+            both.contains("loop0: queue/iostats of loop0 is 0") && both.contains("256 bios read 4 KiB each"),
+            "{both}"
+        );
+        run.whole.devices[0].block = Some(BlockGrowth::default());
+        assert!(told(&run).contains("No watched device did anything"), "the programs saw that it was idle");
+        run.whole.devices[0].block = None;
+        let alone = told(&run);
+        assert!(
+            alone.contains("loop0: queue/iostats of loop0 is 0") && !alone.contains("No watched device"),
+            "{alone}"
+        );
+    }
+
+    #[test]
+    fn what_only_the_kernel_counted_is_shown_with_why() {
+        let mut run = small_writes();
+        let why = Some("bios of NVMe multipath devices do not name them when they end".into());
+        run.whole.devices = vec![WatchedDevice {
+            why_no_block: why,
+            ..WatchedDevice::by_counters("nvme0n1", Ok(growth(0, 1 << 20)))
+        }];
+        let text = told(&run);
+        for part in [
+            "nvme0n1: 0 B read, 1 GiB written",
+            "0 reads and 2,048 writes completed",
+            "Who used it is not known: bios of",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("No watched device"), "{text}");
+    }
+
+    #[test]
+    fn discards_are_shown_where_there_are_some() {
+        let mut run = small_writes();
+        assert!(!told(&run).contains("discard"));
+        let device = &mut run.whole.devices[0];
+        let counted =
+            DiskStat { discard_ios: Some(3), discard_sectors: Some(6 << 11), ..DiskStat::default() };
+        (device.growth, device.block) = (Ok(counted), None);
+        let text = told(&run);
+        assert!(text.contains("0 B read, 0 B written, 6 MiB discarded"), "{text}");
+        assert!(text.contains("0 reads, 0 writes and 3 discards completed, 0 merged"), "{text}");
     }
 
     #[test]
     fn zeroes_that_the_device_writes_by_itself_are_named() {
         let mut run = small_writes();
-        let told = |run: &CommandRun| command_io(run, Style { width: 120, ..Style::default() });
         assert!(!told(&run).contains("write-zeroes"));
         let block = run.whole.devices[0].block.as_mut().unwrap();
         *block = BlockGrowth { discards: 1, write_zeroes: 2, ..BlockGrowth::default() };

@@ -65,6 +65,7 @@ fn object_of(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> Ma
         }
     }
     object.insert("block_layer".into(), device.block.as_ref().map_or(Value::Null, block_layer));
+    object.insert("why_no_block_layer".into(), json!(device.why_no_block));
     object
 }
 
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn each_line_is_an_object_with_its_state() {
-        let device = |growth, block| WatchedDevice { name: "sda".into(), growth, block };
+        let device = |growth, block| WatchedDevice { block, ..WatchedDevice::by_counters("sda", growth) };
         let interval = WatchInterval {
             interval_ns: 1_000_000_000,
             devices: vec![

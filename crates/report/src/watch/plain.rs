@@ -5,7 +5,7 @@ use crate::figures::MISSING;
 use crate::style::{Charset, ascii};
 use rdsk_analysis::columns::{BLOCK, ColumnSet, block_figures};
 use rdsk_analysis::command::sizes;
-use rdsk_model::{BlockGrowth, Op, WatchInterval, WatchedDevice};
+use rdsk_model::{BlockGrowth, Op, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_units::{Bytes, Nanos, printable};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -57,11 +57,14 @@ fn width_of(name: &str) -> usize {
 }
 
 fn row(device: &WatchedDevice, interval_ns: u64, names: &[&str], columns: ColumnSet) -> String {
-    let growth = match &device.growth {
-        Ok(growth) => growth,
-        Err(why) => return format!("  {}", printable(&why.to_string())),
+    let (mut figures, note) = match (&device.growth, &device.block) {
+        (Ok(growth), block) => (columns.figures(growth, interval_ns, block.as_ref()), String::new()),
+        // The programs saw what the kernel's counters do not hold.
+        (Err(why @ Uncounted::Unknown(_)), Some(_)) => {
+            (vec![None; columns.names().len()], format!("  {}", printable(&why.to_string())))
+        }
+        (Err(why), _) => return format!("  {}", printable(&why.to_string())),
     };
-    let mut figures = columns.figures(growth, interval_ns, device.block.as_ref());
     match &device.block {
         Some(block) => figures.extend(block_figures(block)),
         None => figures.resize(names.len(), None),
@@ -73,7 +76,7 @@ fn row(device: &WatchedDevice, interval_ns: u64, names: &[&str], columns: Column
     if let Some(block) = &device.block {
         text.push_str(&format!("  {}", sizes_text(block, MAX_SIZES)));
     }
-    text
+    text + &note
 }
 
 /// Two decimals, as iostat prints them; times inside the device with three, and numbers whole.
@@ -113,7 +116,7 @@ mod tests {
     use rdsk_stats::Histogram;
 
     fn device(name: &str, growth: Result<DiskStat, Uncounted>) -> WatchedDevice {
-        WatchedDevice { name: name.into(), growth, block: None }
+        WatchedDevice::by_counters(name, growth)
     }
 
     fn reads() -> DiskStat {
@@ -175,6 +178,19 @@ mod tests {
                 .collect();
             assert_eq!(words, [columns.names().len() + 1; 2], "{text}");
         }
+    }
+
+    #[test]
+    fn what_programs_saw_is_shown_where_the_counters_tell_nothing() {
+        let unknown = || Err(Uncounted::Unknown("queue/iostats of sda is 0".into()));
+        let mut seen = device("sda", unknown());
+        seen.block = Some(counted());
+        let text = lines(vec![seen, device("sdb", unknown())], ColumnSet::Iostat, Charset::Unicode);
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        let mut figures = rows[0].split_whitespace().skip(1).take(ColumnSet::Iostat.names().len());
+        assert!(figures.all(|figure| figure == "–"), "{text}");
+        assert!(rows[0].ends_with("r 90×4KiB 9×8KiB 1×512B  queue/iostats of sda is 0"), "{text}");
+        assert_eq!(rows[1].split_whitespace().nth(1), Some("queue/iostats"), "{text}");
     }
 
     #[test]

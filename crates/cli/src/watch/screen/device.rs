@@ -35,10 +35,16 @@ pub(super) fn device_lines(state: &State, width: usize, height: usize) -> Vec<Li
             lines.push(format!("{name}  {}", moved(growth, state.interval_ns)));
             match &device.block {
                 Some(block) => lines.extend(block_lines(block)),
-                None => lines.extend(kernel_lines(growth, state)),
+                None => {
+                    let why = device.why_no_block.as_deref().or(state.why_no_bpf.as_deref());
+                    lines.extend(kernel_lines(growth, state.interval_ns, why));
+                }
             }
         }
-        Err(why) => lines.push(format!("{name}  {}", printable(&why.to_string()))),
+        Err(why) => {
+            lines.push(format!("{name}  {}", printable(&why.to_string())));
+            lines.extend(device.block.iter().flat_map(block_lines));
+        }
     }
     let room = width.saturating_sub(LEAD);
     let mut push_curve = |lead: &str, value: fn(&Moment) -> f64, full: f64| {
@@ -96,15 +102,15 @@ fn block_lines(block: &BlockGrowth) -> [String; 3] {
 }
 
 /// What the kernel's own counters hold of it.
-fn kernel_lines(growth: &DiskStat, state: &State) -> [String; 2] {
-    let row = row_of(growth, state.interval_ns);
-    let why = state.why_no_bpf.as_deref().unwrap_or("the device appeared after counting began");
+fn kernel_lines(growth: &DiskStat, interval_ns: u64, why: Option<&str>) -> [String; 2] {
+    let row = row_of(growth, interval_ns);
+    let why = why.map_or_else(String::new, |why| format!(": {}", printable(why)));
     [
         format!(
             "{:LEAD$}reads {:.3} ms, writes {:.3} ms (means, with waiting)",
             "time", row.reads.await_ms, row.writes.await_ms
         ),
-        format!("{:LEAD$}exact sizes and times are not counted: {}", "", printable(why)),
+        format!("{:LEAD$}exact sizes and times are not counted{why}", ""),
     ]
 }
 

@@ -157,8 +157,7 @@ impl State {
 }
 
 fn moment_of(device: &WatchedDevice, interval_ns: u64) -> Moment {
-    let Ok(growth) = &device.growth else { return Moment::default() };
-    let row = row_of(growth, interval_ns);
+    let row = device.growth.as_ref().ok().map(|growth| row_of(growth, interval_ns));
     let bands = device.block.as_ref().map(|block| {
         let mut below = 0;
         let mut bands = [0; BANDS];
@@ -170,7 +169,8 @@ fn moment_of(device: &WatchedDevice, interval_ns: u64) -> Moment {
         bands[BANDS - 1] = block.latency.count() - below;
         bands
     });
-    Moment { busy_percent: row.util_percent.min(100.0), depth: row.aqu_sz, bands }
+    let (busy_percent, depth) = row.map_or((0.0, 0.0), |row| (row.util_percent.min(100.0), row.aqu_sz));
+    Moment { busy_percent, depth, bands }
 }
 
 #[cfg(test)]
@@ -179,10 +179,8 @@ mod tests {
     use rdsk_model::{BlockGrowth, DiskStat};
 
     fn interval(names: &[&str]) -> WatchInterval {
-        let device = |name: &&str| WatchedDevice {
-            name: (*name).into(),
-            growth: Ok(DiskStat { io_ticks_ms: 500, ..DiskStat::default() }),
-            block: None,
+        let device = |name: &&str| {
+            WatchedDevice::by_counters(*name, Ok(DiskStat { io_ticks_ms: 500, ..DiskStat::default() }))
         };
         WatchInterval { interval_ns: 1_000_000_000, devices: names.iter().map(device).collect() }
     }
@@ -222,8 +220,10 @@ mod tests {
     fn every_latency_is_in_one_band() {
         let mut block = BlockGrowth::default();
         [1, 900, 2_000, 50_000_000_000].into_iter().for_each(|ns| block.latency.record(ns));
-        let device =
-            WatchedDevice { name: "sda".into(), growth: Ok(DiskStat::default()), block: Some(block) };
+        let device = WatchedDevice {
+            block: Some(block),
+            ..WatchedDevice::by_counters("sda", Ok(DiskStat::default()))
+        };
         let bands = moment_of(&device, 1).bands.unwrap();
         assert_eq!((bands[0], bands[1], bands[BANDS - 1], bands.iter().sum()), (2, 1, 1, 4));
     }

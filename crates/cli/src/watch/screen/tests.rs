@@ -63,7 +63,8 @@ fn block(number: u64) -> BlockGrowth {
 fn state() -> State {
     let mut state = State::new(ColumnSet::Iostat, Charset::Unicode, None);
     for number in 1..=30 {
-        let device = |name: &str, growth, block| WatchedDevice { name: name.into(), growth, block };
+        let device =
+            |name: &str, growth, block| WatchedDevice { block, ..WatchedDevice::by_counters(name, growth) };
         state.add(WatchInterval {
             interval_ns: 1_000_000_000,
             devices: vec![
@@ -104,7 +105,7 @@ fn other_looks() {
 fn any_size_and_any_number_of_devices_is_drawn() {
     let empty = State::new(ColumnSet::Iostat, Charset::Unicode, None);
     let mut many = empty.clone();
-    let device = |number| WatchedDevice { name: format!("sd{number}"), growth: Ok(growth(1)), block: None };
+    let device = |number| WatchedDevice::by_counters(format!("sd{number}"), Ok(growth(1)));
     many.add(WatchInterval { interval_ns: 1, devices: (0..64).map(device).collect() });
     many.choose(63);
     for state in [&empty, &many, &state()] {

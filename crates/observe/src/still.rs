@@ -1,0 +1,39 @@
+//! Devices whose counters may stand still although they work: which they are, and in which words that is said. It reads sysfs and no
+//! counters.
+
+use crate::read_trimmed;
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, is_number, nvme_disk_with_paths, nvme_paths};
+use std::path::Path;
+
+/// What is said of NVMe devices with paths: from 6.4 on they are counted.
+pub(crate) const UNCOUNTED_MULTIPATH: &str = "not every kernel counts the I/O of an NVMe multipath device";
+
+/// Why the driver of a device counts nothing, or not on every kernel, so that unchanged counters prove nothing.
+pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
+    if name.strip_prefix("ram").is_some_and(is_number) {
+        return Some("the ram disk driver counts no I/O");
+    }
+    let level = read_trimmed(&block_path(sys, name).join("md/level"));
+    if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {
+        return Some("not every kernel counts the I/O of such an md array");
+    }
+    if nvme_disk_with_paths(name, sys).is_some() {
+        return Some(UNCOUNTED_PARTITION);
+    }
+    let has_paths = !nvme_paths(name, sys).is_empty();
+    has_paths.then_some(UNCOUNTED_MULTIPATH)
+}
+
+/// In words, that such a doubt is all that the counters of a device tell.
+pub(crate) fn doubted(name: &str, why: &str) -> String {
+    format!("the counters of {name} stood still, and {why}")
+}
+
+/// In words, that the device with this directory has its counting switched off; `None` if it has not. With `queue/iostats` at 0, drivers
+/// with counters of their own may still count (measured on 6.1, 2026-11: dm-linear, striped, crypt and thin all do).
+pub(crate) fn why_off(name: &str, directory: &Path) -> Option<String> {
+    // A partition has the switch of its disk.
+    let switch = if directory.join("partition").exists() { "../queue/iostats" } else { "queue/iostats" };
+    let is_off = read_trimmed(&directory.join(switch)).as_deref() == Some("0");
+    is_off.then(|| format!("queue/iostats of {name} is 0, and its counters stood still"))
+}
