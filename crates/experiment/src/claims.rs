@@ -213,16 +213,25 @@ fn check_rooms(
     Ok(())
 }
 
-/// Removes the test files of killed runs from all directories, and says whether there were any.
+/// Removes the test files of killed runs from all directories, and says whether any was removed.
 fn removes_orphans(authorized: &[AuthorizedTarget], notes: &mut Vec<String>) -> Result<bool, Problem> {
-    let before = notes.len();
+    let mut has_removed = false;
     for one in authorized {
         let Place::Directory { path, .. } = &one.examined.place else { continue };
-        for removed in remove_orphans(path).map_err(|error| error.problem())? {
+        let filesystem = one.examined.target.filesystem.as_ref();
+        let orphans = remove_orphans(path, filesystem).map_err(|error| error.problem())?;
+        has_removed |= !orphans.removed.is_empty();
+        for removed in orphans.removed {
             notes.push(format!("removed a test file left by a killed run: {}", removed.path.display()));
         }
+        for left in orphans.left {
+            let (path, reason) = (left.path.display(), left.reason);
+            notes.push(format!(
+                "a test file of a killed run may be left: {path}, which was not removed: {reason}"
+            ));
+        }
     }
-    Ok(notes.len() > before)
+    Ok(has_removed)
 }
 
 /// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.

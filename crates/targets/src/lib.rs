@@ -65,7 +65,7 @@ pub use examined::{Attachment, Examined, Place};
 pub use fills_up::{check_growth, writable_bytes};
 pub use growth::{Growth, Rewriting};
 pub use identity::{Identity, IdentityKind, NoIdentity};
-pub use orphan::{RemovedOrphan, remove_orphans};
+pub use orphan::{Orphans, RemovedOrphan, remove_orphans};
 pub use permission::{Access, Overwrite, Permission, Refusal};
 pub use registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
 pub use roots::{Roots, ToolSource};

@@ -4,10 +4,11 @@
 
 mod support;
 
-use rdsk_model::{IoPath, StopFlag};
+use rdsk_model::{Filesystem, IoPath, StopFlag};
 use rdsk_targets::{
-    Access, Claim, CreatedTestFile, OpenMode, Roots, TargetError, TestFileOptions, TestFileProgress,
-    TestFileSize, create_test_file, remove_all_test_files_now, remove_orphans,
+    Access, Claim, CreatedTestFile, OpenMode, Orphans, RemovedOrphan, Roots, TargetError, TestFileLeft,
+    TestFileOptions, TestFileProgress, TestFileSize, create_test_file, remove_all_test_files_now,
+    remove_orphans,
 };
 use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
@@ -33,6 +34,10 @@ fn make(directory: &Path, options: &TestFileOptions) -> Result<(Claim, CreatedTe
 
 fn names(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn orphans(directory: &Path) -> Orphans {
+    remove_orphans(directory, None).unwrap()
 }
 
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -175,20 +180,20 @@ fn an_orphan_goes_and_a_file_in_use_stays() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let (claim, _) = make(directory.path(), &fixed(MIB)).unwrap();
-    assert_eq!(remove_orphans(directory.path()).unwrap(), [], "the lock is held");
+    assert_eq!(orphans(directory.path()).removed, [], "the lock is held");
     assert!(claim.path().exists());
     // What SIGKILL leaves: the file with its mark, and no lock. A copy of everything but the lock is the same.
     let orphan = directory.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
     fs::copy(claim.path(), &orphan).unwrap();
-    let unmarked = remove_orphans(directory.path()).unwrap();
+    let unmarked = orphans(directory.path()).removed;
     let file = fs::File::open(&orphan);
     if unmarked.is_empty() {
         let file = file.unwrap();
         rustix::fs::fsetxattr(&file, "user.rdsk.test-file", b"1", XattrFlags::empty()).unwrap();
         rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
-        assert_eq!(remove_orphans(directory.path()).unwrap(), [], "somebody else's lock is held");
+        assert_eq!(orphans(directory.path()).removed, [], "somebody else's lock is held");
         drop(file);
-        let removed = remove_orphans(directory.path()).unwrap();
+        let removed = orphans(directory.path()).removed;
         assert_eq!((removed[0].path.as_path(), removed[0].bytes, removed.len()), (orphan.as_path(), MIB, 1));
     }
     assert!(!orphan.exists());
@@ -222,13 +227,13 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let while_alive = remove_orphans(directory.path());
+    let while_alive = remove_orphans(directory.path(), None);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(ready.exists());
-    assert_eq!(while_alive.unwrap(), [], "it is in use");
+    assert_eq!(while_alive.unwrap(), Orphans::default(), "it is in use");
     assert_eq!(names(directory.path()).len(), 2);
-    let removed = remove_orphans(directory.path()).unwrap();
+    let removed = orphans(directory.path()).removed;
     assert_eq!((removed.len(), removed[0].bytes), (1, MIB));
     assert_eq!(names(directory.path()), [ready]);
 }
@@ -254,15 +259,78 @@ fn what_a_user_has_named_alike_survives() {
         fs::write(name('4'), "a name like ours, and no mark").unwrap();
     }
     let before = names(directory.path()).len();
-    assert_eq!(remove_orphans(directory.path()).unwrap(), []);
+    let found = orphans(directory.path());
+    let mut left: Vec<_> = found.left.into_iter().map(|left| (left.path, left.reason)).collect();
+    left.sort();
+    let mut told = vec![(name('2'), "it has another name, too".to_owned())];
+    if has_marks {
+        told.push((name('4'), "it lacks the mark of a test file".to_owned()));
+    }
+    assert_eq!((found.removed, left), (Vec::new(), told));
     assert_eq!(names(directory.path()).len(), before);
     if requires(&[Need::Root]) {
         fs::write(name('5'), "of another user").unwrap();
         marked(&name('5'));
         std::os::unix::fs::chown(name('5'), Some(65_534), None).unwrap();
-        assert_eq!(remove_orphans(directory.path()).unwrap(), []);
+        let found = orphans(directory.path());
+        let told = TestFileLeft { path: name('5'), reason: "it belongs to user 65534".to_owned() };
+        assert!(found.removed.is_empty() && found.left.contains(&told), "{found:?}");
+        assert_eq!(names(directory.path()).len(), before + 1, "what shows the owner of new files is gone");
     }
-    assert!(remove_orphans(&at(".rdsk-test-notes.tmp")).is_err());
+    assert!(remove_orphans(&at(".rdsk-test-notes.tmp"), None).is_err());
+}
+
+/// A mount that ends with its test.
+struct Unmount<'path>(&'path Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.0).status();
+    }
+}
+
+/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to nobody gives new files another owner, too.
+#[test]
+fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
+    if !requires(&[Need::Root, Need::Fuse, Need::Tool("bindfs")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (below, point) = (directory.path().join("below"), directory.path().join("point"));
+    fs::create_dir(&below).unwrap();
+    fs::create_dir(&point).unwrap();
+    // The names of marks go nowhere, so that the name of the file decides, as on FAT.
+    let options = ["-u", "65534", "--xattr-none", below.to_str().unwrap(), point.to_str().unwrap()];
+    run("bindfs", &options);
+    let mounted = Unmount(&point);
+    let orphan = point.join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
+    fs::write(&orphan, "left by a kill").unwrap();
+    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&orphan).unwrap());
+    let held = fs::File::open(&orphan).unwrap();
+    rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+    let in_use = orphans(&point);
+    drop(held);
+    let (found, rest) = (orphans(&point), names(&point));
+    drop(mounted);
+    assert_eq!((owner, in_use), (65_534, Orphans::default()));
+    let removed = RemovedOrphan { path: orphan, bytes: 14 };
+    assert_eq!((found, rest), (Orphans { removed: vec![removed], left: Vec::new() }, Vec::new()));
+}
+
+#[test]
+fn an_orphan_stays_where_another_host_may_hold_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let orphan = directory.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
+    fs::write(&orphan, "").unwrap();
+    let on = |options: &str| Filesystem { kind: "nfs".to_owned(), options: options.to_owned() };
+    let found = remove_orphans(directory.path(), Some(&on("rw,nolock,local_lock=all"))).unwrap();
+    let reason = "its filesystem does not tell whether another host uses it".to_owned();
+    assert_eq!(
+        found,
+        Orphans { removed: Vec::new(), left: vec![TestFileLeft { path: orphan.clone(), reason }] }
+    );
+    let found = remove_orphans(directory.path(), Some(&on("rw,local_lock=none"))).unwrap();
+    assert_eq!(found.removed, [RemovedOrphan { path: orphan, bytes: 0 }]);
 }
 
 #[test]
