@@ -148,18 +148,22 @@ pub enum DiskNode {
     Raw,
     /// `/dev/mtd0`: flash memory.
     Flash,
+    /// `/dev/sg0`: what is written are commands to a SCSI device.
+    Generic,
 }
 
 impl DiskNode {
     /// What a file is, by what stat(2) tells of it; `None` if nothing is known of a disk behind it. The numbers are those of
     /// Documentation/admin-guide/devices.txt.
     pub fn of(stat: &Stat) -> Option<Self> {
+        const GENERIC_MAJOR: u32 = 21;
         const FLASH_MAJOR: u32 = 90;
         const RAW_MAJOR: u32 = 162;
         match (FileType::from_raw_mode(stat.st_mode), rustix::fs::major(stat.st_rdev)) {
             (FileType::BlockDevice, _) => Some(Self::Block),
             (FileType::CharacterDevice, RAW_MAJOR) => Some(Self::Raw),
             (FileType::CharacterDevice, FLASH_MAJOR) => Some(Self::Flash),
+            (FileType::CharacterDevice, GENERIC_MAJOR) => Some(Self::Generic),
             _ => None,
         }
     }
@@ -240,6 +244,7 @@ mod tests {
         assert_eq!(node(FileType::BlockDevice, 162), Some(DiskNode::Block));
         assert_eq!(node(FileType::CharacterDevice, 162), Some(DiskNode::Raw));
         assert_eq!(node(FileType::CharacterDevice, 90), Some(DiskNode::Flash));
+        assert_eq!(node(FileType::CharacterDevice, 21), Some(DiskNode::Generic));
         // The null device and its like, terminals, tapes.
         for major in [1, 4, 5, 9, 136] {
             assert_eq!(node(FileType::CharacterDevice, major), None, "{major}");

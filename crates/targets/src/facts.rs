@@ -3,6 +3,7 @@
 use crate::device_mapper::Mapper;
 use crate::device_number::DeviceNumber;
 use crate::layers;
+use crate::roots::Roots;
 use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,16 @@ pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumbe
     directories.iter().filter_map(number).collect()
 }
 
+/// The disk for which a character device takes commands, by kernel name; `None` if none is known.
+pub fn disk_commanded_by(number: DeviceNumber, roots: &Roots) -> Option<String> {
+    let tree = Tree::read(&roots.sys).ok()?;
+    let commands = |node: &&Node| {
+        node.parent.is_none() && command_nodes(&roots.sys, node).iter().any(|&(_, other)| other == number)
+    };
+    let disk = tree.nodes().find(commands)?;
+    Some(disk.kernel_name())
+}
+
 /// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
 pub(crate) fn wwns(whole: &Node) -> Vec<String> {
     ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
@@ -127,6 +138,10 @@ mod tests {
             };
             assert_eq!(names("sdb"), ["sg1 21:1", "2:0:0:0 247:0"]);
             assert_eq!(names("nvme0n1"), ["ng0n1 242:0"]);
+            let disk = |major| disk_commanded_by(DeviceNumber { major, minor: 0 }, machine.roots);
+            assert_eq!(disk(247).as_deref(), Some("sdb"));
+            assert_eq!(disk(242).as_deref(), Some("nvme0n1"));
+            assert_eq!(disk(8), None, "a block device has the number");
         });
     }
 

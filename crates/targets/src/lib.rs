@@ -62,6 +62,7 @@ pub use device_number::DeviceNumber;
 pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Attachment, Examined, Place};
+pub use facts::disk_commanded_by;
 pub use fills_up::{check_growth, writable_bytes};
 pub use growth::{Growth, Rewriting};
 pub use identity::{Identity, IdentityKind, NoIdentity};

@@ -6,8 +6,8 @@ use crate::same_place::is_database;
 use rdsk_dd::{DiskNode, NotOpened, OpenFile, Opening, Operands, Side};
 use rdsk_model::{IoPath, Sync};
 use rdsk_sys::start::{Standard, was_closed};
-use rdsk_targets::{Access, OpenMode, Permission, Roots};
-use rustix::fs::{AtFlags, CWD, FileType, OFlags};
+use rdsk_targets::{Access, DeviceNumber, OpenMode, Permission, Roots};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -43,18 +43,20 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         return Err(why.to_owned().into());
     }
     refuse_closed(operands.output.as_deref(), operands)?;
-    let node = match operands.output.as_deref() {
-        Some(name) => disk_node(name),
-        None => DiskNode::behind(stdout),
+    let stat = match operands.output.as_deref() {
+        Some(name) => rustix::fs::statat(CWD, name, AtFlags::empty()),
+        None => rustix::fs::fstat(stdout),
     };
-    if let Some((what, hint)) = node.and_then(refusal_of) {
+    let stat = stat.ok();
+    if let Some((what, hint)) = stat.as_ref().and_then(|stat| refusal_of(stat, &Roots::default())) {
         let quoted = operands.output.as_deref().map_or_else(
             || "standard output".to_owned(),
             |name| rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset),
         );
         return Err(format!("refusing to write to {quoted}: {what}\nhint: {hint}").into());
     }
-    let output = match operands.output.as_deref().filter(|_| node == Some(DiskNode::Block)) {
+    let is_block = stat.is_some_and(|stat| DiskNode::of(&stat) == Some(DiskNode::Block));
+    let output = match operands.output.as_deref().filter(|_| is_block) {
         Some(name) => Some(open_device(name, operands, permission)?),
         None => {
             let began = Instant::now();
@@ -104,22 +106,38 @@ fn is_history(name: &OsStr) -> bool {
 }
 
 /// Why a disk is not written through a node like this, and what helps; `None` for a block device, which is checked otherwise.
-fn refusal_of(node: DiskNode) -> Option<(&'static str, &'static str)> {
-    match node {
-        DiskNode::Block => None,
-        DiskNode::Raw => Some((
+fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
+    let (what, hint) = match DiskNode::of(stat) {
+        Some(DiskNode::Block) => return None,
+        Some(DiskNode::Raw) => (
             "it is a raw device, through which a disk would be written without its checks",
             "name its block device, which raw -qa shows the number of, with oflag=direct and --destroy",
-        )),
-        DiskNode::Flash => Some((
+        ),
+        Some(DiskNode::Flash) => (
             "it is the character device of flash memory, which rdsk does not write",
             "name its block device, such as /dev/mtdblock0, with --destroy, or write it with flashcp",
-        )),
-    }
+        ),
+        Some(DiskNode::Generic) | None => return refusal_of_commands(stat, roots),
+    };
+    Some((what.to_owned(), hint.to_owned()))
 }
 
-fn disk_node(name: &OsStr) -> Option<DiskNode> {
-    DiskNode::of(&rustix::fs::statat(CWD, name, AtFlags::empty()).ok()?)
+/// What is written to such a device are commands, and any command may be among them.
+fn refusal_of_commands(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
+        return None;
+    }
+    if let Some(disk) = rdsk_targets::disk_commanded_by(DeviceNumber::from_raw(stat.st_rdev), roots) {
+        let disk = rdsk_units::printable(&disk);
+        let what = format!("it takes commands for {disk}, and what is written to it is no data");
+        return Some((what, format!("name the block device, /dev/{disk}, with --destroy")));
+    }
+    let is_generic = DiskNode::of(stat) == Some(DiskNode::Generic);
+    is_generic.then(|| {
+        let what = "it takes commands for a SCSI device, and what is written to it is no data";
+        let hint = "if it is a disk, name its block device, which lsscsi -g shows, with --destroy";
+        (what.to_owned(), hint.to_owned())
+    })
 }
 
 fn kind_of(name: &OsStr, flags: AtFlags) -> Option<FileType> {
@@ -179,7 +197,24 @@ mod tests {
             return;
         }
         let directory = tempfile::tempdir().expect("a place for nodes");
-        for (major, words) in [(162, "raw device"), (90, "flash memory")] {
+        let fake = tempfile::tempdir().expect("a place for a fake sysfs");
+        let disk = fake.path().join("sys/block/sdb");
+        for (file, text) in [("dev", "8:16"), ("size", "2048"), ("device/bsg/2:0:0:0/dev", "247:1")] {
+            let file = disk.join(file);
+            std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            std::fs::write(file, text).expect("a file");
+        }
+        let roots = Roots::under(fake.path());
+        let refused = |name: &Path| {
+            let stat = rustix::fs::stat(name).expect("a node");
+            refusal_of(&stat, &roots)
+        };
+        for (major, words) in [
+            (162, "raw device"),
+            (90, "flash memory"),
+            (21, "it takes commands for a SCSI device"),
+            (247, "it takes commands for sdb"),
+        ] {
             let node = directory.path().join(format!("node{major}"));
             let number = rustix::fs::makedev(major, 1);
             let mode = Mode::from_raw_mode(0o600);
@@ -187,11 +222,13 @@ mod tests {
             let link = directory.path().join(format!("link{major}"));
             std::os::unix::fs::symlink(&node, &link).expect("a link");
             for name in [&node, &link] {
-                let (what, hint) = disk_node(name.as_os_str()).and_then(refusal_of).expect("it is refused");
+                let (what, hint) = refused(name).expect("it is refused");
                 assert!(what.contains(words) && hint.contains("--destroy"), "{what}: {hint}");
             }
         }
-        assert_eq!(disk_node("/dev/null".as_ref()), None);
-        assert_eq!(refusal_of(DiskNode::Block), None);
+        assert_eq!(refused(Path::new("/dev/null")), None);
+        let mut block = rustix::fs::stat("/dev/null").expect("a node");
+        block.st_mode = FileType::BlockDevice.as_raw_mode();
+        assert_eq!(refusal_of(&block, &roots), None);
     }
 }
