@@ -383,8 +383,15 @@ fn runs_that_cannot_be_alike_are_refused_in_words() {
         assert!(run.stderr.contains(&format!("do not go with {why}")), "{line}: {}", run.stderr);
         common::holds_only(place.path(), &["in"]);
     }
-    let once = answer(place.path(), "if=in of=out oflag=append conv=notrunc bs=1k");
-    assert_eq!(once.copy().runs.len(), 1);
+    written(&place.path().join("out"), 100);
+    let once = answer(place.path(), "if=in of=out oflag=append conv=notrunc bs=4k");
+    let workload = &once.record.cell("dd/write").unwrap().workload;
+    assert_eq!((once.copy().runs.len(), workload.offset_bytes), (1, 100));
+    assert!(
+        !once.text().contains("oflag=direct"),
+        "direct I/O does not take this place: {}",
+        once.run.stderr
+    );
 }
 
 /// An interrupt leaves the figures of the runs that were done, and the counts of the one that was not.

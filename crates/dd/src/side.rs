@@ -23,6 +23,8 @@ pub struct Side {
     charset: Charset,
     /// Position in the file, or why it has none: a pipe, a descriptor that is closed.
     pub(crate) offset: Result<u64, Errno>,
+    /// Whether the kernel writes at the end of the file, wherever it stands: `O_APPEND` of a regular file.
+    is_appended: bool,
     /// Whether a transfer may wait for somebody else: a pipe, a socket, a terminal.
     pub(crate) waits: bool,
     /// What the page cache was not told to drop yet.
@@ -90,13 +92,17 @@ impl Side {
     /// An open file with its name in messages, and the characters that these may hold.
     pub fn new(file: OpenFile, name: OsString, charset: Charset) -> Self {
         let offset = rustix::fs::seek(&file, SeekFrom::Current(0));
-        let is_blocking = rustix::fs::fcntl_getfl(&file).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        let flags = rustix::fs::fcntl_getfl(&file);
+        let is_blocking = flags.is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        let has_append = flags.is_ok_and(|flags| flags.contains(OFlags::APPEND));
+        let is_appended = has_append && length_of(file.as_fd()).is_some();
         let waits = is_blocking && waits_for_others(file.as_fd());
         Self {
             file,
             name,
             charset,
             offset,
+            is_appended,
             waits,
             gathered: Gathered::default(),
             calls: Calls { times: Some(CallTimes::default()), ..Calls::default() },
@@ -107,6 +113,17 @@ impl Side {
     /// The open file.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+
+    /// Where the first read of a copy takes place that skips so many bytes.
+    pub fn first_read(&self, skipped_bytes: u64) -> u64 {
+        self.offset.unwrap_or(0).saturating_add(skipped_bytes)
+    }
+
+    /// Where the first write of a copy takes place that seeks so many bytes further.
+    pub fn first_write(&self, sought_bytes: u64) -> u64 {
+        let end = length_of(self.fd()).filter(|_| self.is_appended);
+        end.unwrap_or_else(|| self.first_read(sought_bytes))
     }
 
     /// `'name'`.
@@ -133,7 +150,7 @@ impl Side {
         let began = stamps.begin();
         let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::IN, wake);
         let result = if is_ready { rustix::io::read(self.fd(), buffer) } else { Err(Errno::INTR) };
-        self.count(stamps.end().saturating_sub(began), result)
+        self.count(stamps.end().saturating_sub(began), result, Self::stands)
     }
 
     /// One write(2); `EINTR` also where `wake` ended the wait for room. The wait is part of its time.
@@ -146,17 +163,39 @@ impl Side {
         let began = stamps.begin();
         let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::OUT, wake);
         let result = if is_ready { rustix::io::write(self.fd(), bytes) } else { Err(Errno::INTR) };
-        self.count(stamps.end().saturating_sub(began), result)
+        self.count(stamps.end().saturating_sub(began), result, Self::wrote_at)
     }
 
+    fn stands(&self, _moved: usize) -> Option<u64> {
+        self.offset.ok()
+    }
+
+    /// Where a write has moved so many bytes, or none. Of what is appended the kernel knows it: others may append, too.
+    fn wrote_at(&self, moved: usize) -> Option<u64> {
+        match moved {
+            _ if !self.is_appended => self.offset.ok(),
+            0 => length_of(self.fd()),
+            _ => rustix::fs::seek(self.fd(), SeekFrom::Current(0)).ok()?.checked_sub(moved as u64),
+        }
+    }
+
+    /// Counts a call; `place` tells where it was, and is asked of the first call and of the first error.
     #[inline]
-    fn count(&mut self, span: Stamp, result: Result<usize, Errno>) -> Result<usize, Errno> {
+    fn count(
+        &mut self,
+        span: Stamp,
+        result: Result<usize, Errno>,
+        place: fn(&Self, usize) -> Option<u64>,
+    ) -> Result<usize, Errno> {
+        if let Ok(moved) = result
+            && moved > 0
+            && self.calls.count == 0
+        {
+            self.calls.start = place(self, moved);
+        }
         let calls = &mut self.calls;
         match result {
             Ok(moved) if moved > 0 => {
-                if calls.count == 0 {
-                    calls.start = self.offset.ok();
-                }
                 calls.count += 1;
                 calls.bytes += moved as u64;
                 if self.recent.count == RECENT {
@@ -168,8 +207,10 @@ impl Side {
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => calls.spend(span_ns(self.recent.rate, span)),
             Err(errno) => {
                 calls.spend(span_ns(self.recent.rate, span));
-                let at = self.offset.unwrap_or(0);
-                calls.error.get_or_insert((at, errno.raw_os_error()));
+                if calls.error.is_none() {
+                    let at = place(self, 0).unwrap_or(0);
+                    self.calls.error = Some((at, errno.raw_os_error()));
+                }
             }
         }
         result
@@ -227,11 +268,51 @@ impl Calls {
     }
 }
 
+/// How long a regular file is.
+fn length_of(fd: BorrowedFd<'_>) -> Option<u64> {
+    let stat = rustix::fs::fstat(fd).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_file.then(|| u64::try_from(stat.st_size).ok()).flatten()
+}
+
 fn waits_for_others(fd: BorrowedFd<'_>) -> bool {
     let kind = rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::Fifo | FileType::Socket) => true,
         Ok(FileType::CharacterDevice) => rustix::termios::isatty(fd),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    fn side(path: &std::path::Path, append: OFlags) -> Side {
+        let flags = i32::try_from(append.bits()).expect("flags of open(2)");
+        let file = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        let file = OpenFile::Own(file.expect("a file").into());
+        Side::new(file, "file".into(), Charset::Ascii)
+    }
+
+    #[test]
+    fn what_is_appended_begins_at_the_end_of_the_file() {
+        let directory = tempfile::tempdir().expect("a place for files");
+        let path = directory.path().join("file");
+        std::fs::write(&path, [7; 100]).expect("a file");
+        let mut stamps = Stamps::new(true, None);
+        let mut appended = side(&path, OFlags::APPEND);
+        assert_eq!((appended.first_write(8), appended.first_read(8)), (100, 8));
+        assert_eq!(appended.write(b"more", &mut stamps, None), Ok(4));
+        assert_eq!(appended.write(b"more", &mut stamps, None), Ok(4));
+        assert_eq!((appended.calls.start, appended.calls.bytes), (Some(100), 8));
+        let mut read = side(&path, OFlags::APPEND);
+        assert_eq!(read.read(&mut [0; 8], &mut stamps, None), Ok(8));
+        assert_eq!(read.calls.start, Some(0), "reads begin where the file stands");
+        let mut written = side(&path, OFlags::empty());
+        assert_eq!(written.first_write(8), 8);
+        assert_eq!(written.write(b"more", &mut stamps, None), Ok(4));
+        assert_eq!(written.calls.start, Some(0));
     }
 }

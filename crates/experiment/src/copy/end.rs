@@ -100,11 +100,11 @@ fn kind(fd: impl AsFd) -> EndKind {
     }
 }
 
-/// What one end is asked to do.
-pub(super) fn workload(operands: &Operands, op: Op, target: u32) -> Workload {
-    let (flags, block_bytes, start) = match op {
-        Op::Read => (operands.input_flags, operands.input_block_bytes, skipped_bytes(operands)),
-        Op::Write => (operands.output_flags, operands.output_block_bytes, sought_bytes(operands)),
+/// What one end is asked to do, from a place of its target on.
+pub(super) fn workload(operands: &Operands, op: Op, (target, start): (u32, u64)) -> Workload {
+    let (flags, block_bytes) = match op {
+        Op::Read => (operands.input_flags, operands.input_block_bytes),
+        Op::Write => (operands.output_flags, operands.output_block_bytes),
     };
     let path = if flags.open.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
     let sync = match op {

@@ -142,14 +142,16 @@ impl Copies {
         (input, output): (&Side, &Side),
         open_time: Duration,
     ) -> Watching {
-        let mut read_end = self.look_at(input, end::skipped_bytes(operands), end::counted_bytes(operands));
-        let mut write_end = self.look_at(output, end::sought_bytes(operands), None);
+        let from_bytes = input.first_read(end::skipped_bytes(operands));
+        let to_bytes = output.first_write(end::sought_bytes(operands));
+        let mut read_end = self.look_at(input, from_bytes, end::counted_bytes(operands));
+        let mut write_end = self.look_at(output, to_bytes, None);
         if line == self.sums.len() {
             let target = |end: &Option<WatchedEnd>| end.as_ref().map(|end| end.witness.target.index);
             let (from, to) = (target(&read_end), target(&write_end));
             self.sums.push([
-                from.map(|target| CellSum::new(end::workload(operands, Op::Read, target))),
-                to.map(|target| CellSum::new(end::workload(operands, Op::Write, target))),
+                from.map(|target| CellSum::new(end::workload(operands, Op::Read, (target, from_bytes)))),
+                to.map(|target| CellSum::new(end::workload(operands, Op::Write, (target, to_bytes)))),
             ]);
             self.record.copies.push(Copy {
                 operands: words.to_vec(),
