@@ -13,12 +13,16 @@ use rdsk_units::{Bytes, printable};
 type Part = (&'static str, fn(&CopyRun) -> Option<(u64, u64)>);
 
 /// The parts one after the other. Reads and writes alternate; their sums are drawn.
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("in read(2)", |run| Some((0, run.read_ns?))),
     ("in write(2)", |run| Some((run.read_ns?, run.read_ns? + run.write_ns?))),
-    ("elsewhere until the last call returned", |run| {
+    ("elsewhere until the last of these returned", |run| {
         let calls = run.read_ns? + run.write_ns?;
-        (run.to_return_ns > calls).then_some((calls, run.to_return_ns))
+        let flush_from = flush_from_ns(run);
+        (flush_from > calls).then_some((calls, flush_from))
+    }),
+    ("flush that the operands ask for", |run| {
+        (run.flush_ns > 0).then_some((flush_from_ns(run), run.to_return_ns))
     }),
     ("close", |run| (run.to_close_ns > run.to_return_ns).then_some((run.to_return_ns, run.to_close_ns))),
     ("flush until stable", |run| {
@@ -26,6 +30,11 @@ const PARTS: [Part; 5] = [
         (stable_ns > run.to_close_ns).then_some((run.to_close_ns, stable_ns))
     }),
 ];
+
+/// When the flush begins that the operands ask for, or would: it is the last call of the copy.
+fn flush_from_ns(run: &CopyRun) -> u64 {
+    run.to_return_ns.saturating_sub(run.flush_ns)
+}
 
 /// Each run with its name.
 fn runs<'s>(subjects: &[Subject<'s, '_>]) -> Vec<(String, &'s CopyRun)> {
@@ -72,12 +81,13 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
             Bytes(run.written_bytes).approx(),
             or_missing(run.read_ns.map(time)),
             or_missing(run.write_ns.map(time)),
+            time(run.flush_ns),
             time(run.to_return_ns),
             time(run.to_close_ns),
             or_missing(run.to_stable_ns.map(time)),
         ]
     };
-    let heads = ["in read(2)", "in write(2)", "return", "close", "stable"]
+    let heads = ["in read(2)", "in write(2)", "in the flush", "return", "close", "stable"]
         .map(|head| format!("{head}, {}", unit.name));
     let plot = Plot {
         x: Axis::from_zero("time", unit.name),

@@ -259,6 +259,42 @@ fn whole_run() -> Record {
     record
 }
 
+/// The flush of `conv=fdatasync` returns last, and is no time elsewhere.
+#[test]
+fn the_flush_of_a_copy_is_a_part_of_its_own() {
+    let bars = |flush_ns: u64| {
+        let mut record = whole_run();
+        for run in &mut record.copies[0].runs {
+            (run.flush_ns, run.write_ns) = (flush_ns, run.write_ns.map(|write_ns| write_ns - flush_ns));
+        }
+        let analysis = Analysis::of(&record);
+        let figure = super::copies::figures(&[Subject { name: "", analysis: &analysis }]).remove(0);
+        let Drawing::Plot(plot) = figure.drawing else { panic!("nothing is drawn") };
+        let first = |series: &Series| {
+            let round = |value: f64| (value * 1000.0).round() / 1000.0;
+            (series.name.clone(), round(series.points[0].from), round(series.points[0].x))
+        };
+        let column = figure.table.heads.iter().position(|head| head.starts_with("in the flush")).unwrap();
+        let bars: Vec<_> = plot.series.iter().map(first).collect();
+        (bars, figure.table.rows[0][column].clone())
+    };
+    let bar = |name: &str, from: f64, to: f64| (name.to_owned(), from, to);
+    // In milliseconds, of a copy of 100 ms.
+    let (with, flush) = bars(40_000_000);
+    assert_eq!(flush, "40.0");
+    assert_eq!(
+        with[1..4],
+        [
+            bar("in write(2)", 10.0, 50.0),
+            bar("elsewhere until the last of these returned", 50.0, 59.9),
+            bar("flush that the operands ask for", 59.9, 99.9),
+        ]
+    );
+    let (without, none) = bars(0);
+    assert!(without.iter().all(|(name, ..)| name != "flush that the operands ask for"));
+    assert_eq!(none, "0");
+}
+
 #[test]
 fn several_records_share_the_figures_of_every_question() {
     let (one, other) = (whole_run(), whole_run());
