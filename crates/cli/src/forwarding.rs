@@ -1,7 +1,7 @@
 //! Signals for a command that rdsk runs: they are passed on to it, and told to whoever runs it. It starts and ends nothing.
 
 use crate::interrupt::is_ignored;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -13,6 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The number of a command that nobody has waited for.
 pub(crate) fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
+}
+
+/// Waits for the end of a command without taking its status, so that nobody else gets its number.
+///
+/// # Errors
+/// When it is not our child.
+pub(crate) fn wait_for_end(child: &Child) -> io::Result<()> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(pid_of(child)), options) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Whom signals are for.

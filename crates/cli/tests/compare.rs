@@ -161,6 +161,21 @@ fn a_preparation_that_fails_ends_it_with_its_output() {
     assert!(run.stdout.is_empty(), "{}", run.stdout);
 }
 
+/// What a preparation leaves behind holds its output, and may write there later.
+#[test]
+fn a_preparation_may_leave_a_program_behind() {
+    let scratch = scratch();
+    let left = scratch.path().join("left");
+    let line = "run sim:wd2500 --budget 3s";
+    let prepare = format!("sleep 3600 & echo $! >>{}; echo some words", left.display());
+    let run = compare(&["--repeat", "1", "--prepare-a", &prepare, "--quiet", "--", line, line]);
+    for number in fs::read_to_string(&left).unwrap().lines() {
+        cli::signal(number.parse().unwrap(), Signal::KILL).unwrap();
+    }
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    assert!(!run.stderr.contains("some words"), "it did not fail: {}", run.stderr);
+}
+
 #[test]
 fn a_signal_ends_it_and_what_is_complete_is_compared() {
     let scratch = scratch();

@@ -2,16 +2,21 @@
 //! and what a shell does before. It measures nothing itself.
 
 use super::options::Repeat;
-use crate::forwarding::Forwarding;
+use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{exit, history, out};
 use rdsk_model::{Problem, ProblemKind, Record, Status};
 use rdsk_units::printable;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// The program itself, whatever became of its file.
 const SELF: &str = "/proc/self/exe";
+
+/// Of what a preparation wrote, so much is shown.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// What came of a number of runs.
 #[derive(Debug)]
@@ -135,13 +140,23 @@ impl Runner {
             Problem::new(ProblemKind::Usage, "prepare", format!("preparing by '{shown}' {why}"), hint)
         };
         let run = || {
-            let (reader, writer) = io::pipe()?;
+            // A program that it leaves behind may hold its output for ever, and write there: a pipe would not end, or end that program.
+            let mut text = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
             let mut command = Command::new("sh");
-            command.args(["-c", line]).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+            command
+                .args(["-c", line])
+                .stdin(Stdio::null())
+                .stdout(text.try_clone()?)
+                .stderr(text.try_clone()?);
             let mut child = command.spawn()?;
-            // Our own copies of its end of the pipe would keep the pipe open.
-            drop(command);
-            self.finish(&mut child, Some(reader))
+            self.forwarding.to(&child);
+            wait_for_end(&child)?;
+            self.forwarding.end();
+            let status = child.wait()?;
+            let mut words = Vec::new();
+            text.rewind()?;
+            text.take(MAX_OUTPUT_BYTES).read_to_end(&mut words)?;
+            Ok((words, status))
         };
         let (text, status) = run().map_err(|error: io::Error| problem(format!("cannot be run: {error}")))?;
         if status.success() || self.is_interrupted() {

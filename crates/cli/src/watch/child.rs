@@ -4,7 +4,7 @@
 use super::PROC;
 use super::options::{Form, Options};
 use crate::cli_args::ColorWhen;
-use crate::forwarding::{Forwarding, pid_of};
+use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{out, screen};
 use rdsk_model::{CommandRun, Problem, ProblemKind, WatchInterval, WatchedDevice};
 use rdsk_observe::delta;
@@ -46,7 +46,7 @@ pub(super) fn watch(
         Err(error) => return Ok(not_started(&options.command, &error)),
     };
     forwarding.to(&child);
-    wait_for(&child)?;
+    wait_for_end(&child).map_err(|error| lost(&error))?;
     let elapsed = began.elapsed();
     let at_end = watcher.so_far();
     // Nobody has waited for it yet, so its numbers are still there.
@@ -90,18 +90,6 @@ fn not_started(words: &[OsString], error: &io::Error) -> u8 {
         "write the command after --, as in a shell",
     ));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
-}
-
-/// Waits for its end without taking its status, so that its numbers stay.
-fn wait_for(child: &Child) -> Result<(), Problem> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    loop {
-        match waitid(WaitId::Pid(pid_of(child)), options) {
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(lost(&error.into())),
-        }
-    }
 }
 
 /// Waits until the devices stand still and no more pages are dirty than before, a second at most; a signal ends it, too.
