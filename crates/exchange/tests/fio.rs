@@ -492,6 +492,44 @@ fn latencies_without_their_number_are_read() {
     }
 }
 
+/// With `group_reporting` fio repeats the options of the first job of a group only.
+#[test]
+fn the_sum_of_unlike_jobs_is_no_job() {
+    const NOTE: &str = "the sum of a group; the options are those of its first job";
+    type Map = serde_json::Map<String, Value>;
+    fn moved(job: &mut Map) -> &mut Map {
+        let op = if job["read"]["total_ios"] == 0 { "write" } else { "read" };
+        job[op].as_object_mut().unwrap()
+    }
+    let told = |record: &Record| record.notes.iter().filter(|note| note.contains(NOTE)).count();
+    for (name, _) in FIXTURES {
+        assert_eq!(told(&record(name)), 0, "{name}");
+    }
+    let block_bytes = only("libaio-plus").workload.block_bytes;
+    assert!(only("libaio-plus").result.in_flight_mean.is_some());
+    // As many I/Os of three times the size more.
+    let sizes = changed("libaio-plus", |job| {
+        let direction = moved(job);
+        let [ios, bytes] = ["total_ios", "io_bytes"].map(|key| direction[key].as_u64().unwrap());
+        direction.insert("total_ios".into(), (2 * ios).into());
+        direction.insert("io_bytes".into(), (4 * bytes).into());
+    });
+    assert_eq!((told(&sizes), sizes.cells[0].workload.block_bytes), (1, 2 * block_bytes));
+    assert_eq!(sizes.cells[0].result.in_flight_mean, None);
+    // Ten jobs of the same size in the same time.
+    let depths = changed("libaio-plus", |job| {
+        let direction = moved(job);
+        for key in ["total_ios", "io_bytes"] {
+            let value = direction[key].as_u64().unwrap();
+            direction.insert(key.into(), (10 * value).into());
+        }
+        let count = direction["lat_ns"]["N"].as_u64().unwrap();
+        direction["lat_ns"]["N"] = (10 * count).into();
+    });
+    assert_eq!((told(&depths), depths.cells[0].workload.block_bytes), (1, block_bytes));
+    assert_eq!(depths.cells[0].result.in_flight_mean, None);
+}
+
 /// With `unified_rw_reporting` there is one sum in place of the directions, with `both` it stands beside them.
 #[test]
 fn a_sum_of_all_directions_is_no_figure_of_one() {

@@ -48,7 +48,8 @@ impl Part<'_> {
         let options = &self.options;
         // The mean of sizes that differ; nothing was asked of a direction without I/Os.
         let mean = self.direction.io_bytes.checked_div(self.direction.total_ios);
-        let block_bytes = options.block_bytes(self.op).or(mean).unwrap_or(0).max(1);
+        let size = options.block_bytes(self.op).filter(|_| !self.is_of_unlike_jobs());
+        let block_bytes = size.or(mean).unwrap_or(0).max(1);
         Workload {
             op: self.op,
             pattern: options.pattern(),
@@ -152,11 +153,40 @@ impl Part<'_> {
     /// The sum of all total latencies over the time: what one job had in flight. Of several jobs fio gives the time of the longest
     /// one, and of a mixed job each direction has but a part of the queue.
     fn in_flight_mean(&self) -> Option<f64> {
-        let total = &self.direction.lat_ns;
         let runtime_ns = self.direction.runtime.checked_mul(NS_PER_MS).filter(|&ns| ns > 0)?;
+        let latencies_ns = self.latencies_ns()?;
+        let is_single = self.streams == 1 && !self.is_mixed && !self.is_of_unlike_jobs();
+        is_single.then(|| latencies_ns / runtime_ns as f64).filter(|mean| mean.is_finite())
+    }
+
+    /// The sum of all total latencies, if fio took any.
+    fn latencies_ns(&self) -> Option<f64> {
+        let total = &self.direction.lat_ns;
         let count = latency::count(total, self.direction);
-        let is_single = self.streams == 1 && !self.is_mixed && count > 0;
-        is_single.then(|| total.mean * count as f64 / runtime_ns as f64).filter(|mean| mean.is_finite())
+        (count > 0).then(|| total.mean * count as f64)
+    }
+
+    /// Whether no job with these options can have these figures: with `group_reporting` fio gives the sums of all jobs of a group
+    /// with the options of the first one.
+    fn is_of_unlike_jobs(&self) -> bool {
+        self.has_other_sizes() || self.has_more_in_flight()
+    }
+
+    /// Whether the mean size is not the only one that was asked for. An I/O that failed counts without its bytes.
+    fn has_other_sizes(&self) -> bool {
+        let Direction { io_bytes, total_ios, short_ios, drop_ios, .. } = *self.direction;
+        let is_sure = self.job.error == 0 && self.job.total_err == 0 && short_ios == 0 && drop_ios == 0;
+        let asked = self.options.block_bytes(self.op).and_then(|size| size.checked_mul(total_ios));
+        is_sure && asked.is_some_and(|asked| asked != io_bytes)
+    }
+
+    /// Whether more was in flight than the queues hold, though the time, whose milliseconds are cut, was a whole one longer, and of
+    /// each queue the longest latencies lay before or behind it.
+    fn has_more_in_flight(&self) -> bool {
+        let Direction { runtime, lat_ns, .. } = self.direction;
+        let most = f64::from(self.options.queue_depth()) * f64::from(self.streams);
+        let longest_ns = (runtime.saturating_add(1) as f64) * NS_PER_MS as f64 + 2.0 * lat_ns.max as f64;
+        *runtime > 0 && self.latencies_ns().is_some_and(|sum_ns| sum_ns > most * longest_ns)
     }
 
     fn verdict(&self, workload: &Workload) -> Verdict {
@@ -197,7 +227,9 @@ impl Part<'_> {
     /// What the figures do not say.
     fn explain(&self, notes: &mut Notes) {
         let (options, name) = (&self.options, self.name());
-        if options.block_bytes(self.op).is_none() {
+        if self.is_of_unlike_jobs() {
+            notes.add(&name, "the sum of a group; the options are those of its first job");
+        } else if options.block_bytes(self.op).is_none() {
             notes.add(&name, "its I/Os have several sizes; the block size shown is their mean");
         }
         if let Some(offset) = options.offset_without_bytes() {
