@@ -59,6 +59,36 @@ pub(crate) enum Contents {
     History,
 }
 
+/// Types of filesystems on which other hosts may use a file at the same time, as statfs(2) gives them: NFS, SMB (three clients of it),
+/// 9P, Ceph, FUSE (sshfs, GlusterFS), AFS (two clients), Lustre, GPFS, GFS2, OCFS2, BeeGFS.
+const SHARED: [u32; 14] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x6573_5546,
+    0x5346_414f,
+    0x6b41_4653,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x0116_1970,
+    0x7461_636f,
+    0x1983_0326,
+];
+
+/// Whether other hosts may use a file, which then share no memory with this one.
+pub(crate) fn may_be_shared(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|facts| is_shared(facts.f_type))
+}
+
+fn is_shared(kind: impl TryInto<i64>) -> bool {
+    // Some platforms give it as a signed number of 32 bits.
+    let low = |kind: i64| u32::try_from(kind & i64::from(u32::MAX)).ok();
+    kind.try_into().ok().and_then(low).is_some_and(|kind| SHARED.contains(&kind))
+}
+
 /// Makes sure that there is a file that may become or is a history, and that nobody else may read what becomes one.
 ///
 /// # Errors
@@ -202,5 +232,14 @@ mod tests {
         assert_eq!(parse(&database(APPLICATION_ID, 1)[..40]), Header::Unfinished);
         assert_eq!(parse(&database(0, 3)), Header::Foreign, "somebody else's database");
         assert_eq!(parse(&database(1, 1)), Header::Foreign);
+    }
+
+    #[test]
+    fn filesystems_of_several_hosts_are_known() {
+        assert!(is_shared(0x6969_i64) && is_shared(0xff53_4d42_i64) && is_shared(-0x00ac_b2be_i32));
+        // ext4, tmpfs, btrfs.
+        for kind in [0xef53_i64, 0x0102_1994, 0x9123_683e] {
+            assert!(!is_shared(kind), "{kind:x}");
+        }
     }
 }

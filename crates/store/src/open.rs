@@ -97,7 +97,7 @@ impl History {
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(patience.timeout()).map_err(failed)?;
         refuse_newer(&connection, path)?;
-        set_up(&mut connection).map_err(failed)?;
+        set_up(&mut connection, Journal::of(path)).map_err(failed)?;
         // A newer rdsk may have been quicker to bring older tables up to date.
         refuse_newer(&connection, path)?;
         Ok(Self { connection, path: path.to_owned(), patience, killed: BTreeSet::new() })
@@ -168,7 +168,32 @@ fn write<T>(
     Ok(done)
 }
 
-fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
+/// How SQLite makes a change whole (<https://www.sqlite.org/wal.html>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Journal {
+    /// New pages in the companion `-wal`, with an index in memory that all processes share.
+    WriteAhead,
+    /// Old pages in the companion `-journal`, where hosts share no memory.
+    Rollback,
+}
+
+impl Journal {
+    fn of(path: &Path) -> Self {
+        if file::may_be_shared(path) { Self::Rollback } else { Self::WriteAhead }
+    }
+
+    /// What to tell SQLite of a file of which it says this; `None` if that fits.
+    fn word(self, found: &str) -> Option<&'static str> {
+        match (self, found) {
+            (Self::WriteAhead, "wal") => None,
+            (Self::WriteAhead, _) => Some("WAL"),
+            (Self::Rollback, "wal") => Some("DELETE"),
+            (Self::Rollback, _) => None,
+        }
+    }
+}
+
+fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()> {
     // A commit is on the disk when it returns: nothing of it is written back later, while the next cell is measured.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -180,10 +205,10 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         let _ = give_back_room(connection);
     }
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if mode != "wal" {
-        // Another process that uses the new file at this moment prevents the change. It is as safe without, only slower with
-        // many writers, and the next one changes it.
-        let changed = connection.pragma_update(None, "journal_mode", "WAL");
+    if let Some(word) = journal.word(&mode) {
+        // Another process that uses the file at this moment prevents the change, which the next one makes. A new file is as safe
+        // without it, only slower with many writers.
+        let changed = connection.pragma_update(None, "journal_mode", word);
         let is_busy =
             |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
         if let Err(error) = changed

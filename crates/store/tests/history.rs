@@ -4,6 +4,7 @@
 
 use rdsk_model::{CellRecord, Record, Status};
 use rdsk_store::{Filter, Found, History, Holder, Patience, RunLine, State, StoreError};
+use rdsk_testkit::{Need, requires};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -73,6 +74,45 @@ fn only_the_user_may_read_it() {
     }
     let mode = fs::metadata(directory.path().join("data/rdsk")).unwrap().mode();
     assert_eq!(mode & 0o777, 0o700);
+}
+
+/// A mount of FUSE, which ends with the test program: what was looked into stays open until then.
+struct View<'path>(&'path Path);
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+/// Hosts share no memory for the index of `-wal`; a history that has one gets a rollback journal there.
+#[test]
+fn where_several_hosts_may_use_it_it_has_a_rollback_journal() {
+    if !requires(&[Need::Root, Need::Fuse, Need::Tool("bindfs")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let [below, point] = ["below", "point"].map(|name| directory.path().join(name));
+    for place in [&below, &point] {
+        fs::create_dir(place).unwrap();
+    }
+    let has_wal = |place: &Path| place.join("h.db-wal").exists();
+    let mut history = History::open(&below.join("h.db")).unwrap();
+    history.finish(&run(1, 1)).unwrap();
+    assert!(has_wal(&below));
+    drop(history);
+    let mounted = std::process::Command::new("bindfs").args([&below, &point]).status().unwrap();
+    assert!(mounted.success());
+    let view = View(&point);
+    let mut history = History::open(&point.join("h.db")).unwrap();
+    history.finish(&run(2, 2)).unwrap();
+    let mut other = History::open(&point.join("h.db")).unwrap();
+    other.finish(&run(3, 3)).unwrap();
+    assert_eq!((all(&history).len(), has_wal(&below)), (3, false));
+    drop((history, other));
+    drop(view);
+    let history = History::open(&below.join("h.db")).unwrap();
+    assert_eq!((all(&history).len(), has_wal(&below)), (3, true));
 }
 
 #[test]
