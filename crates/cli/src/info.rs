@@ -17,6 +17,7 @@ use rdsk_targets::{
     Access, Examined, Overwrite, Permission, Place, Roots, authorize, check_growth, examine, writable_bytes,
 };
 use rdsk_units::printable;
+use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 
 pub(crate) use document::document;
@@ -124,7 +125,10 @@ fn readable(examined: &Examined) -> Result<(), Problem> {
     if let Place::Directory { .. } | Place::Sim(_) = examined.place {
         return Ok(());
     }
-    std::fs::File::open(&examined.path).map(drop).map_err(|error| {
+    // An optical drive that is opened otherwise takes in its tray.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&examined.path, flags, Mode::empty());
+    opened.map(drop).map_err(std::io::Error::from).map_err(|error| {
         Problem::new(
             ProblemKind::Refused,
             "unreadable",
@@ -143,13 +147,13 @@ fn quoted(word: &str) -> String {
     format!("'{}'", printable(word).replace('\'', "'\\''"))
 }
 
-/// Every block device that has a size, and the current directory.
+/// Every block device that has a size and a node, and the current directory.
 fn everything(sys: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(sys.join("block"))
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|entry| has_size(&entry.path()))
+        .filter(|entry| is_shown(&entry.path()))
         .map(|entry| entry.file_name().to_string_lossy().replace('!', "/"))
         .collect();
     names.sort_by_key(|name| natural(name));
@@ -158,8 +162,11 @@ fn everything(sys: &Path) -> Vec<String> {
     targets
 }
 
-fn has_size(device: &Path) -> bool {
-    std::fs::read_to_string(device.join("size")).is_ok_and(|size| size.trim() != "0")
+/// A path of an NVMe multipath device (`nvme0c0n1`) has a size, is `hidden`, and has no number and no node.
+fn is_shown(device: &Path) -> bool {
+    let text = |name: &str| std::fs::read_to_string(device.join(name)).ok();
+    let is = |name, value| text(name).is_some_and(|text: String| text.trim() == value);
+    text("size").is_some_and(|size| size.trim() != "0") && text("dev").is_some() && !is("hidden", "1")
 }
 
 #[cfg(test)]
@@ -167,15 +174,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_without_a_medium_are_left_out_and_the_rest_is_in_order() {
+    fn devices_without_a_medium_or_a_node_are_left_out_and_the_rest_is_in_order() {
         let sys = tempfile::tempdir().unwrap();
+        let device = |name: &str, files: &[(&str, &str)]| {
+            let directory = sys.path().join("block").join(name);
+            std::fs::create_dir_all(&directory).unwrap();
+            for (file, text) in files {
+                std::fs::write(directory.join(file), format!("{text}\n")).unwrap();
+            }
+        };
         for (name, size) in
             [("loop10", "8"), ("loop2", "8"), ("loop0", "0"), ("cciss!c0d0", "1"), ("sda", "9")]
         {
-            let directory = sys.path().join("block").join(name);
-            std::fs::create_dir_all(&directory).unwrap();
-            std::fs::write(directory.join("size"), format!("{size}\n")).unwrap();
+            device(name, &[("size", size), ("dev", "8:0")]);
         }
+        device("nvme0c0n1", &[("size", "8"), ("hidden", "1")]);
+        device("nvme0c1n1", &[("size", "8"), ("dev", "259:1"), ("hidden", "1")]);
         assert_eq!(everything(sys.path()), ["/dev/cciss/c0d0", "/dev/loop2", "/dev/loop10", "/dev/sda", "."]);
     }
 
