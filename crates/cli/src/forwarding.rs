@@ -2,9 +2,11 @@
 
 use crate::interrupt::is_ignored;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::exfiltrator::origin::Origin;
+use signal_hook::low_level::siginfo::Cause;
 use std::io;
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +60,8 @@ impl Forwarding {
     /// When the kernel does not let us handle the signals or start a thread.
     pub(crate) fn begin() -> io::Result<Self> {
         let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
-        let mut signals = Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
+        let mut signals =
+            SignalsInfo::<WithOrigin>::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
         // Inherited as ignored, it would let the kernel forget how the command ended.
         signal_hook::flag::register(SIGCHLD, Arc::default())?;
         let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));
@@ -66,9 +69,9 @@ impl Forwarding {
         let (receiver, has_more) = (Arc::clone(&forwarding.receiver), Arc::clone(&forwarding.has_more));
         let has_any = Arc::clone(&forwarding.has_any);
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for number in signals.forever() {
+            for origin in signals.forever() {
                 has_any.store(true, Ordering::Relaxed);
-                let signal = Signal::from_named_raw(number).filter(|_| !comes_from_terminal(number));
+                let signal = Signal::from_named_raw(origin.signal).filter(|_| !comes_from_terminal(&origin));
                 match &mut *locked(&receiver) {
                     Receiver::Starting(early) => early.extend(signal),
                     Receiver::Running(pid) => pass_on(*pid, signal),
@@ -121,13 +124,11 @@ fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the key of a terminal sent it: then the whole group in front has it already, and so has the command.
-fn comes_from_terminal(signal: i32) -> bool {
-    let is_key = signal == SIGINT || signal == SIGQUIT;
-    let own = rustix::process::getpgrp();
-    let is_in_front = |group: Result<Pid, rustix::io::Errno>| group.is_ok_and(|group| group == own);
-    is_key
-        && (is_in_front(tcgetpgrp(rustix::stdio::stdin())) || is_in_front(tcgetpgrp(rustix::stdio::stderr())))
+/// Whether the key of a terminal sent it: then the kernel did, and the whole group in front has it already, and so has the command. What
+/// a process sends is for us alone, in front of a terminal too.
+fn comes_from_terminal(origin: &Origin) -> bool {
+    let is_key = origin.signal == SIGINT || origin.signal == SIGQUIT;
+    is_key && matches!(origin.cause, Cause::Kernel)
 }
 
 #[cfg(test)]

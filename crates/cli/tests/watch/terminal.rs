@@ -43,15 +43,21 @@ impl Terminal {
     /// With no signal ignored from the start, which it would leave so: a shell that starts the tests in its background makes them ignore
     /// SIGQUIT.
     fn start(&self) -> Child {
-        let end = || Stdio::from(self.other_end.try_clone().unwrap());
         let program = command(["watch", "--interval", "50ms", "--evidence", "sysfs"]);
-        let mut line = Command::new("env");
-        line.arg("--default-signal").arg(program.get_program()).args(program.get_args());
+        self.line("env", &["--default-signal"], &program).spawn().unwrap()
+    }
+
+    /// A program with its environment, started through another one, with the terminal as its standard streams.
+    fn line(&self, through: &str, words: &[&str], program: &Command) -> Command {
+        let end = || Stdio::from(self.other_end.try_clone().unwrap());
+        let mut line = Command::new(through);
+        line.args(words).arg(program.get_program()).args(program.get_args());
         program.get_envs().for_each(|(name, value)| match value {
             Some(value) => drop(line.env(name, value)),
             None => drop(line.env_remove(name)),
         });
-        line.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+        line.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
+        line
     }
 
     /// The exit code of the program, which is ended if it goes on.
@@ -117,6 +123,33 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
         assert_eq!(terminal.code_of(child), Some(130), "{signal:?}: {:?}", terminal.text());
         terminal.assert_restored(&before);
     }
+}
+
+/// The key of a terminal reaches the command without us; a signal that somebody sends to us does not.
+#[test]
+fn a_command_in_front_of_a_terminal_gets_each_interrupt_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let lines = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let script = format!(
+        "trap 'echo x >>{0}' INT; trap 'exit 7' USR1; echo x >>{0}; while :; do sleep 0.02; done",
+        log.display()
+    );
+    let mut terminal = Terminal::new(80, 24);
+    let program = command(["watch", "--evidence", "sysfs", "--", "sh", "-c", &script]);
+    let mut line = terminal.line("setsid", &["--ctty", "env", "--default-signal"], &program);
+    let child = line.spawn().unwrap();
+    drop(line);
+    assert!(wait_until(SOON, || lines() == 1), "{:?}", terminal.text());
+    terminal.keys.write_all(b"\x03").unwrap();
+    assert!(wait_until(SOON, || lines() == 2), "the key: {:?}", terminal.text());
+    cli::signal(child.id(), cli::Signal::INT).unwrap();
+    let has_it = wait_until(SOON, || lines() == 3);
+    // What is passed on is passed on in its order.
+    cli::signal(child.id(), cli::Signal::USR1).unwrap();
+    assert_eq!(terminal.code_of(child), Some(7), "{:?}", terminal.text());
+    assert!(has_it, "the signal to rdsk alone was kept from the command");
+    assert_eq!(lines(), 3, "each once");
 }
 
 /// Closed by the other side, it sends no signal to a program of another session, and reads of it end at once without a key.
