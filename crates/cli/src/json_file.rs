@@ -10,7 +10,7 @@ use rdsk_units::printable;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 /// What kind of document goes to a place: how messages call it, and which files it may replace.
@@ -210,6 +210,9 @@ fn replaced(path: &Path, document: &str) -> io::Result<()> {
     let result = new_temporary(&temporary)
         .and_then(|mut file| {
             if let Ok(old) = fs::metadata(path) {
+                // Under sudo it stays its owner's; who is not root may give it to a group of his own at most.
+                let given = fchown(&file, Some(old.uid()), Some(old.gid()));
+                let _ = given.or_else(|_| fchown(&file, None, Some(old.gid())));
                 file.set_permissions(old.permissions())?;
             }
             file.write_all(document.as_bytes())?;
@@ -294,6 +297,23 @@ mod tests {
         sink.write("{\"a\":1}").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_document_that_is_replaced_stays_its_owners() {
+        if !rdsk_testkit::requires(&[rdsk_testkit::Need::Root]) {
+            return;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a.json");
+        let sink = sink(&path).unwrap();
+        sink.write("{}").unwrap();
+        std::os::unix::fs::chown(&path, Some(65_534), Some(65_533)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        super::replaced(&path, "{\"a\":1}").unwrap();
+        let new = fs::metadata(&path).unwrap();
+        assert_eq!((new.uid(), new.gid(), new.mode() & 0o777), (65_534, 65_533, 0o640));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}");
     }
 
     #[test]
