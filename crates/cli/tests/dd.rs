@@ -149,7 +149,7 @@ fn reads_of_a_device_show_its_requests() {
         return;
     }
     let place = scratch();
-    let file = place.path().join("disk");
+    let file = place.path().join("image");
     written(&file, 32 << 20);
     let is_told = |block: &str, count: u64| {
         // A new device has nothing in memory.
@@ -300,7 +300,7 @@ fn parts_of_pages_show_the_reads_that_they_cause() {
         return;
     }
     let place = scratch();
-    let file = place.path().join("disk");
+    let file = place.path().join("image");
     written(&file, 8 << 20);
     first_right(ATTEMPTS, || {
         // A new device has nothing in memory.

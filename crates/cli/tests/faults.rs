@@ -125,7 +125,7 @@ fn a_disk_that_takes_no_more_writes() {
     let below = LoopDevice::builder().in_memory().size(192 * MIB).create().unwrap();
     below.mkfs_ext4("thin").unwrap();
     let mount = below.mount().unwrap();
-    let backing = mount.path().join("disk");
+    let backing = mount.path().join("image");
     fs::File::create(&backing).unwrap().set_len(128 * MIB).unwrap();
     let device = LoopDevice::builder().over(&backing).create().unwrap();
     let line = format!(
