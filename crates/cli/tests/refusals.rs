@@ -472,12 +472,13 @@ fn a_program_that_runs_is_refused_before_measuring() {
     // Copied by another process: a writable descriptor of ours could be inherited by a child that a parallel test starts,
     // and the program would be "busy" (ETXTBSY) until that child has called exec.
     assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
-    let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+    let mut child = std::process::Command::new(&program).arg("600").spawn().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rdsk"));
     command.args(["stream", "--rw", "write", "--overwrite", "--budget", "1s"]).arg(&program);
-    let output = command.output().unwrap();
+    let output = command.output();
     child.kill().unwrap();
     child.wait().unwrap();
+    let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(error.contains("(program) has it mapped") && !error.contains("dmesg"), "{error}");
