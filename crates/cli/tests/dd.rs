@@ -162,7 +162,8 @@ fn reads_of_a_device_show_its_requests() {
         assert_eq!((cell.result.bytes, cell.result.ops), (Some(32 << 20), Some(count)), "{block}");
         let own = &cell.evidence.device[0];
         assert_eq!(own.name, device.name());
-        assert!(own.read_bytes >= Some(32 << 20), "{block}: {own:?}");
+        // Who looks for a disk may have read a part of it before.
+        ensure(own.read_bytes >= Some(32 << 20), || format!("{block}: {own:?}"))?;
         let code = answer.verdict("dd/read");
         if code == VerdictCode::Device {
             answer.says(&format!("This measured {}, read through the page cache: reads of ", device.name()));
@@ -454,6 +455,17 @@ fn the_wait_for_a_pipe_is_time_of_the_reads() {
     pipe.write_all(&[7; 1000]).unwrap();
     let out = place.path().join("out");
     assert!(rdsk_testkit::wait_until(SOON, || out.metadata().is_ok_and(|facts| facts.len() == 1000)));
+    // The file has its length before write(2) returns, and only then the next read begins.
+    let sleeps = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+        stat.contains(") S ")
+    };
+    let pause = std::time::Duration::from_millis(10);
+    assert!(rdsk_testkit::wait_until(SOON, || {
+        let slept = sleeps();
+        std::thread::sleep(pause);
+        slept && sleeps()
+    }));
     let silence = std::time::Duration::from_millis(300);
     std::thread::sleep(silence);
     drop(pipe);
@@ -501,26 +513,28 @@ fn two_lines_are_run_in_turn_and_compared() {
     answer.says("1 against 2").says(" as fast as ").says(&format!("those of 2 {code}"));
 }
 
+/// A copy that was done before the signal came shows nothing; it has an end, so that a machine that stands still does not fill memory.
 #[test]
 fn a_signal_ends_copy_and_record() {
-    let place = scratch();
-    let document = place.path().join("record.json");
-    let mut command =
-        common::command(["dd", "--json", document.to_str().unwrap(), "if=/dev/zero", "of=out", "bs=64k"]);
-    let running = cli::start({
-        command.current_dir(place.path());
-        command
+    first_right(ATTEMPTS, || {
+        let place = scratch();
+        let document = place.path().join("record.json");
+        let mut command = common::command(["dd", "--json", document.to_str().unwrap(), "if=/dev/zero"]);
+        command.args(["of=out", "bs=64k", "count=5000"]).current_dir(place.path());
+        let running = cli::start(command);
+        let out = place.path().join("out");
+        assert!(rdsk_testkit::wait_until(SOON, || out.metadata().is_ok_and(|facts| facts.len() > 1 << 20)));
+        cli::signal(running.pid(), cli::Signal::INT).unwrap();
+        let run = running.finish(SOON);
+        ensure(!run.stderr.contains("5000+0 records out"), || format!("all was copied: {}", run.stderr))?;
+        assert_eq!(run.ended, cli::Ended::Signalled(2), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 3, "dd's lines alone: {}", run.stderr);
+        let text = std::fs::read_to_string(&document).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(complaints(&value), [""; 0]);
+        assert_eq!(value["status"], "interrupted");
+        Ok(())
     });
-    let out = place.path().join("out");
-    assert!(rdsk_testkit::wait_until(SOON, || out.metadata().is_ok_and(|facts| facts.len() > 1 << 20)));
-    cli::signal(running.pid(), cli::Signal::INT).unwrap();
-    let run = running.finish(SOON);
-    assert_eq!(run.ended, cli::Ended::Signalled(2), "{}", run.stderr);
-    assert_eq!(run.stderr.lines().count(), 3, "dd's lines alone: {}", run.stderr);
-    let text = std::fs::read_to_string(&document).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(complaints(&value), [""; 0]);
-    assert_eq!(value["status"], "interrupted");
 }
 
 /// dd's own end stays, whatever a limit on files does to the history that is written after it.
