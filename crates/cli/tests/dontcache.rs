@@ -68,7 +68,7 @@ fn leaves_nothing(record: &Value, disk: &LoopDevice, op: &str) -> Result<(), Str
         near(&id, of_device, bytes as f64, 0.02)?;
     } else {
         // What is dropped before all of it was read is fetched again.
-        assert!(of_device >= bytes as f64, "{of_device} of {bytes}");
+        ensure(of_device >= bytes as f64, || format!("{of_device} of {bytes}: {}", brief(own)))?;
     }
     ensure(count(own, "/evidence/page_cache/before/cached_bytes") == 0, || brief(own))?;
     // Every cell of the direction moved whole passes of the same bytes.
