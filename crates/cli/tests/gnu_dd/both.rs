@@ -64,7 +64,7 @@ impl Both {
         Ran {
             code: output.status.code(),
             stdout: output.stdout,
-            stderr: stderr.lines().map(without_time).collect(),
+            stderr: without_progress(&stderr).lines().map(without_time).collect(),
             files: files_of(&place),
         }
     }
@@ -89,6 +89,28 @@ pub(crate) fn without_time(line: &str) -> String {
         _ => line,
     };
     format!("{line}\n")
+}
+
+/// Messages without what `status=progress` prints after each second, which only a machine that stands still sees of such small copies:
+/// from a carriage return up to the next one, or to the end of the line.
+fn without_progress(stderr: &str) -> String {
+    let mut pieces = stderr.split('\r');
+    let first = pieces.next().unwrap_or_default();
+    let ends = pieces.filter_map(|piece| piece.split_once('\n')).map(|(_, end)| end);
+    std::iter::once(first).chain(ends).collect()
+}
+
+#[test]
+fn pieces_of_progress_are_left_out_and_nothing_else_is() {
+    for (stderr, left) in [
+        ("1+0 records in\n", "1+0 records in\n"),
+        ("\r10 bytes copied, 1 s, 10 B/s\n1+0 records in\n", "1+0 records in\n"),
+        ("\r1 byte copied\r2 bytes copied  \n1+0 records in\nend\n", "1+0 records in\nend\n"),
+        ("dd: no\n\r1 byte copied\ndd: more\n\r2 bytes copied\nend\n", "dd: no\ndd: more\nend\n"),
+        ("dd: no\n\r1 byte copied", "dd: no\n"),
+    ] {
+        assert_eq!(without_progress(stderr), left, "{stderr:?}");
+    }
 }
 
 fn prepare(place: &Path) {
