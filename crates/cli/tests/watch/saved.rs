@@ -1,6 +1,7 @@
 //! `--from` and `--to`: one report from two copies of `/proc/diskstats` and `/proc/uptime`.
 
 use crate::common::{error_and_hint, rdsk};
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{Need, cli, requires};
 use std::path::{Path, PathBuf};
 
@@ -27,44 +28,48 @@ fn the_report_of_two_trees() {
     assert_eq!(json.stdout.lines().count(), report(&[]).stdout.lines().count() - 3, "a line for each device");
 }
 
-/// sysstat's iostat computes the same figures from the same files.
+/// sysstat's iostat computes the same figures from the same files. On a busy machine these may change before it has read them, or between
+/// its looks at the two, and then another attempt counts.
 #[test]
 fn the_installed_iostat_prints_the_same_row() {
     if !requires(&[Need::Root, Need::Tool("iostat"), Need::Tool("unshare"), Need::Tool("mount")]) {
         return;
     }
     for name in ["loop0", "loop1"] {
-        // On a busy machine the files may change before iostat has read them.
-        let theirs = (0..10).map(|_| iostat_of(name)).find(|row| row["r/s"].as_f64() > Some(0.0));
-        let theirs = theirs.expect("iostat saw the files before and after their change once");
         let ours = report(&["--json", name]);
         let ours: serde_json::Value = serde_json::from_str(&ours.stdout).unwrap();
         let columns = ours["columns"].as_object().unwrap();
         assert_eq!(columns.len(), 22);
-        for (column, value) in columns {
-            // JSON of sysstat leaves the percent sign out.
-            let theirs = theirs[column.trim_start_matches('%')].as_f64().unwrap();
-            let value = value.as_f64().unwrap();
-            assert!((value - theirs).abs() <= 0.005 + 1e-9, "{name} {column}: {value} against {theirs}");
-        }
+        first_right(10, || {
+            let theirs = iostat_of(name)?;
+            for (column, value) in columns {
+                // JSON of sysstat leaves the percent sign out.
+                let theirs = theirs[column.trim_start_matches('%')].as_f64();
+                let value = value.as_f64().unwrap();
+                let is_same = theirs.is_some_and(|theirs| (value - theirs).abs() <= 0.005 + 1e-9);
+                ensure(is_same, || format!("{name} {column}: {value} against {theirs:?}"))?;
+            }
+            Ok(())
+        });
     }
 }
 
-/// What iostat prints for one of the devices. With `-p ALL` it reads /proc/diskstats, and /proc/uptime in any case: ours stand there in a mount namespace of
-/// its own, and change while it sleeps.
-fn iostat_of(name: &str) -> serde_json::Value {
+/// What iostat prints for one of the devices. With `-p ALL` it reads /proc/diskstats, and /proc/uptime in any case: ours stand there in a
+/// mount namespace of its own, and change while it sleeps. It reads the uptime first (sysstat 12.6.1), so counters of one moment with the
+/// time of the other are read only if both files change between its looks at them, or neither has moved.
+fn iostat_of(name: &str) -> Result<serde_json::Value, String> {
     const SCRIPT: &str = r#"
-        cat "$1/before/diskstats" > "$2/diskstats"; cat "$1/before/uptime" > "$2/uptime"
-        mount --bind "$2/diskstats" /proc/diskstats && mount --bind "$2/uptime" /proc/uptime || exit 3
-        (sleep 0.5; cat "$1/after/diskstats" > "$2/diskstats"; cat "$1/after/uptime" > "$2/uptime") &
+        stand() { mount --bind "$1/$2" "/proc/$2" || exit 3; }
+        stand "$1/before" diskstats; stand "$1/before" uptime
+        (sleep 0.5; stand "$1/after" uptime; stand "$1/after" diskstats) &
         iostat -x -d -k -y -p ALL --dec=2 -o JSON 1 1
         wait"#;
-    let directory = tempfile::tempdir().unwrap();
     let mut command = cli::rdsk("unshare");
-    command.args(["--mount", "sh", "-c", SCRIPT, "sh"]).arg(fixture("")).arg(directory.path());
+    command.args(["--mount", "sh", "-c", SCRIPT, "sh"]).arg(fixture(""));
     let document = cli::json(&cli::run(command, crate::common::SOON));
-    let rows = document["sysstat"]["hosts"][0]["statistics"][0]["disk"].as_array().unwrap().clone();
-    rows.into_iter().find(|row| row["disk_device"] == name).unwrap_or_default()
+    let rows = document["sysstat"]["hosts"][0]["statistics"][0]["disk"].as_array();
+    let row = rows.and_then(|rows| rows.iter().find(|row| row["disk_device"] == name));
+    row.cloned().ok_or_else(|| format!("no {name}: {document}"))
 }
 
 #[test]
