@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rdsk_model::{CellRecord, CrossCheck, Op, Record, Request, Sync};
 use rdsk_report::tree;
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::guest::{Booted, Disk, Scenario};
 use rdsk_testkit::{Need, requires};
 
@@ -15,7 +16,7 @@ const KIB: u64 = 1 << 10;
 /// What md may write for itself: that the array is in use, to each member.
 const SUPERBLOCKS: u64 = 64 * KIB;
 /// Runs of a row. The programs may miss an event and say so; the first run that misses none counts.
-const TRIES: usize = 3;
+const TRIES: usize = 6;
 
 /// A stack and what goes into it, one I/O a visit.
 struct Row {
@@ -171,16 +172,12 @@ impl Row {
     fn scenario(&self) -> Scenario {
         let (op, bytes) = (self.op.as_str(), self.bytes);
         let allowed = if self.op == Op::Write { "--destroy tree-under-test" } else { "" };
-        let runs: Vec<String> = (0..TRIES)
-            .map(|run| {
-                format!(
-                    "call run{run} rdsk stream $at --rw {op} --bs {bytes} --bytes {bytes} {allowed} --evidence bpf \
-                     --budget 2s --quiet --json -"
-                )
-            })
-            .collect();
-        let script = format!("{}\nby_id tree-under-test $at\n{}", self.set_up, runs.join("\n"));
-        Scenario::new(self.name, script).limit(Duration::from_secs(600))
+        let script = format!(
+            "{}\nby_id tree-under-test $at\ncall run rdsk stream $at --rw {op} --bs {bytes} --bytes {bytes} {allowed} \
+             --evidence bpf --budget 2s --quiet --json -",
+            self.set_up
+        );
+        Scenario::new(self.name, script).limit(Duration::from_secs(300))
     }
 
     /// The cell of a Record that this row is about.
@@ -190,21 +187,20 @@ impl Row {
     }
 
     fn try_in(&self, guest: &mut Booted) {
-        let outcome = guest.run(&self.scenario()).expect_done();
-        let mut all = Vec::new();
-        for run in 0..TRIES {
-            let call = outcome.call(&format!("run{run}"));
+        first_right(TRIES, || {
+            let outcome = guest.run(&self.scenario()).expect_done();
+            let call = outcome.call("run");
             assert_eq!(call.code, 0, "{}: {}", self.name, call.said());
             let record: Record = serde_json::from_value(call.json()).expect("a Record");
             let cell = record.cells.iter().find(|cell| self.is_mine(cell)).expect("a direct cell");
             let seen = Seen { cell, lines: tree(&cell.evidence, 0) };
-            if seen.is_whole() {
-                seen.agree();
-                return (self.judge)(&seen);
-            }
-            all.push(format!("{:?}", cell.evidence.bpf));
-        }
-        panic!("{}: the programs missed something in each of {TRIES} runs: {all:#?}", self.name);
+            ensure(seen.is_whole(), || {
+                format!("{}: the programs missed something: {:#?}", self.name, cell.evidence.bpf)
+            })?;
+            seen.agree();
+            (self.judge)(&seen);
+            Ok(())
+        });
     }
 }
 

@@ -51,7 +51,7 @@ fn directories_and_zones_and_filesystems_that_turn_read_only() {
 sum=$(md5sum < $other/precious)
 call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
 # A file grows as long as its part of the budget lasts: 3 s gave a busy machine 6 MiB.
-call run rdsk run $at --only headline --rw write --budget 12s --quiet --json - --json-compact
+call run rdsk run $at --only headline --rw write --budget 40s --quiet --json - --json-compact
 sync; fact after $(used)
 dd if=/dev/urandom of=$other/more bs=1M count=2 status=none conv=fsync
 echo 3 > /proc/sys/vm/drop_caches
