@@ -90,8 +90,8 @@ fn holes_are_holes_on_every_path() {
                 let counted = Counted::now(disk).since(before);
                 for id in READS {
                     let hole = cell(&record, id);
-                    assert_eq!(verdict(hole), "hole", "{kind} {id}: {}", brief(hole));
                     ensure(count(hole, "/result/bytes") >= 16 * MIB, || brief(hole))?;
+                    assert_eq!(verdict(hole), "hole", "{kind} {id}: {}", brief(hole));
                     assert_eq!(count(hole, &format!("/evidence/extents/{kind}")), 16 * MIB);
                     finding_on(&record, "hole-read", id);
                 }
@@ -167,7 +167,8 @@ fn is_warm_and_cold(file: &Path, disk: &LoopDevice) -> Result<(), String> {
     let cached: Vec<u64> = visits(warm).iter().map(|visit| count(visit, "/cache/cached_bytes")).collect();
     assert!(!cached.is_empty() && cached.iter().all(|bytes| *bytes <= 16 * MIB), "{cached:?}");
     let after = count(cold, "/evidence/page_cache/after/cached_bytes");
-    assert!(after <= count(cold, "/result/bytes"), "{}", brief(cold));
+    // What is read ahead of a visit that is not whole is in the cache, too.
+    ensure(after <= count(cold, "/result/bytes"), || brief(cold))?;
     let is_kept = after == count(cold, "/result/bytes") && cached.iter().all(|bytes| *bytes == 16 * MIB);
     ensure(is_kept, || {
         format!("warm reads began with {cached:?} bytes, cold ones left {after}: pages were taken back")
