@@ -4,6 +4,7 @@
 
 use crate::bpf::{Attachment, BlockLayer, Unavailable};
 use crate::counted::counted;
+use crate::last_look::{LastLook, Samples, settled};
 use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
@@ -16,16 +17,9 @@ use crate::watched::{Watched, watched_devices};
 use rdsk_model::{Clock, DiskStat, EvidenceSource, ProcessIo, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Twenty samples a second: enough to draw a second of writing, and below 0.1 % of a processor.
 pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
-
-/// The kernel counts a request shortly after it wakes the waiting process, so when a visit ends, its last request may not be
-/// counted yet. The observer reads the counters again while requests are in flight, at most this often, because another
-/// program may always have requests in flight.
-const MAX_RESAMPLES: u32 = 10;
-const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 
 /// Counters from `/sys` and `/proc`.
 pub struct KernelObserver {
@@ -47,6 +41,7 @@ pub struct KernelObserver {
     block_layer: Result<BlockLayer, Unavailable>,
     has_series: bool,
     visit: Option<Begun>,
+    last_look: LastLook,
     source: EvidenceSource,
     problems: Vec<String>,
     sampling_ns: u64,
@@ -54,7 +49,6 @@ pub struct KernelObserver {
 }
 
 type Counts = Result<DeviceCounts, String>;
-type Samples = Vec<Result<DiskStat, String>>;
 
 struct Begun {
     begin_ns: u64,
@@ -100,6 +94,7 @@ impl KernelObserver {
             block_layer: Err(Unavailable::because("BPF was not asked for")),
             has_series: true,
             visit: None,
+            last_look: LastLook::default(),
             source: EvidenceSource::None,
             problems: Vec::new(),
             sampling_ns: 0,
@@ -150,16 +145,11 @@ impl KernelObserver {
         samples
     }
 
-    /// Samples once nothing is in flight any more, or after some attempts.
-    fn settled_samples(&mut self) -> Samples {
-        let mut samples = self.samples();
-        for _ in 0..MAX_RESAMPLES {
-            if samples.iter().flatten().all(|stat| stat.in_flight == 0) {
-                break;
-            }
-            std::thread::sleep(RESAMPLE_AFTER);
-            samples = self.samples();
-        }
+    /// Samples that hold the last request of a visit.
+    fn last_samples(&mut self, visit: &Begun) -> Samples {
+        let mut last_look = std::mem::take(&mut self.last_look);
+        let samples = last_look.settled(&visit.first, || self.samples());
+        self.last_look = last_look;
         samples
     }
 
@@ -308,7 +298,7 @@ impl Observer for KernelObserver {
         self.visit = None;
         self.loops.iter_mut().for_each(LoopWatch::begin);
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
-        let first = self.settled_samples();
+        let first = settled(|| self.samples());
         let process = read_process_io(&self.process).ok();
         let mut sampled = Vec::new();
         let mut watched = Vec::new();
@@ -333,7 +323,8 @@ impl Observer for KernelObserver {
         let process = read_process_io(&self.process).ok();
         let processor = self.processors.read();
         let Some(mut visit) = self.visit.take() else { return };
-        visit.io = Some(IoEnd { end_ns, samples: self.settled_samples(), process, processor });
+        let samples = self.last_samples(&visit);
+        visit.io = Some(IoEnd { end_ns, samples, process, processor });
         self.visit = Some(visit);
         self.loops.iter_mut().for_each(LoopWatch::end_io);
     }
@@ -341,7 +332,7 @@ impl Observer for KernelObserver {
     fn end(&mut self) -> VisitEvidence {
         let Some(mut begun) = self.visit.take() else { return VisitEvidence::none() };
         let process = read_process_io(&self.process).ok();
-        let last = self.settled_samples();
+        let last = self.last_samples(&begun);
         let end_ns = self.clock.now_ns();
         // A visit that failed before its I/O ended has no separate end of I/O.
         let io = begun.io.take().unwrap_or_else(|| IoEnd {

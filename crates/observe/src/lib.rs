@@ -10,6 +10,7 @@ pub mod delta;
 pub mod diskstat;
 pub mod host;
 pub mod kernel;
+mod last_look;
 pub mod limits;
 mod loop_files;
 pub mod members;

@@ -1,10 +1,11 @@
 //! The observer over fake trees whose counters the test changes, and small parts that other tests of this room share.
 
 use super::*;
+use crate::last_look::{MAX_RESAMPLES, RESAMPLE_AFTER};
 use crate::sum::EvidenceSum;
 use rdsk_model::{Device, Filesystem, StopFlag, TargetKind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The monotonic clock.
 pub(crate) struct RealClock(Instant);
