@@ -9,6 +9,7 @@ mod common;
 use common::{PAGE, file_of, job, ops, visit, writing};
 use rdsk_engine::Limits;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Workload};
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{FuseDisk, LoopDevice, Need, requires, wait_until};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -60,14 +61,17 @@ fn leaves_nothing(path: &Path, op: Op) {
     let (claims, pages) = ([writing(path)], PASS / PAGE);
     for engine in [EngineKind::Sync, EngineKind::Threads, EngineKind::Uring] {
         let workload = pass(op, IoPath::DontCache, engine, PASS);
-        let (_, run, settled) = visit(&job(&workload, &claims, ops(PASS / MIB)));
-        assert_eq!((run.bytes, run.engine), (PASS, engine), "{op}");
-        // The end of writeback wakes the flush before it drops the last pages.
-        let dropped = wait_until(Duration::from_secs(60), || cached_pages(path) < pages / 100);
-        assert!(dropped, "{engine} {op}: {} of {pages} stay", cached_pages(path));
-        let told = if op == Op::Read { run.page_cache } else { settled.page_cache.unwrap() };
-        assert!(told.cached_bytes.unwrap() < PASS / 100, "{engine} {op}: {told:?}");
-        assert_eq!(settled.page_cache.is_some(), op == Op::Write);
+        // Pages that somebody else holds or locks at the moment of the drop, such as the kernel that takes pages back, stay for good.
+        first_right(10, || {
+            let (_, run, settled) = visit(&job(&workload, &claims, ops(PASS / MIB)));
+            assert_eq!((run.bytes, run.engine), (PASS, engine), "{op}");
+            assert_eq!(settled.page_cache.is_some(), op == Op::Write);
+            // The end of writeback wakes the flush before it drops the last pages.
+            let dropped = wait_until(Duration::from_secs(20), || cached_pages(path) < pages / 100);
+            ensure(dropped, || format!("{engine} {op}: {} of {pages} stay", cached_pages(path)))?;
+            let told = if op == Op::Read { run.page_cache } else { settled.page_cache.unwrap() };
+            ensure(told.cached_bytes.unwrap() < PASS / 100, || format!("{engine} {op}: {told:?}"))
+        });
     }
     // The same pass without the flag stays, unless the kernel takes pages back by itself.
     let stays = (0..4).any(|_| {
