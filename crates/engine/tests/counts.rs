@@ -9,6 +9,7 @@ use common::{
 };
 use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine, Run};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -218,12 +219,16 @@ fn the_queue_is_no_deeper_than_requested() {
     let claims = [reading(device.path())];
     for engine in [EngineKind::Uring, EngineKind::Aio] {
         let workload = random(64 << 20, engine, 32);
-        let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
-        assert_eq!((run.ended, run.engine), (Ended::OutOfTime, engine));
-        #[expect(clippy::cast_precision_loss, reason = "a ratio of sums of nanoseconds")]
-        let in_flight = run.latency_sum_ns as f64 / run.elapsed_ns as f64;
-        assert!(in_flight > 1.0 && in_flight <= 32.001, "{engine}: {in_flight} in flight");
-        assert_eq!(run.processor_wait_ns.is_some(), counts_waits(), "{engine}");
+        // A stream that gets no processor for most of the time has little in flight.
+        first_right(10, || {
+            let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
+            assert_eq!((run.ended, run.engine), (Ended::OutOfTime, engine));
+            #[expect(clippy::cast_precision_loss, reason = "a ratio of sums of nanoseconds")]
+            let in_flight = run.latency_sum_ns as f64 / run.elapsed_ns as f64;
+            assert!(in_flight <= 32.001, "{engine}: {in_flight} in flight");
+            assert_eq!(run.processor_wait_ns.is_some(), counts_waits(), "{engine}");
+            ensure(in_flight > 1.0, || format!("{engine}: {in_flight} in flight"))
+        });
     }
 }
 
@@ -240,8 +245,7 @@ fn bytes_that_are_no_multiple_of_the_block_end_in_one_shorter_write() {
             streams,
             ..Workload::sequential_read((1 << 20) + 1000)
         };
-        let limits =
-            Limits { max_bytes: Some((1 << 20) + 1000), max_ops: None, max_elapsed_ns: 10_000_000_000 };
+        let limits = Limits { max_bytes: Some((1 << 20) + 1000), max_ops: None, ..ops(0) };
         let (_, run, _) = visit(&job(&workload, &claims, limits));
         assert_eq!((run.ops, run.bytes, run.ended), (17, (1 << 20) + 1000, Ended::Complete));
         assert_eq!(run.streams.len(), streams as usize);
