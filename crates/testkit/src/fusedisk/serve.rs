@@ -18,9 +18,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The name of the file.
-pub(crate) const FILE_NAME: &str = "disk";
-/// No small number: rdsk takes a file of its size and number elsewhere for the same one, and the first file of each tmpfs is 2.
+/// The name of the file, which no other test gives a file of its own: rdsk takes a file of its size and name elsewhere for the same one.
+pub(crate) const FILE_NAME: &str = "fuse-disk";
+/// No small number, for the same reason: the first file of each tmpfs is 2.
 const FILE: INodeNo = INodeNo(0x7264_736b_6469_736b);
 /// Only the content ever changes, so the kernel may cache attributes.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
