@@ -166,7 +166,7 @@ fn a_backing_file_open_elsewhere_is_refused() {
     }
     let device = device(8);
     // The shell opens the file as its descriptor 3 and executes a program that only waits.
-    let script = "exec 3<>\"$1\"; echo ready; exec sleep 60";
+    let script = "exec 3<>\"$1\"; echo ready; exec sleep 600";
     let mut other = std::process::Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(device.backing_path())

@@ -173,7 +173,7 @@ fn a_file_that_another_writes_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     fs::write(&path, "text").unwrap();
-    let script = "exec 3>>\"$1\"; echo ready; exec sleep 60";
+    let script = "exec 3>>\"$1\"; echo ready; exec sleep 600";
     let mut other = std::process::Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(&path)

@@ -310,15 +310,20 @@ fn a_library_that_a_program_runs() {
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("library.so");
     std::fs::copy(library, &copy).unwrap();
-    let mut program = std::process::Command::new("sleep").arg("60").env("LD_PRELOAD", &copy).spawn().unwrap();
+    let mut program =
+        std::process::Command::new("sleep").arg("600").env("LD_PRELOAD", &copy).spawn().unwrap();
     let shown = copy.to_string_lossy().into_owned();
     let has_it = || {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", program.id())).unwrap_or_default();
         maps.lines().any(|line| line.ends_with(&shown))
     };
-    assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(60), has_it));
-    let refusal = refusal(&copy, &overwrite());
+    let question = || {
+        assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(60), has_it));
+        refusal(&copy, &overwrite())
+    };
+    let refusal = std::panic::catch_unwind(question);
     program.kill().and_then(|()| program.wait()).unwrap();
+    let refusal = refusal.unwrap();
     assert_eq!(refusal.code, "in-use");
     assert!(refusal.message.contains("(sleep) has it mapped"), "{}", refusal.message);
     drop(claimed(&copy, Access::Write, &overwrite()));
