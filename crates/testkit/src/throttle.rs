@@ -147,7 +147,7 @@ pub(crate) fn command_in(group: &Path, inner: &Command) -> Command {
 
 /// Removes a group. It is busy until its last process is reaped, which may be a moment after the test has seen its end.
 pub(crate) fn remove(group: &Path) {
-    if !wait_until(Duration::from_secs(5), || fs::remove_dir(group).is_ok()) {
+    if !wait_until(Duration::from_secs(60), || fs::remove_dir(group).is_ok()) {
         eprintln!("cannot remove {}: is something still running in it?", group.display());
     }
 }

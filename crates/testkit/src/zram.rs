@@ -4,6 +4,9 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::tool::wait_until;
 
 const CONTROL: &str = "/sys/class/zram-control";
 
@@ -61,12 +64,9 @@ impl ZramDevice {
 impl Drop for ZramDevice {
     fn drop(&mut self) {
         // Other programs that look at a new device may hold it open for a moment.
-        for _ in 0..50 {
-            if fs::write(Path::new(CONTROL).join("hot_remove"), self.number.to_string()).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        let remove = || fs::write(Path::new(CONTROL).join("hot_remove"), self.number.to_string());
+        if !wait_until(Duration::from_secs(60), || remove().is_ok()) {
+            eprintln!("cannot remove {}", self.path.display());
         }
-        eprintln!("cannot remove {}", self.path.display());
     }
 }

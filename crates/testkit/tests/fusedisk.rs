@@ -7,6 +7,7 @@ mod common;
 
 use common::{MIB, MS, check_programmed_times, median_ns, open, read, seconds_of_readers};
 use rdsk_disk::{Device, Op};
+use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::cli::Signal;
 use rdsk_testkit::fusedisk::{Counts, Extra, RequestOutcome, Served, Stall, WriteCache};
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires, wait_until};
@@ -246,17 +247,21 @@ fn as_many_at_once_as_programmed() {
     for (behaviour, servers, rounds) in
         [(Behaviour::single(5 * MS), 1, 80.0), (Behaviour::parallel(4, 5 * MS), 4, 20.0)]
     {
-        let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
-        let seconds = seconds_of_readers(&disk, 8, 10);
-        let truth = rounds * 0.005;
-        assert!(seconds >= truth, "{seconds} s, {truth} s were programmed");
-        // At the start of each one, as many are under way as there are servers, and never more.
-        let log = disk.log();
-        let at_once =
-            |at_ns: u64| log.iter().filter(|one| (one.start_ns..one.end_ns).contains(&at_ns)).count();
-        let most = log.iter().map(|served| at_once(served.start_ns)).max();
-        assert_eq!(most, Some(servers));
-        assert!(log.iter().all(|served| served.end_ns - served.start_ns == 5 * MS));
+        // Readers without a processor leave servers idle.
+        first_right(10, || {
+            let disk = FuseDisk::builder().device(behaviour.clone()).mount().unwrap();
+            let seconds = seconds_of_readers(&disk, 8, 10);
+            let truth = rounds * 0.005;
+            assert!(seconds >= truth, "{seconds} s, {truth} s were programmed");
+            // At the start of each one, as many are under way as there are servers, and never more.
+            let log = disk.log();
+            let at_once =
+                |at_ns: u64| log.iter().filter(|one| (one.start_ns..one.end_ns).contains(&at_ns)).count();
+            let most = log.iter().map(|served| at_once(served.start_ns)).max();
+            assert!(most <= Some(servers), "{most:?} at once");
+            assert!(log.iter().all(|served| served.end_ns - served.start_ns == 5 * MS));
+            same("most at once", &most, &Some(servers))
+        });
     }
 }
 
