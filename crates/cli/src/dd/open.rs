@@ -122,9 +122,16 @@ fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
     Some((what.to_owned(), hint.to_owned()))
 }
 
+/// Drivers without a number of their own get one from here on (Documentation/admin-guide/devices.txt).
+const FIRST_DYNAMIC_MAJOR: u32 = 234;
+
 /// What is written to such a device are commands, and any command may be among them.
 fn refusal_of_commands(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
-    if FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
+    let is_generic = DiskNode::of(stat) == Some(DiskNode::Generic);
+    let is_dynamic = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+        && rustix::fs::major(stat.st_rdev) >= FIRST_DYNAMIC_MAJOR;
+    // For the null device and terminals no disk is looked at.
+    if !is_generic && !is_dynamic {
         return None;
     }
     if let Some(disk) = rdsk_targets::disk_commanded_by(DeviceNumber::from_raw(stat.st_rdev), roots) {
@@ -132,7 +139,6 @@ fn refusal_of_commands(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
         let what = format!("it takes commands for {disk}, and what is written to it is no data");
         return Some((what, format!("name the block device, /dev/{disk}, with --destroy")));
     }
-    let is_generic = DiskNode::of(stat) == Some(DiskNode::Generic);
     is_generic.then(|| {
         let what = "it takes commands for a SCSI device, and what is written to it is no data";
         let hint = "if it is a disk, name its block device, which lsscsi -g shows, with --destroy";
