@@ -11,7 +11,6 @@ use rdsk_observe::delta;
 use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
 use rdsk_report::watch::{command_io, command_json};
 use rdsk_units::printable;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;

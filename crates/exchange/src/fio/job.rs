@@ -163,7 +163,7 @@ impl Part<'_> {
     fn latencies_ns(&self) -> Option<f64> {
         let total = &self.direction.lat_ns;
         let count = latency::count(total, self.direction);
-        (count > 0).then(|| total.mean * count as f64)
+        (count > 0).then_some(total.mean * count as f64)
     }
 
     /// Whether no job with these options can have these figures: with `group_reporting` fio gives the sums of all jobs of a group
