@@ -206,14 +206,14 @@ mod tests {
     use crate::bpf::check::{Takes, by_both, lost_of};
     use crate::bpf::device::BlockDevice;
     use crate::bpf::layout::{BlockOp, Task};
-    use rdsk_testkit::{LoopDevice, Need, ZramDevice, requires, wait_until};
+    use rdsk_testkit::{LoopDevice, Need, Turn, ZramDevice, requires, wait_until};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
     use std::path::Path;
 
     const SIZE: usize = 16 << 20;
     /// Reads after the programs have ended what they end early.
-    const LATER: u64 = 3000;
+    const LATER: u64 = 500;
     /// The kernel may pass over an event of a program that runs already.
     const ATTEMPTS: usize = 10;
     const LONG: Duration = Duration::from_secs(120);
@@ -275,6 +275,7 @@ mod tests {
         if !requires(&[Need::Root, Need::Loop, Need::Zram, Need::Bpf]) {
             return;
         }
+        let _turn = Turn::Bpf.take();
         let (disk, zram) =
             (LoopDevice::builder().size(SIZE as u64).create().unwrap(), ZramDevice::create(SIZE).unwrap());
         for (node, driver) in [(disk.path(), Takes::Requests), (zram.path(), Takes::Bios)] {
