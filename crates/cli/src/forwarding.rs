@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The number of a command that nobody has waited for.
-pub(crate) fn pid_of(child: &Child) -> Pid {
+fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
