@@ -125,7 +125,7 @@ fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
 }
 
 /// Whether the key of a terminal sent it: then the kernel did, and the whole group in front has it already, and so has the command. What
-/// a process sends is for us alone, in front of a terminal too.
+/// a process sends is taken to be for us alone; if it was for the group, the command has it twice, since nothing tells these apart.
 fn comes_from_terminal(origin: &Origin) -> bool {
     let is_key = origin.signal == SIGINT || origin.signal == SIGQUIT;
     is_key && matches!(origin.cause, Cause::Kernel)

@@ -516,6 +516,14 @@ fn the_sum_of_unlike_jobs_is_no_job() {
     });
     assert_eq!((told(&sizes), sizes.cells[0].workload.block_bytes), (1, 2 * block_bytes));
     assert_eq!(sizes.cells[0].result.in_flight_mean, None);
+    // After a ramp the bytes of what was in flight are counted, and the I/Os are not.
+    let ramp = changed("libaio-plus", |job| {
+        let depth: u64 = job["job options"]["iodepth"].as_str().unwrap().parse().unwrap();
+        let direction = moved(job);
+        let bytes = direction["io_bytes"].as_u64().unwrap();
+        direction.insert("io_bytes".into(), (bytes + depth * block_bytes).into());
+    });
+    assert_eq!((told(&ramp), ramp.cells[0].workload.block_bytes), (0, block_bytes));
     // Ten jobs of the same size in the same time.
     let depths = changed("libaio-plus", |job| {
         let direction = moved(job);

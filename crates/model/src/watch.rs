@@ -104,6 +104,17 @@ pub struct BlockGrowth {
     pub lost: u64,
 }
 
+impl BlockGrowth {
+    /// Whether the programs saw nothing of the device.
+    pub fn is_idle(&self) -> bool {
+        let counts = [self.flushes, self.discards, self.write_zeroes, self.splits, self.merges, self.lost];
+        self.requests.is_empty()
+            && self.bios.is_empty()
+            && self.latency.count() == 0
+            && counts.iter().all(|&count| count == 0)
+    }
+}
+
 /// What the I/O of one command became.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandRun {

@@ -47,8 +47,12 @@ impl LastLook {
             pause *= 2;
             let next = look();
             let stands_still = |index: &usize| has_same_counts(&samples[*index], &next[*index]);
-            awaited.retain(stands_still);
-            samples = next;
+            let still = awaited.iter().copied().filter(stands_still).collect();
+            // What others did meanwhile on the other devices is no part of the visit.
+            for &index in &awaited {
+                samples[index] = next[index].clone();
+            }
+            awaited = still;
         }
         // Whoever has these in flight has them for longer; the next visits do not wait for them again.
         for index in awaited {
@@ -126,6 +130,17 @@ mod tests {
         assert_eq!(looks, SHORT, "it did nothing yet");
         let seen = seen(&mut LastLook::default(), stat(22, 0, 4), stat(23, 0, 4), SHORT + 2);
         assert_eq!(seen, (23, SHORT + 2), "it goes on counting");
+    }
+
+    #[test]
+    fn devices_that_are_not_waited_for_keep_their_sample() {
+        let (mut looks, nothing) = (0, Ok(stat(0, 0, 0)));
+        let samples = LastLook::default().settled(&vec![nothing.clone(), nothing], || {
+            looks += 1;
+            vec![Ok(stat(22, 0, u64::from(looks <= SHORT))), Ok(stat(u64::from(looks), 0, 0))]
+        });
+        let reads: Vec<u64> = samples.iter().map(|stat| stat.as_ref().unwrap().read_ios).collect();
+        assert_eq!(reads, [22, SHORT.into()]);
     }
 
     #[test]

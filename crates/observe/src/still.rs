@@ -8,10 +8,13 @@ use std::path::Path;
 /// What is said of NVMe devices with paths: from 6.4 on they are counted.
 pub(crate) const UNCOUNTED_MULTIPATH: &str = "not every kernel counts the I/O of an NVMe multipath device";
 
+/// What is said of ram disks.
+pub(crate) const UNCOUNTED_RAM: &str = "the ram disk driver counts no I/O";
+
 /// Why the driver of a device counts nothing, or not on every kernel, so that unchanged counters prove nothing.
 pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     if name.strip_prefix("ram").is_some_and(is_number) {
-        return Some("the ram disk driver counts no I/O");
+        return Some(UNCOUNTED_RAM);
     }
     let level = read_trimmed(&block_path(sys, name).join("md/level"));
     if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {

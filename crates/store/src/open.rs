@@ -182,22 +182,29 @@ impl Journal {
         if file::may_be_shared(path) { Self::Rollback } else { Self::WriteAhead }
     }
 
-    /// What to tell SQLite of a file of which it says this; `None` if that fits.
-    fn word(self, found: &str) -> Option<&'static str> {
+    /// What to tell SQLite of a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
+    /// exported by this host, and in use on others.
+    fn word(self, found: &str, is_new: bool) -> Option<&'static str> {
         match (self, found) {
             (Self::WriteAhead, "wal") => None,
-            (Self::WriteAhead, _) => Some("WAL"),
+            (Self::WriteAhead, _) => is_new.then_some("WAL"),
             (Self::Rollback, "wal") => Some("DELETE"),
             (Self::Rollback, _) => None,
         }
     }
 }
 
+/// How often a new file is made one with `-wal`, which other processes that open it at this moment prevent; and how long to wait then.
+const JOURNAL_ATTEMPTS: u32 = 20;
+const JOURNAL_PAUSE: Duration = Duration::from_millis(10);
+
 fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()> {
     // A commit is on the disk when it returns: nothing of it is written back later, while the next cell is measured.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if version(connection)? < VERSION {
+    let found = version(connection)?;
+    let is_new = found == 0;
+    if found < VERSION {
         // Only an empty database takes this; room that deleted runs leave is given back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         write(connection, migrate)?;
@@ -205,16 +212,22 @@ fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()>
         let _ = give_back_room(connection);
     }
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if let Some(word) = journal.word(&mode) {
-        // Another process that uses the file at this moment prevents the change, which the next one makes. A new file is as safe
-        // without it, only slower with many writers.
-        let changed = connection.pragma_update(None, "journal_mode", word);
-        let is_busy =
-            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
-        if let Err(error) = changed
-            && !is_busy(&error)
-        {
-            return Err(error);
+    match (journal, journal.word(&mode, is_new)) {
+        (_, None) => Ok(()),
+        // Whoever uses it with `-wal` at this moment prevents the change, and then it is not safe here.
+        (Journal::Rollback, Some(word)) => connection.pragma_update(None, "journal_mode", word),
+        (Journal::WriteAhead, Some(word)) => begin_write_ahead(connection, word),
+    }
+}
+
+/// Has a new file changed as quickly as many writers like it. It is as safe without, only slower.
+fn begin_write_ahead(connection: &Connection, word: &str) -> rusqlite::Result<()> {
+    let is_busy =
+        |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+    for _ in 0..JOURNAL_ATTEMPTS {
+        match connection.pragma_update(None, "journal_mode", word) {
+            Err(error) if is_busy(&error) => std::thread::sleep(JOURNAL_PAUSE),
+            ended => return ended,
         }
     }
     Ok(())

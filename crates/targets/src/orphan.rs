@@ -142,12 +142,15 @@ fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
-/// Whether locks exclude only the processes of this host on a filesystem that others may use, too: nfs(5), mount.cifs(8), and
-/// sshfs, which passes no locks on.
+/// Whether locks may exclude only the processes of this host on a filesystem that others may use, too: nfs(5), mount.cifs(8), and those
+/// that pass no locks on, as far as is known: 9P, virtiofs, most that are served by a program (sshfs, rclone), shared folders of virtual machines.
 fn keeps_locks_to_host(filesystem: &Filesystem) -> bool {
-    const OPTIONS: [&str; 5] = ["local_lock=flock", "local_lock=all", "nolock", "nobrl", "localflock"];
+    const OPTIONS: [&str; 6] =
+        ["local_lock=flock", "local_lock=all", "nolock", "nobrl", "localflock", "localflocks"];
+    const KINDS: [&str; 6] = ["9p", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "fuse"];
+    let kind = filesystem.kind.as_str();
     let mut options = filesystem.options.split(',');
-    filesystem.kind == "fuse.sshfs" || options.any(|option| OPTIONS.contains(&option))
+    kind.starts_with("fuse.") || KINDS.contains(&kind) || options.any(|option| OPTIONS.contains(&option))
 }
 
 /// A file without the mark on a filesystem that supports marks is not ours, unless it was left before it was marked,
@@ -174,7 +177,10 @@ mod tests {
         assert!(keeps("nfs", "rw,relatime,vers=3,nolock,local_lock=all"));
         assert!(keeps("nfs4", "rw,vers=4.2,local_lock=flock"));
         assert!(keeps("cifs", "rw,nobrl"));
-        assert!(keeps("fuse.sshfs", "rw"));
+        for kind in ["fuse.sshfs", "fuse.rclone", "virtiofs", "9p", "vboxsf"] {
+            assert!(keeps(kind, "rw"), "{kind}");
+        }
+        assert!(keeps("gfs2", "rw,localflocks") && !keeps("fuseblk", "rw"));
         assert!(!keeps("nfs4", "rw,vers=4.2,local_lock=none"));
         assert!(!keeps("nfs", "rw,vers=3,local_lock=posix"));
         assert!(!keeps("vfat", "rw,uid=1000"));

@@ -9,7 +9,8 @@ use rdsk_units::printable;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// The program itself, whatever became of its file.
@@ -141,7 +142,7 @@ impl Runner {
         };
         let run = || {
             // A program that it leaves behind may hold its output for ever, and write there: a pipe would not end, or end that program.
-            let mut text = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+            let text = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
             let mut command = Command::new("sh");
             command
                 .args(["-c", line])
@@ -153,9 +154,10 @@ impl Runner {
             wait_for_end(&child)?;
             self.forwarding.end();
             let status = child.wait()?;
-            let mut words = Vec::new();
-            text.rewind()?;
-            text.take(MAX_OUTPUT_BYTES).read_to_end(&mut words)?;
+            // From its place on a program that was left behind goes on writing, so that place stays.
+            let mut words =
+                vec![0; usize::try_from(text.metadata()?.len().min(MAX_OUTPUT_BYTES)).unwrap_or(0)];
+            text.read_exact_at(&mut words, 0)?;
             Ok((words, status))
         };
         let (text, status) = run().map_err(|error: io::Error| problem(format!("cannot be run: {error}")))?;

@@ -6,7 +6,7 @@ use super::options::{Form, Options};
 use crate::cli_args::ColorWhen;
 use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{out, screen};
-use rdsk_model::{CommandRun, Problem, ProblemKind, WatchInterval, WatchedDevice};
+use rdsk_model::{CommandRun, Problem, ProblemKind, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_observe::delta;
 use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
 use rdsk_report::watch::{command_io, command_json};
@@ -118,9 +118,10 @@ fn between(first: &WatchInterval, whole: &WatchInterval) -> WatchInterval {
         let before = first.devices.iter().find(|known| known.name == device.name);
         let growth = device.growth.as_ref().ok()?;
         let after = match before {
-            Some(before) => delta(before.growth.as_ref().ok()?, growth).ok()?,
-            // A loop device that did nothing until then.
-            None => *growth,
+            Some(WatchedDevice { growth: Ok(before), .. }) => delta(before, growth).ok()?,
+            // A loop device that did nothing until then, and one whose counters had proved nothing until they moved.
+            None | Some(WatchedDevice { growth: Err(Uncounted::Unknown(_)), .. }) => *growth,
+            Some(_) => return None,
         };
         Some(WatchedDevice::by_counters(device.name.as_str(), Ok(after)))
     };
@@ -177,5 +178,8 @@ mod tests {
         };
         let after = between(&interval(10, &[("sda", 3)]), &interval(30, &[("sda", 5), ("loop0", 2)]));
         assert_eq!(after, interval(20, &[("sda", 2), ("loop0", 2)]));
+        let mut still = interval(10, &[("dm-0", 0)]);
+        still.devices[0].growth = Err(Uncounted::Unknown("it stood still".into()));
+        assert_eq!(between(&still, &interval(30, &[("dm-0", 4)])), interval(20, &[("dm-0", 4)]));
     }
 }

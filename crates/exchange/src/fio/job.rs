@@ -172,12 +172,15 @@ impl Part<'_> {
         self.has_other_sizes() || self.has_more_in_flight()
     }
 
-    /// Whether the mean size is not the only one that was asked for. An I/O that failed counts without its bytes.
+    /// Whether the mean size is not the only one that was asked for. An I/O that failed counts without its bytes, and after a ramp the bytes
+    /// of what was in flight count without their I/Os: fio counts these when it gives them to the engine.
     fn has_other_sizes(&self) -> bool {
         let Direction { io_bytes, total_ios, short_ios, drop_ios, .. } = *self.direction;
         let is_sure = self.job.error == 0 && self.job.total_err == 0 && short_ios == 0 && drop_ios == 0;
-        let asked = self.options.block_bytes(self.op).and_then(|size| size.checked_mul(total_ios));
-        is_sure && asked.is_some_and(|asked| asked != io_bytes)
+        let Some(size) = self.options.block_bytes(self.op).filter(|_| is_sure) else { return false };
+        let in_queues =
+            size.saturating_mul(self.options.queue_depth().into()).saturating_mul(self.streams.into());
+        size.checked_mul(total_ios).is_some_and(|asked| asked.abs_diff(io_bytes) > in_queues)
     }
 
     /// Whether more was in flight than the queues hold, though the time, whose milliseconds are cut, was a whole one longer, and of

@@ -202,6 +202,26 @@ mod tests {
         assert_eq!(refused, Err(UNNAMED_BIOS.to_owned()));
     }
 
+    /// What only seems to be in flight is found where nothing is, unless the counters would not show it.
+    #[test]
+    fn a_quiet_moment_is_one_whose_counters_would_move() {
+        let fake =
+            FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::dm("dm-0", "v-l", "LVM-x", 1 << 30));
+        let sys = fake.sys();
+        let quiet = |name: &str, read_ios| {
+            let stat = DiskStat { read_ios, ..DiskStat::default() };
+            Since::at(name, Some(stat), &sys).is_some()
+        };
+        assert!(quiet("sda", 0) && quiet("dm-0", 0));
+        for name in ["sda", "dm-0"] {
+            let queue = block_path(&sys, name).join("queue");
+            std::fs::create_dir_all(&queue).unwrap();
+            std::fs::write(queue.join("iostats"), "0\n").unwrap();
+        }
+        assert!(!quiet("sda", 0) && !quiet("sda", 5), "it was counted before");
+        assert!(!quiet("dm-0", 0) && quiet("dm-0", 5), "it counts by itself");
+    }
+
     #[test]
     fn ends_are_parts_where_all_bytes_were_seen_to_begin() {
         let stat = |reads: u64, in_flight: u64| DiskStat {

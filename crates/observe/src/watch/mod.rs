@@ -47,7 +47,7 @@ pub struct Watcher {
     last: Sample,
     /// BPF programs that count too, or why they do not any more.
     block: Option<Result<BlockCounts, String>>,
-    /// Devices whose counters have moved.
+    /// Loop and ram devices, and drives without a medium, that have done something.
     active: BTreeSet<String>,
 }
 
@@ -79,6 +79,7 @@ impl Watcher {
         let now = Sample::take(&self.choice, &self.sys);
         let mut interval = self.interval_to(&now);
         self.add_block_layer(&mut interval, &now);
+        self.leave_out_idle(&mut interval);
         self.last = now;
         interval
     }
@@ -106,7 +107,9 @@ impl Watcher {
     /// The same by the kernel's counters alone, and without beginning a new interval.
     pub fn so_far(&mut self) -> WatchInterval {
         let now = Sample::take(&self.choice, &self.sys);
-        self.interval_to(&now)
+        let mut interval = self.interval_to(&now);
+        self.leave_out_idle(&mut interval);
+        interval
     }
 
     /// Processes that this one started, directly or not, and that the programs could not follow: they count as others.
@@ -114,7 +117,7 @@ impl Watcher {
         self.block.as_ref().and_then(|block| block.as_ref().ok()).map_or(0, BlockCounts::unfollowed)
     }
 
-    fn interval_to(&mut self, now: &Sample) -> WatchInterval {
+    fn interval_to(&self, now: &Sample) -> WatchInterval {
         let interval_ns = u64::try_from(now.at.duration_since(self.last.at).as_nanos()).unwrap_or(u64::MAX);
         let names: BTreeSet<&String> = self.last.stats.keys().chain(now.stats.keys()).collect();
         let mut devices: Vec<WatchedDevice> = names
@@ -124,12 +127,10 @@ impl Watcher {
                 Some(WatchedDevice::by_counters(name.as_str(), growth))
             })
             .collect();
-        let moved = |device: &&WatchedDevice| device.growth.as_ref().is_ok_and(has_done);
-        self.active.extend(devices.iter().filter(moved).map(|device| device.name.clone()));
         for device in &mut devices {
             if let (Ok(growth), Some(Ok(stat))) = (&device.growth, now.stats.get(&device.name))
                 && growth.is_idle()
-                && let Some(why) = self.why_unknown(&device.name, stat)
+                && let Some(why) = why_silent(&device.name, stat, &self.sys)
             {
                 device.growth = Err(Uncounted::Unknown(why));
             }
@@ -138,21 +139,24 @@ impl Watcher {
             Choice::Named(names) => {
                 devices.sort_by_key(|device| names.iter().position(|name| *name == device.name));
             }
-            Choice::All => {
-                devices.retain(|device| {
-                    self.active.contains(&device.name) || devices::is_disk_of_its_own(&device.name, &self.sys)
-                });
-                devices.sort_by_key(|device| devices::natural(&device.name));
-            }
+            Choice::All => devices.sort_by_key(|device| devices::natural(&device.name)),
         }
         WatchInterval { interval_ns, devices }
     }
 
-    /// Why it is not known that a device did nothing whose counters, which are these, stood still.
-    fn why_unknown(&self, name: &str, stat: &DiskStat) -> Option<String> {
-        // A driver that takes bios may count by itself, as its counters then showed.
-        let counts_anyway = self.active.contains(name) && !block_path(&self.sys, name).join("mq").exists();
-        if counts_anyway { None } else { why_silent(name, stat, &self.sys) }
+    /// Of all devices, keeps the disks, and what else was seen to do something.
+    fn leave_out_idle(&mut self, interval: &mut WatchInterval) {
+        if self.choice != Choice::All {
+            return;
+        }
+        let moved = |device: &&WatchedDevice| {
+            device.growth.as_ref().is_ok_and(has_done)
+                || device.block.as_ref().is_some_and(|block| !block.is_idle())
+        };
+        self.active.extend(interval.devices.iter().filter(moved).map(|device| device.name.clone()));
+        interval.devices.retain(|device| {
+            self.active.contains(&device.name) || devices::is_disk_of_its_own(&device.name, &self.sys)
+        });
     }
 }
 
@@ -163,8 +167,12 @@ fn has_done(stat: &DiskStat) -> bool {
 
 /// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
 fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
+    let directory = block_path(sys, name);
+    // The device mapper has its switch off and counts by itself (6.1), as its counters then show.
+    let counts_by_itself = directory.join("dm").exists() && !directory.join("mq").exists();
     let doubt = doubt_in(name, sys).filter(|_| !has_done(stat));
-    doubt.map(|why| doubted(name, why)).or_else(|| why_off(name, &block_path(sys, name)))
+    let off = || why_off(name, &directory).filter(|_| !(counts_by_itself && has_done(stat)));
+    doubt.map(|why| doubted(name, why)).or_else(off)
 }
 
 /// In words, why programs that count others do not count a device.
@@ -229,6 +237,7 @@ fn growth(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::BlockGrowth;
     use rdsk_testkit::{FakeDisk, FakeSys};
 
     /// A disk's counters: `ios` reads of 4 KiB.
@@ -297,6 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn what_programs_saw_of_a_loop_device_shows_it() {
+        let mut watcher = Watcher::new(Choice::All, &FakeSys::new().sys());
+        let mut shown = |block: Option<BlockGrowth>| {
+            let growth = Err(Uncounted::Unknown("nobody counts".into()));
+            let device = WatchedDevice { block, ..WatchedDevice::by_counters("loop0", growth) };
+            let mut interval = WatchInterval { interval_ns: 1, devices: vec![device] };
+            watcher.leave_out_idle(&mut interval);
+            interval.devices.len()
+        };
+        assert_eq!((shown(None), shown(Some(BlockGrowth::default()))), (0, 0));
+        assert_eq!(shown(Some(BlockGrowth { discards: 1, ..BlockGrowth::default() })), 1);
+        assert_eq!(shown(Some(BlockGrowth::default())), 1, "from then on");
+    }
+
+    #[test]
     fn flushes_of_a_device_that_takes_bios_are_not_counted() {
         let fake =
             FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::dm("dm-0", "v-l", "LVM-x", 1 << 30));
@@ -343,14 +367,14 @@ mod tests {
         }
         std::fs::create_dir(directory("nvme0c0n1")).unwrap();
         let names = ["sda", "dm-0", "nvme0n1"];
-        for (name, ios) in [("sda", 5), ("dm-0", 5), ("nvme0n1", 0)] {
+        for (name, ios) in [("sda", 5), ("dm-0", 0), ("nvme0n1", 0)] {
             set(&fake, name, ios);
         }
         let mut watcher = Watcher::new(Choice::Named(names.map(String::from).to_vec()), &sys);
         let unknown = Err("unknown");
         assert_eq!(reads(&watcher.next_interval()), names.map(|name| (name, unknown)));
         // Drivers may count in spite of the switch, and kernels count such a device from 6.4 on.
-        set(&fake, "dm-0", 6);
+        set(&fake, "dm-0", 1);
         set(&fake, "nvme0n1", 1);
         let after = [("sda", unknown), ("dm-0", Ok(1)), ("nvme0n1", Ok(1))];
         assert_eq!(reads(&watcher.next_interval()), after);

@@ -4,7 +4,7 @@ use super::devices::natural;
 use super::{growth, has_done};
 use crate::ObserveError;
 use crate::diskstat::parse_stat;
-use crate::still::{UNCOUNTED_MULTIPATH, doubted};
+use crate::still::{UNCOUNTED_MULTIPATH, UNCOUNTED_RAM, doubted};
 use crate::sysfs::{UNCOUNTED_PARTITION, is_number};
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::BTreeMap;
@@ -13,6 +13,9 @@ use std::path::Path;
 
 /// A hundredth of a second: what `uptime` counts in.
 const TICK_NS: u64 = 10_000_000;
+
+/// Drivers whose devices take bios, for which no flush is counted.
+const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
 
 /// What the devices of two trees did in between: those of these names, or without any every whole disk that the later tree
 /// shows to have been used.
@@ -61,10 +64,13 @@ fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> R
         return Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}")));
     }
     let is_multipath = has_paths(name, all);
-    if is_multipath && !has_done(stat) {
-        return Err(Uncounted::Unknown(doubted(name, UNCOUNTED_MULTIPATH)));
+    let doubt =
+        if is_multipath { Some(UNCOUNTED_MULTIPATH) } else { is_of(name, "ram").then_some(UNCOUNTED_RAM) };
+    if let Some(why) = doubt.filter(|_| !has_done(stat)) {
+        return Err(Uncounted::Unknown(doubted(name, why)));
     }
-    let takes_bios = is_multipath || ["dm-", "md", "zram"].iter().any(|driver| is_of(name, driver));
+    let takes_bios =
+        is_multipath || name.starts_with("md_") || TAKE_BIOS.iter().any(|driver| is_of(name, driver));
     if disk.is_some() || takes_bios {
         (growth.flush_ios, growth.flush_ticks_ms) = (None, None);
     }
@@ -201,14 +207,16 @@ mod tests {
         ];
         assert_eq!(flushes.collect::<Vec<_>>(), expected);
         // Before 6.4 the paths count, and the device does not.
-        let text = |reads| line("nvme0n1", 0) + &line("nvme0c0n1", reads);
+        let text = |reads| line("nvme0n1", 0) + &line("nvme0c0n1", reads) + &line("ram0", 0);
         let (from, to) = (tree("1.00 0", &text(5)), tree("2.00 0", &text(9)));
-        let old = saved_interval(from.path(), to.path(), &["nvme0n1".into(), "nvme0c0n1".into()]).unwrap();
+        let old =
+            saved_interval(from.path(), to.path(), &["nvme0n1".into(), "nvme0c0n1".into(), "ram0".into()])
+                .unwrap();
         let words = old
             .devices
             .iter()
             .map(|device| device.growth.as_ref().map_or_else(Uncounted::word, |_| "counted"));
-        assert_eq!(words.collect::<Vec<_>>(), ["unknown", "counted"]);
+        assert_eq!(words.collect::<Vec<_>>(), ["unknown", "counted", "unknown"]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
 
 /// Whether a device did something, or may have.
 fn may_have_moved(device: &WatchedDevice) -> bool {
-    let seen = device.block.as_ref().map(|block| !block.bios.is_empty());
+    let seen = device.block.as_ref().map(|block| !block.is_idle());
     match &device.growth {
         Ok(growth) => !growth.is_idle() || seen == Some(true),
         Err(Uncounted::Unknown(_)) => seen != Some(false),

@@ -144,6 +144,8 @@ fn a_device_whose_counters_prove_nothing_is_not_taken_for_idle() {
         both.contains("loop0: queue/iostats of loop0 is 0") && both.contains("256 bios read 4 KiB each"),
         "{both}"
     );
+    run.whole.devices[0].block = Some(BlockGrowth { discards: 2, ..BlockGrowth::default() });
+    assert!(told(&run).contains("2 discards"), "{}", told(&run));
     run.whole.devices[0].block = Some(BlockGrowth::default());
     assert!(told(&run).contains("No watched device did anything"), "the programs saw that it was idle");
     run.whole.devices[0].block = None;
