@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
+#[path = "support/given_up.rs"]
+mod given_up;
 
 use common::{command, error_and_hint, holds_only, record};
-use rdsk_testkit::attempts::{first_right, stopped_by_itself};
+use given_up::stopped_by_itself;
+use rdsk_testkit::attempts::first_right;
 use rdsk_testkit::cli::{self, Running, Signal};
 use rdsk_testkit::{Need, requires, wait_until};
 use serde_json::Value;
@@ -87,7 +90,7 @@ fn a_signal_while_the_file_is_made_leaves_none() {
         let scratch = common::scratch();
         let running = start(scratch.path(), &["run", "--size", "4G", "--json", "-"]);
         let began = Instant::now();
-        while test_files(scratch.path()) == 0 && began.elapsed() < LONG {
+        while test_files(scratch.path()) == 0 && !running.has_ended() && began.elapsed() < LONG {
             std::thread::sleep(Duration::from_millis(1));
         }
         cli::signal(running.pid(), Signal::INT).unwrap();

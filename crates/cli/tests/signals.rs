@@ -4,6 +4,8 @@
 
 #[path = "support/checked_run.rs"]
 mod checked_run;
+#[path = "support/given_up.rs"]
+mod given_up;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +17,8 @@ use checked_run::{
     ask, assert_nothing_left, directory, in_a_cell, rdsk, start, start_command, test_files, wait_for_file,
     word,
 };
-use rdsk_testkit::attempts::{ensure, first_right, stopped_by_itself};
+use given_up::stopped_by_itself;
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;

@@ -1,8 +1,9 @@
-//! Devices whose counters may stand still although they work: which they are, and in which words that is said. It reads sysfs and no
-//! counters.
+//! Devices whose counters may stand still although they work: which they are, and in which words that is said. It reads sysfs, and takes
+//! counters as they were read.
 
 use crate::read_trimmed;
-use crate::sysfs::{UNCOUNTED_PARTITION, block_path, is_number, nvme_disk_with_paths, nvme_paths};
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, is_numbered, nvme_disk_with_paths, nvme_paths};
+use rdsk_model::DiskStat;
 use std::path::Path;
 
 /// What is said of NVMe devices with paths: from 6.4 on they are counted.
@@ -13,7 +14,7 @@ pub(crate) const UNCOUNTED_RAM: &str = "the ram disk driver counts no I/O";
 
 /// Why the driver of a device counts nothing, or not on every kernel, so that unchanged counters prove nothing.
 pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
-    if name.strip_prefix("ram").is_some_and(is_number) {
+    if is_numbered(name, "ram") {
         return Some(UNCOUNTED_RAM);
     }
     let level = read_trimmed(&block_path(sys, name).join("md/level"));
@@ -39,4 +40,19 @@ pub(crate) fn why_off(name: &str, directory: &Path) -> Option<String> {
     let switch = if directory.join("partition").exists() { "../queue/iostats" } else { "queue/iostats" };
     let is_off = read_trimmed(&directory.join(switch)).as_deref() == Some("0");
     is_off.then(|| format!("queue/iostats of {name} is 0, and its counters stood still"))
+}
+
+/// Whether these counters hold anything.
+pub(crate) fn has_done(stat: &DiskStat) -> bool {
+    !stat.is_idle() || stat.in_flight > 0
+}
+
+/// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
+pub(crate) fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
+    let directory = block_path(sys, name);
+    // The device mapper has its switch off and counts by itself (6.1), as its counters then show.
+    let counts_by_itself = directory.join("dm").exists() && !directory.join("mq").exists();
+    let doubt = doubt_in(name, sys).filter(|_| !has_done(stat));
+    let off = || why_off(name, &directory).filter(|_| !(counts_by_itself && has_done(stat)));
+    doubt.map(|why| doubted(name, why)).or_else(off)
 }

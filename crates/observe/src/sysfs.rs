@@ -16,24 +16,30 @@ pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))
 }
 
-/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
-pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
-    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
-        return Vec::new();
+/// Whether a name is that of a hidden device, one path to an NVMe device of several: `nvme0c1n1` of `nvme0n1`.
+pub(crate) fn is_nvme_path(name: &str, device: &str) -> bool {
+    fn halves(name: &str) -> Option<(&str, &str)> {
+        name.strip_prefix("nvme")?.split_once('n')
+    }
+    let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
+        return false;
     };
-    if !is_number(subsystem) || !is_number(namespace) {
+    let is_controller = |(known, number): (&str, &str)| known == subsystem && is_number(number);
+    is_number(subsystem)
+        && is_number(namespace)
+        && of == namespace
+        && path.split_once('c').is_some_and(is_controller)
+}
+
+/// The directories of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
+pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
+    if !name.starts_with("nvme") {
         return Vec::new();
     }
-    let Ok(entries) = fs::read_dir(sys.join("class/block")) else { return Vec::new() };
-    let (prefix, suffix) = (format!("nvme{subsystem}c"), format!("n{namespace}"));
-    let mut paths: Vec<PathBuf> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.file_name();
-            let controller = entry.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?;
-            is_number(controller).then(|| block_path(sys, &entry.to_string_lossy()))
-        })
-        .collect();
+    let entries = fs::read_dir(sys.join("class/block")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let paths = names.filter(|path| is_nvme_path(path, name));
+    let mut paths: Vec<PathBuf> = paths.map(|path| block_path(sys, &path)).collect();
     paths.sort();
     paths
 }
@@ -63,6 +69,11 @@ pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {
 pub(crate) fn counts_flushes(directory: &Path) -> bool {
     let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
     has_requests && !directory.join("partition").exists()
+}
+
+/// Whether a name is a driver's, with a number: `loop3`.
+pub(crate) fn is_numbered(name: &str, driver: &str) -> bool {
+    name.strip_prefix(driver).is_some_and(is_number)
 }
 
 pub(crate) fn is_number(text: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Exact figures beside other programs: what these can change is part of an attempt, and tried again. It judges nothing: the tests
 //! do.
 
-use serde_json::Value;
 use std::fmt::Debug;
 
 /// What the first attempt gives that is as expected. Another one says what differs, which is printed; where none is, the test fails
@@ -29,23 +28,4 @@ pub fn ensure(holds: bool, words: impl FnOnce() -> String) -> Result<(), String>
 /// An error that names both unless they are the same.
 pub fn same<T: PartialEq + Debug>(what: &str, seen: &T, expected: &T) -> Result<(), String> {
     ensure(seen == expected, || format!("{what}: {seen:?}, not {expected:?}"))
-}
-
-/// An error for the Record of a run that did not stop within the five seconds after its signal, which a machine that stands still can
-/// take: it was given up, and what it had measured is lost.
-pub fn stopped_by_itself(record: &Value) -> Result<(), String> {
-    ensure(record["error"]["code"] != "abandoned", || format!("it was given up: {}", record["error"]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_that_was_given_up_is_none_that_stopped() {
-        let of = |code: &str| stopped_by_itself(&serde_json::json!({"error": {"code": code}}));
-        assert!(of("abandoned").is_err_and(|words| words.contains("abandoned")));
-        assert_eq!(of("interrupted"), Ok(()));
-        assert_eq!(stopped_by_itself(&serde_json::json!({"error": null})), Ok(()));
-    }
 }

@@ -104,6 +104,11 @@ impl Running {
         self.child.id()
     }
 
+    /// Whether it has ended; it is not waited for.
+    pub fn has_ended(&self) -> bool {
+        self.ends_within(Duration::ZERO)
+    }
+
     /// Waits for its end, or kills it `timeout` after its start.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What is done by few at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// A guest runs: without KVM each one keeps about one processor busy so that three make use of two.
+    /// A guest runs: without KVM each one keeps about one processor busy and waits now and then, so that three make use of two.
     Guest,
     /// BPF programs count, and a test asks for exact counts. On some machines the kernel passes over a tracepoint once in some ten
     /// thousand events: the program's own count of its runs lacks it, while `recursion_misses` stays 0. Beside two busy loops it

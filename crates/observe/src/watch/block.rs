@@ -4,6 +4,7 @@ use crate::bpf::{
     BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
     bios_of, raw_in_words, requests_of,
 };
+use crate::still::why_silent;
 use crate::sysfs::{UNNAMED_BIOS, block_path, names_its_bios};
 use rdsk_model::{BlockGrowth, DiskStat};
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ struct Since {
 impl Since {
     /// The moment of these counters of a device, if they can be read, move where something happens, and nothing is in flight.
     fn at(name: &str, stat: Option<DiskStat>, sys: &Path) -> Option<Self> {
-        let stat = stat.filter(|stat| stat.in_flight == 0 && super::why_silent(name, stat, sys).is_none())?;
+        let stat = stat.filter(|stat| stat.in_flight == 0 && why_silent(name, stat, sys).is_none())?;
         Some(Self { stat, begun_bytes: 0 })
     }
 

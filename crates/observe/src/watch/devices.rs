@@ -6,7 +6,7 @@ use crate::ObserveError;
 use crate::mounts::mount_of;
 use crate::read_trimmed;
 use crate::stack::btrfs_devices;
-use crate::sysfs::{MAX_LEVELS, block_path, is_number, name_of};
+use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_of};
 use rustix::fs::{FileType, major, minor, stat};
 use std::ffi::OsStr;
 use std::fs;
@@ -22,8 +22,7 @@ pub(super) fn whole_disks(sys: &Path) -> Vec<String> {
 
 /// Whether a disk is shown even while it does nothing: it has a medium, and is neither a loop nor a ram device.
 pub(super) fn is_disk_of_its_own(name: &str, sys: &Path) -> bool {
-    let is_numbered = |prefix: &str| name.strip_prefix(prefix).is_some_and(is_number);
-    !is_numbered("loop") && !is_numbered("ram") && has_medium(name, sys)
+    !is_numbered(name, "loop") && !is_numbered(name, "ram") && has_medium(name, sys)
 }
 
 /// The devices that BPF programs can count, each once: those named, or every disk with a medium.

@@ -13,7 +13,7 @@ pub use saved::saved_interval;
 use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
-use crate::still::{doubt_in, doubted, why_off};
+use crate::still::{has_done, why_silent};
 use crate::sysfs::{
     UNCOUNTED_PARTITION, UNNAMED_BIOS, block_path, counts_flushes, names_its_bios, nvme_disk_with_paths,
 };
@@ -91,11 +91,11 @@ impl Watcher {
             block.as_mut().map_err(|why| why.clone()).and_then(|block| block.growth(&now.stats));
         for device in &mut interval.devices {
             match &mut counted {
-                Ok(counted) => device.block = counted.remove(&device.name),
+                Ok(counted) => match counted.remove(&device.name) {
+                    Some(growth) => device.block = Some(growth),
+                    None => device.why_no_block = Some(why_not_counted(&device.name, &self.sys).into()),
+                },
                 Err(why) => device.why_no_block = Some(why.clone()),
-            }
-            if counted.is_ok() && device.block.is_none() {
-                device.why_no_block = Some(why_not_counted(&device.name, &self.sys).into());
             }
         }
         // A map that cannot be read once will not be read later.
@@ -158,21 +158,6 @@ impl Watcher {
             self.active.contains(&device.name) || devices::is_disk_of_its_own(&device.name, &self.sys)
         });
     }
-}
-
-/// Whether these counters hold anything.
-fn has_done(stat: &DiskStat) -> bool {
-    !stat.is_idle() || stat.in_flight > 0
-}
-
-/// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
-fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
-    let directory = block_path(sys, name);
-    // The device mapper has its switch off and counts by itself (6.1), as its counters then show.
-    let counts_by_itself = directory.join("dm").exists() && !directory.join("mq").exists();
-    let doubt = doubt_in(name, sys).filter(|_| !has_done(stat));
-    let off = || why_off(name, &directory).filter(|_| !(counts_by_itself && has_done(stat)));
-    doubt.map(|why| doubted(name, why)).or_else(off)
 }
 
 /// In words, why programs that count others do not count a device.

@@ -1,11 +1,11 @@
 //! One interval from two saved trees of procfs: `diskstats` and `uptime`, copied at two moments. It reads no clock.
 
 use super::devices::natural;
-use super::{growth, has_done};
+use super::growth;
 use crate::ObserveError;
 use crate::diskstat::parse_stat;
-use crate::still::{UNCOUNTED_MULTIPATH, UNCOUNTED_RAM, doubted};
-use crate::sysfs::{UNCOUNTED_PARTITION, is_number};
+use crate::still::{UNCOUNTED_MULTIPATH, UNCOUNTED_RAM, doubted, has_done};
+use crate::sysfs::{UNCOUNTED_PARTITION, is_numbered, is_nvme_path};
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,17 +60,21 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
 /// it does not count.
 fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
     let disk = disk_of(name, all);
-    if disk.is_some_and(|disk| has_paths(disk, all)) {
+    let has_paths = |name: &str| all.iter().any(|known| is_nvme_path(known, name));
+    if disk.is_some_and(|disk| has_paths(disk)) {
         return Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}")));
     }
-    let is_multipath = has_paths(name, all);
-    let doubt =
-        if is_multipath { Some(UNCOUNTED_MULTIPATH) } else { is_of(name, "ram").then_some(UNCOUNTED_RAM) };
+    let is_multipath = has_paths(name);
+    let doubt = if is_multipath {
+        Some(UNCOUNTED_MULTIPATH)
+    } else {
+        is_numbered(name, "ram").then_some(UNCOUNTED_RAM)
+    };
     if let Some(why) = doubt.filter(|_| !has_done(stat)) {
         return Err(Uncounted::Unknown(doubted(name, why)));
     }
     let takes_bios =
-        is_multipath || name.starts_with("md_") || TAKE_BIOS.iter().any(|driver| is_of(name, driver));
+        is_multipath || name.starts_with("md_") || TAKE_BIOS.iter().any(|driver| is_numbered(name, driver));
     if disk.is_some() || takes_bios {
         (growth.flush_ios, growth.flush_ticks_ms) = (None, None);
     }
@@ -86,23 +90,6 @@ fn disk_of<'all>(name: &str, all: &'all [String]) -> Option<&'all String> {
     let numbered = disk.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     let disk = numbered.unwrap_or(disk);
     all.iter().find(|known| *known == disk)
-}
-
-/// Whether the trees show paths of this NVMe device: `nvme0c1n1` of `nvme0n1`.
-fn has_paths(name: &str, all: &[String]) -> bool {
-    let Some((subsystem, namespace)) = name.rsplit_once('n').filter(|_| is_of(name, "nvme")) else {
-        return false;
-    };
-    let is_path = |known: &String| {
-        let rest = known.strip_prefix(subsystem).and_then(|rest| rest.strip_prefix('c')?.rsplit_once('n'));
-        rest.is_some_and(|(controller, of)| is_number(controller) && of == namespace)
-    };
-    all.iter().any(is_path)
-}
-
-/// Whether a name is a driver's, with a number.
-fn is_of(name: &str, driver: &str) -> bool {
-    name.strip_prefix(driver).is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// The first number of `uptime`, in hundredths of a second.
