@@ -14,11 +14,11 @@ pub fn carry(cells: &mut [CellRecord]) {
     for cell in cells {
         let Some(share) = unused_share(cell) else { continue };
         let result = &mut cell.result;
-        let before = result.bytes_per_s.and_then(|rate| rate.half_width());
+        let before = result.bytes_per_s.and_then(|rate| rate.margin());
         for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
             *rate = rate.map(|rate| reaching(rate, share));
         }
-        let after = result.bytes_per_s.and_then(|rate| rate.half_width());
+        let after = result.bytes_per_s.and_then(|rate| rate.margin());
         if let Some(after) = after.filter(|_| after != before) {
             let text = format!("; with what was read ahead and not used it is {}", words::plus_minus(after));
             result.why.push_str(&text);
@@ -86,7 +86,7 @@ mod tests {
     fn what_was_read_and_not_returned_may_be_the_rate() {
         let (high, why) = carried(read(IoPath::Buffered, 10 * MIB, 10 * MIB));
         assert!((high - 2.5).abs() < 1e-9, "{high}");
-        assert_eq!(why, "asked; with what was read ahead and not used it is ±80.0 %");
+        assert_eq!(why, "asked; with what was read ahead and not used it is ±>100 %");
         let (high, _) = carried(read(IoPath::Buffered, 10 * MIB, 6 * MIB));
         assert!((high - 1.5).abs() < 1e-9, "some of it had not arrived: {high}");
     }

@@ -131,11 +131,11 @@ pub fn carry(cells: &mut [CellRecord]) {
     }
     for (position, stalls, own, basis) in found {
         let result = &mut cells[position].result;
-        let before = result.bytes_per_s.and_then(|rate| rate.half_width());
+        let before = result.bytes_per_s.and_then(|rate| rate.margin());
         for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
             *rate = rate.map(|rate| widened(rate, own, basis));
         }
-        let after = result.bytes_per_s.and_then(|rate| rate.half_width());
+        let after = result.bytes_per_s.and_then(|rate| rate.margin());
         if let Some(after) = after.filter(|_| after != before) {
             result
                 .why
@@ -201,8 +201,8 @@ mod tests {
         })
     }
 
-    fn half(cell: &CellRecord) -> f64 {
-        cell.result.bytes_per_s.unwrap().half_width().unwrap()
+    fn margin(cell: &CellRecord) -> f64 {
+        cell.result.bytes_per_s.unwrap().margin().unwrap()
     }
 
     #[test]
@@ -226,15 +226,15 @@ mod tests {
         assert!((rate.high.unwrap() / (clear * (1.0 - share_low)) - 1.0).abs() < 1e-9);
         assert_eq!(
             a.result.why,
-            format!("asked; with what stalls leave unsure it is {}", words::plus_minus(half(a)))
+            format!("asked; with what stalls leave unsure it is {}", words::plus_minus(margin(a)))
         );
         // Its neighbour met none, and cannot know whether that was luck.
         for neighbour in [b, c] {
             let stalls = neighbour.result.stalls.as_ref().unwrap();
             assert!(stalls.seen.is_empty() && stalls.basis.count == 1);
-            assert!(half(neighbour) > 0.06, "±{}", half(neighbour));
-            let of_ops = neighbour.result.ops_per_s.unwrap().half_width().unwrap();
-            assert!((of_ops - half(neighbour)).abs() < 1e-9);
+            assert!(margin(neighbour) > 0.06, "±{}", margin(neighbour));
+            let of_ops = neighbour.result.ops_per_s.unwrap().margin().unwrap();
+            assert!((of_ops - margin(neighbour)).abs() < 1e-9);
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
         carry(&mut cells);
         assert_eq!(cells[0].result.stalls.as_ref().unwrap().basis.count, 19);
         assert_eq!(cells[1].result.stalls, None, "56 were to be expected");
-        assert!(half(&cells[1]) < 0.0101);
+        assert!(margin(&cells[1]) < 0.0101);
     }
 
     #[test]

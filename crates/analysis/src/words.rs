@@ -20,9 +20,9 @@ pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
-/// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` when the interval is wider than that.
-pub fn plus_minus(half_width: f64) -> String {
-    if half_width > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(half_width)) }
+/// `±1.2 %` for a margin of error relative to its mean; `±>100 %` when it is wider than that.
+pub fn plus_minus(margin: f64) -> String {
+    if margin > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(margin)) }
 }
 
 /// `3.4 ×`; from 100 on without decimals.

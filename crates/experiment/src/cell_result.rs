@@ -106,7 +106,7 @@ impl CellTotals {
             let why = format!("{chosen} requests where the members' counters asked for them{listed}");
             return (StopReason::Complete, why);
         }
-        let width = self.half_width(cell);
+        let width = self.margin(cell);
         let precise = width.is_some_and(|width| width <= precision);
         if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
             && !(precise && matches!(cell.extent, Extent::Passes { .. }))

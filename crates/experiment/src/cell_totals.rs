@@ -254,9 +254,9 @@ impl CellTotals {
         }
     }
 
-    /// Relative half-width of the interval; `None` before there is one.
-    pub(crate) fn half_width(&self, cell: &Cell) -> Option<f64> {
-        self.estimate(cell.extent, cell.workload.block_bytes)?.half_width()
+    /// The margin of the interval; `None` before there is one.
+    pub(crate) fn margin(&self, cell: &Cell) -> Option<f64> {
+        self.estimate(cell.extent, cell.workload.block_bytes)?.margin()
     }
 
     /// Bytes per second until stable over all visits; `None` before any data was settled.

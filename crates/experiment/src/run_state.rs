@@ -73,12 +73,7 @@ impl RunState {
             visits.push((cell, then.result.visits.as_slice()));
         }
         Self {
-            half_widths: plan
-                .cells
-                .iter()
-                .zip(&totals)
-                .map(|(cell, totals)| totals.half_width(cell))
-                .collect(),
+            half_widths: plan.cells.iter().zip(&totals).map(|(cell, totals)| totals.margin(cell)).collect(),
             totals,
             slices_ns: vec![0; plan.cells.len()],
             turns_ns: vec![0; plan.cells.len()],

@@ -71,7 +71,7 @@ impl Runner<'_> {
         self.spend_slice(index, slice, state);
         state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
         state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
-        state.half_widths[index] = state.totals[index].half_width(cell);
+        state.half_widths[index] = state.totals[index].margin(cell);
         self.tell_of_turn(index, state);
     }
 

@@ -79,7 +79,7 @@ fn a_few_long_ios_are_no_certainty() {
         let seen = run(&plan(vec![cell(block_bytes, Extent::Timed)], SECOND), 1e8, |_, _| ());
         let result = &seen.outcome.cells[0].result;
         let rate = result.bytes_per_s.unwrap();
-        let is_certain = rate.half_width().is_some_and(|half| half <= 0.02);
+        let is_certain = rate.margin().is_some_and(|half| half <= 0.02);
         let why = &result.why;
         assert!(!is_certain && result.stop == StopReason::Budget, "{:?} I/Os: {rate:?}, {why}", result.ops);
     }
@@ -95,7 +95,7 @@ fn a_burst_before_a_stall_is_no_warm_up() {
     let rate = result.bytes_per_s.unwrap();
     let overall = result.bytes.unwrap() as f64 * 1e9 / result.elapsed_ns.unwrap() as f64;
     assert!((rate.mean / overall - 1.0).abs() < 0.1, "{rate:?}, {overall} over all: {result:?}");
-    assert!(rate.half_width().is_none_or(|half| half > 0.5), "{rate:?}");
+    assert!(rate.margin().is_none_or(|half| half > 0.5), "{rate:?}");
 }
 
 /// One visit in each of two rounds of a cell that reads 4 KiB in 41 µs at first and in 82 µs after so many I/Os.

@@ -32,7 +32,7 @@ fn four_cells(pauses: Vec<(u64, u64)>) -> Seen {
     run(&plan, RATE, |disk, _| disk.pauses = pauses)
 }
 
-/// The share of cells in seeded runs whose interval holds the true rate, and the median of their half-widths.
+/// The share of cells in seeded runs whose interval holds the true rate, and the median of their margins.
 fn coverage(period_s: impl Fn(&mut SplitMix64) -> f64) -> (f64, f64) {
     let (mut covered, mut widths) = (0.0, Vec::new());
     for seed in 0..RUNS {
@@ -40,7 +40,7 @@ fn coverage(period_s: impl Fn(&mut SplitMix64) -> f64) -> (f64, f64) {
             let rate = cell.result.bytes_per_s.unwrap();
             let (low, high) = rate.low.zip(rate.high).unwrap();
             covered += f64::from(u8::from((low..=high).contains(&(0.9 * RATE))));
-            widths.push(rate.half_width().unwrap());
+            widths.push(rate.margin().unwrap());
         }
     }
     (covered / widths.len() as f64, rdsk_stats::median(&widths).unwrap())
@@ -58,8 +58,8 @@ fn stalls_for_a_tenth_of_the_time_are_in_the_interval() {
     assert!(random.0 >= 0.93 && random.1 < 0.3, "every 10 s in the mean, by chance: {random:?}");
 }
 
-fn half_width(cell: &CellRecord) -> f64 {
-    cell.result.bytes_per_s.unwrap().half_width().unwrap()
+fn margin(cell: &CellRecord) -> f64 {
+    cell.result.bytes_per_s.unwrap().margin().unwrap()
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn the_record_says_what_was_seen() {
     let own: Vec<_> = with_one.iter().flat_map(|stalls| &stalls.seen).collect();
     assert!(own.len() == 1 && own[0].lasts_ns.abs_diff(2 * SECOND) < SECOND / 10, "{own:?}");
     assert!(own[0].start_ns.abs_diff(20 * SECOND) < SECOND / 10, "{own:?}");
-    for cell in seen.outcome.cells.iter().filter(|cell| half_width(cell) < 0.2) {
+    for cell in seen.outcome.cells.iter().filter(|cell| margin(cell) < 0.2) {
         assert!(cell.result.why.contains("; with what stalls leave unsure it is ±"), "{}", cell.result.why);
     }
     // The windows of the one that met it scatter more than that.
-    assert_eq!(seen.outcome.cells.iter().filter(|cell| half_width(cell) < 0.2).count(), 3);
-    assert!(seen.outcome.cells.iter().all(|cell| half_width(cell) > 0.05));
+    assert_eq!(seen.outcome.cells.iter().filter(|cell| margin(cell) < 0.2).count(), 3);
+    assert!(seen.outcome.cells.iter().all(|cell| margin(cell) > 0.05));
     let steady = four_cells(Vec::new());
     assert!(steady.outcome.cells.iter().all(|cell| cell.result.stalls.is_none()));
 }

@@ -17,10 +17,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Half the width of the interval relative to the mean; `None` without an interval.
-    pub fn half_width(&self) -> Option<f64> {
+    /// The margin of error relative to the mean, as ± says it: how far the farther end of the interval is, which is half the
+    /// width where both are equally far; `None` without an interval.
+    pub fn margin(&self) -> Option<f64> {
         match (self.low, self.high) {
-            (Some(low), Some(high)) if self.mean > 0.0 => Some((high - low) / 2.0 / self.mean),
+            (Some(low), Some(high)) if self.mean > 0.0 => {
+                Some((high - self.mean).max(self.mean - low) / self.mean)
+            }
             _ => None,
         }
     }
@@ -158,6 +161,20 @@ mod tests {
         rounds.iter().for_each(|round| all.merge(round));
         let sparse = (0..).zip(rounds.iter().map(SparseHistogram::from)).collect();
         Latency::from(&all).with_rounds(&sparse)
+    }
+
+    #[test]
+    fn a_margin_holds_both_ends() {
+        let margin = |mean: f64, low: Option<f64>, high: Option<f64>| Estimate { mean, low, high }.margin();
+        // Stalls may have taken more or less than was seen, what was read ahead only makes a rate higher.
+        for (mean, low, high, told) in
+            [(100.0, 90.0, 110.0, 0.1), (100.0, 82.0, 102.0, 0.18), (100.0, 99.0, 140.0, 0.4)]
+        {
+            let margin = margin(mean, Some(low), Some(high)).unwrap();
+            assert!((margin - told).abs() < 1e-9, "{mean}, {low} to {high}: {margin}");
+        }
+        assert_eq!(margin(100.0, None, Some(110.0)), None);
+        assert_eq!(margin(0.0, Some(0.0), Some(1.0)), None);
     }
 
     #[test]

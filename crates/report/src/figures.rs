@@ -27,7 +27,7 @@ pub fn or_missing(value: Option<String>) -> String {
 
 /// `±1.2 %`, `±>100 %`, or `–` without an interval.
 pub(crate) fn plus_minus(estimate: Option<Estimate>) -> String {
-    or_missing(estimate.and_then(|estimate| estimate.half_width()).map(rdsk_analysis::words::plus_minus))
+    or_missing(estimate.and_then(|estimate| estimate.margin()).map(rdsk_analysis::words::plus_minus))
 }
 
 /// A whole number with commas, or `–`.

@@ -95,6 +95,6 @@ impl Seen {
     fn add(&mut self, record: &Record) {
         self.longest_ns = self.longest_ns.max(record.simulated_ns);
         let cells = record.cells.iter().filter(|cell| HEADLINE.iter().any(|(id, _)| *id == cell.id));
-        self.half_widths.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.half_width()));
+        self.half_widths.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.margin()));
     }
 }

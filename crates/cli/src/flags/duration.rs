@@ -57,7 +57,7 @@ pub(super) static FLAGS: &[Flag] = &[
             "Give no more rounds to cells whose 95 % interval is this narrow",
             "2%",
         )],
-        details: "Half the width of the interval relative to the mean, such as 1% or 0.01.",
+        details: "The margin of the interval relative to the mean, such as 1% or 0.01.",
         example: "--precision 1%",
         ..SWITCH
     },

@@ -277,7 +277,7 @@ fn figures(record: &Record, text: &str, cell: &CellRecord) {
 }
 
 fn interval<'a>(left: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, estimate: Estimate, id: &str) {
-    let Some(half) = estimate.half_width() else { return };
+    let Some(half) = estimate.margin() else { return };
     let shown = left.next().and_then(|shown| shown.strip_prefix('±')).expect("a rate has its interval");
     assert_eq!(left.next(), Some("%"), "{id}");
     match shown {

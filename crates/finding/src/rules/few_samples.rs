@@ -7,7 +7,7 @@ use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake, Stop
 
 pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Needs::OwnTimes, check);
 
-/// An interval of this relative half-width at the end of the time is worth a word.
+/// An interval of this margin at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
@@ -18,16 +18,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let cited = |cell: &CellRecord| {
         let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
-        let half = cell.result.bytes_per_s.and_then(|rate| rate.half_width());
-        let half = half.map_or_else(|| "none".into(), words::plus_minus);
-        cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
+        let margin = cell.result.bytes_per_s.and_then(|rate| rate.margin());
+        let margin = margin.map_or_else(|| "none".into(), words::plus_minus);
+        cite(cell, "I/Os", format_args!("{count}, interval = {margin}"))
     };
     let text = "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
                 1000).";
     let found =
         RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or measure fewer cells");
-    let halves = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.half_width());
-    let Some(widest) = halves.filter(|half| half.is_finite()).max_by(f64::total_cmp) else { return found };
+    let margins = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.margin());
+    let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
+        return found;
+    };
     let what =
         format!("too few samples: {}, with intervals up to {}", how_many(&cells), words::plus_minus(widest));
     found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
@@ -47,7 +49,7 @@ fn lacks_p99(cell: &CellRecord) -> bool {
 
 fn is_wide(cell: &CellRecord) -> bool {
     cell.result.stop == StopReason::Budget
-        && cell.result.bytes_per_s.and_then(|rate| rate.half_width()).is_some_and(|half| half > WIDE)
+        && cell.result.bytes_per_s.and_then(|rate| rate.margin()).is_some_and(|margin| margin > WIDE)
 }
 
 #[cfg(test)]

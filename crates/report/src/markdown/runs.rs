@@ -69,8 +69,8 @@ fn figure(record: &Record, id: &str) -> String {
     let Some(rate) = rate else { return MISSING.into() };
     let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
     let interval = rate
-        .half_width()
-        .map_or_else(String::new, |half| format!(" {}", rdsk_analysis::words::plus_minus(half)));
+        .margin()
+        .map_or_else(String::new, |margin| format!(" {}", rdsk_analysis::words::plus_minus(margin)));
     let figure = if is_bandwidth {
         let unit = Unit::fit(&Unit::RATES, [rate.mean]);
         format!("{} {}", unit.figure(rate.mean), unit.name)

@@ -123,7 +123,7 @@ fn rate(record: &Record, cell: &CellRecord) -> String {
         (estimate, estimate.map(|rate| format!("{}/s", count(rate.mean))))
     };
     let Some(figure) = figure else { return format!("{MISSING}{star}") };
-    let interval = estimate.and_then(|estimate: Estimate| estimate.half_width()).map(plus_minus);
+    let interval = estimate.and_then(|estimate: Estimate| estimate.margin()).map(plus_minus);
     format!("{figure}{star}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
 }
 
