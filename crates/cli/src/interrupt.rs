@@ -3,7 +3,9 @@
 
 use crate::exit;
 use rdsk_model::StopFlag;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -18,6 +20,10 @@ const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
 /// How long output may take to finish; it may block on a reader that does not read.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Signals that end a run unless they are ignored at the start, as SIGHUP is under nohup. Most of them mean nothing to rdsk; without a
+/// handler they end the process at once, which leaves the test file: USR1 by whoever takes rdsk for dd, USR2 and XCPU by batch systems.
+const UNLESS_IGNORED: [i32; 8] = [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
@@ -48,12 +54,8 @@ impl Guard {
 
     /// The same with another time that a run may take to stop.
     fn patient_for(stop_timeout: Duration, stop: StopFlag, on_abandon: OnAbandon) -> io::Result<Self> {
-        let mut wanted = vec![SIGINT, SIGTERM];
-        // Under nohup SIGHUP is ignored, since the run is meant to outlive its terminal.
-        if !is_ignored(SIGHUP) {
-            wanted.push(SIGHUP);
-        }
-        let mut signals = Signals::new(wanted)?;
+        let wanted = UNLESS_IGNORED.into_iter().filter(|&signal| !is_ignored(signal));
+        let mut signals = Signals::new(wanted.chain([SIGINT, SIGTERM]))?;
         let state = Arc::new(AtomicU8::new(RUNNING));
         let last_act = SharedLastAct::default();
         let (shared, last) = (Arc::clone(&state), Arc::clone(&last_act));
@@ -76,7 +78,9 @@ impl Guard {
                 // Without a watchdog only a second signal ends the run.
                 drop(patient);
             }
-            let is_another = |_: &i32| first.is_none_or(|first| first.elapsed() >= SAME_SIGNAL);
+            // Nobody hurries the run with SIGXCPU, which the kernel repeats for each further second of the processor.
+            let is_another =
+                |&signal: &i32| signal != SIGXCPU && first.is_none_or(|first| first.elapsed() >= SAME_SIGNAL);
             if signals.find(is_another).is_some() {
                 abandon(&shared, on_abandon.as_ref());
                 // The run has ended, and its output is being written.
@@ -173,7 +177,8 @@ mod tests {
         assert!(!ignored_in("", SIGHUP));
     }
 
-    /// Set in the process that the test below starts: whether it sends itself one signal or one after the other.
+    /// Set in the process that the test below starts: whether it sends itself one signal, or one after the other, or first those by which
+    /// the kernel tells again and again that the time of the processor is used up.
     const CHILD: &str = "RDSK_TEST_OF_INTERRUPT";
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -185,6 +190,11 @@ mod tests {
             let said = || crate::out::warning("last words");
             let (stop_timeout, most) = if signals == "one" { (STOP_TIMEOUT, 1) } else { (HOUR, 500) };
             let _guard = Guard::patient_for(stop_timeout, StopFlag::new(), Box::new(said)).unwrap();
+            for _ in 0..if signals == "processor first" { 4 } else { 0 } {
+                signal_hook::low_level::raise(SIGXCPU).unwrap();
+                std::thread::sleep(3 * SAME_SIGNAL);
+                crate::out::warning("still here");
+            }
             for _ in 0..most {
                 signal_hook::low_level::raise(SIGTERM).unwrap();
                 std::thread::sleep(3 * SAME_SIGNAL);
@@ -192,7 +202,9 @@ mod tests {
             std::thread::sleep(HOUR / 12);
             panic!("nobody ended the process");
         }
-        for (signals, least) in [("one", STOP_TIMEOUT), ("more", Duration::ZERO)] {
+        for (signals, least, lines) in
+            [("one", STOP_TIMEOUT, 0), ("more", Duration::ZERO, 0), ("processor first", Duration::ZERO, 4)]
+        {
             let began = std::time::Instant::now();
             let output = std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "interrupt::tests::a_run_that_hangs_is_abandoned", "--nocapture"])
@@ -200,7 +212,9 @@ mod tests {
                 .output()
                 .unwrap();
             assert_eq!(output.status.code(), Some(130), "{output:?}");
-            assert!(String::from_utf8_lossy(&output.stderr).contains("last words"), "{output:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains("last words"), "{output:?}");
+            assert_eq!(said.matches("still here").count(), lines, "{output:?}");
             assert!(began.elapsed() >= least, "{signals}: {:?}", began.elapsed());
         }
     }

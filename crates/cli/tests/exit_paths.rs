@@ -59,6 +59,16 @@ fn a_signal_keeps_what_was_measured() {
     }
 }
 
+/// Whatever ends a process that does not expect it: Ctrl-\\, the USR1 that dd answers, those of batch systems and of timers.
+#[test]
+fn a_signal_that_nobody_expects_leaves_no_file_either() {
+    for signal in
+        [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::VTALARM, Signal::PROF, Signal::XCPU]
+    {
+        first_right(ATTEMPTS, || is_kept_after(signal));
+    }
+}
+
 fn is_kept_after(signal: Signal) -> Result<(), String> {
     let scratch = common::scratch();
     let mut line = ENDLESS.to_vec();
@@ -129,6 +139,33 @@ fn a_hang_up_is_ignored_under_nohup() {
     let run = running.finish(LONG);
     assert_eq!(run.status_code, Some(130), "{}", run.stderr);
     assert_eq!(test_files(scratch.path()), 0);
+}
+
+/// As a background job of a script ignores SIGQUIT: no handler takes the place of that.
+#[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let scratch = common::scratch();
+    let mut shell = std::process::Command::new("sh");
+    let line = format!("trap '' QUIT USR1 XCPU; exec \"$0\" {}", ENDLESS.join(" "));
+    shell.args(["-c", &line]).arg(command([""; 0]).get_program()).current_dir(scratch.path());
+    let running = cli::start(shell);
+    wait_for_cell(&running, scratch.path());
+    let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
+    let has = |key: &str, signal: Signal| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim();
+        u64::from_str_radix(mask, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+    };
+    for signal in [Signal::QUIT, Signal::USR1, Signal::XCPU] {
+        assert!(has("SigIgn:", signal) && !has("SigCgt:", signal), "{signal:?}: {status}");
+    }
+    // One that is caught is the default again in what rdsk starts; one that is ignored would stay so.
+    for signal in [Signal::USR2, Signal::XFSZ] {
+        assert!(has("SigCgt:", signal) && !has("SigIgn:", signal), "{signal:?}: {status}");
+    }
+    cli::signal(running.pid(), Signal::QUIT).unwrap();
+    cli::signal(running.pid(), Signal::TERM).unwrap();
+    assert_eq!(running.finish(LONG).status_code, Some(130));
+    holds_only(scratch.path(), &[]);
 }
 
 #[test]
