@@ -86,8 +86,9 @@ Options, which stand before the operands:
   --history FILE       The history that keeps the Record [default: as rdsk run]
   --no-history         Do not keep the Record in the history; with --explain off
                        and without --json and --report there is none
-  --destroy IDENTITY   Allow writing to the block device with this identity;
-                       rdsk info DEVICE lists the identities
+  --destroy IDENTITY   Allow writing to the block device with this identity,
+                       and to nothing else; rdsk info DEVICE lists the
+                       identities
   --help, --version    Print this help, or the version
 
 Operands:

@@ -48,7 +48,10 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         None => rustix::fs::fstat(stdout),
     };
     let stat = stat.ok();
-    if let Some((what, hint)) = stat.as_ref().and_then(|stat| refusal_of(stat, &Roots::default())) {
+    let refusal = stat.as_ref().and_then(|stat| refusal_of(stat, &Roots::default()));
+    let refusal =
+        refusal.or_else(|| permission.destroy.as_ref().and_then(|_| no_device_to_destroy(stat.as_ref())));
+    if let Some((what, hint)) = refusal {
         let quoted = operands.output.as_deref().map_or_else(
             || "standard output".to_owned(),
             |name| rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset),
@@ -118,6 +121,23 @@ fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
             "name its block device, such as /dev/mtdblock0, with --destroy, or write it with flashcp",
         ),
         Some(DiskNode::Generic) | None => return refusal_of_commands(stat, roots),
+    };
+    Some((what.to_owned(), hint.to_owned()))
+}
+
+/// Why a place that `--destroy` is given for is not written; `None` for a block device. Where the node of a disk is missing, dd makes a
+/// regular file of that name, in the memory that /dev lies in, and that file takes what is written there later, too.
+fn no_device_to_destroy(stat: Option<&Stat>) -> Option<(String, String)> {
+    let (what, hint) = match stat.map(DiskNode::of) {
+        Some(Some(DiskNode::Block)) => return None,
+        Some(_) => (
+            "it is no block device, and --destroy is for one",
+            "name the block device after of=, or leave out --destroy",
+        ),
+        None => (
+            "--destroy is for a block device, and none of this name can be seen",
+            "look at rdsk info and name the block device after of=, or leave out --destroy to write a file",
+        ),
     };
     Some((what.to_owned(), hint.to_owned()))
 }

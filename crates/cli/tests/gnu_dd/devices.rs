@@ -3,10 +3,16 @@
 
 use crate::has_gnu_dd;
 use rdsk_testkit::loopdev::LoopDevice;
-use rdsk_testkit::{Need, requires};
-use std::process::{Command, Output};
+use rdsk_testkit::{Need, requires, wait_until};
+use rustix::fs::OFlags;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const BYTES: u64 = 1 << 20;
+/// Nothing here takes longer; whatever does hangs.
+const SOON: Duration = Duration::from_secs(200);
 
 fn device() -> LoopDevice {
     LoopDevice::builder().size(BYTES).create().expect("root can make loop devices")
@@ -51,6 +57,93 @@ fn a_device_is_written_with_its_identity_only() {
         .expect("sh starts");
     assert_eq!(standard.status.code(), Some(1), "{}", said(&standard));
     assert_eq!(device.content_hash().expect("it can be read"), before, "by standard output");
+}
+
+/// A node that is missing would become a regular file, and a file that is there would be taken for the device.
+#[test]
+fn with_destroy_nothing_but_a_block_device_is_written() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (missing, file) = (place.path().join("sdx"), place.path().join("file"));
+    std::fs::write(&file, "mine").expect("a file");
+    std::os::unix::fs::symlink("nowhere", place.path().join("link")).expect("a link");
+    let refused = |of: &[&str], why: &str| {
+        let words = [&["--destroy", "SERIAL", "if=/dev/zero", "bs=4k", "count=1"], of].concat();
+        let output = rdsk(&words);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{of:?}: {said}");
+        let is_told = said.contains("refusing to write to ") && said.contains(why) && said.contains("hint: ");
+        assert!(is_told && said.contains("--destroy"), "{of:?}: {said}");
+        assert!(output.stdout.is_empty(), "{of:?}");
+    };
+    for name in [&missing, &place.path().join("link"), &place.path().join("no/such/directory")] {
+        refused(&[&format!("of={}", name.display())], "none of this name");
+    }
+    for name in [file.as_path(), place.path(), Path::new("/dev/null")] {
+        refused(&[&format!("of={}", name.display())], "no block device");
+    }
+    refused(&[], "no block device");
+    let mut names: Vec<_> = std::fs::read_dir(&place)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["file", "link"]);
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "mine");
+}
+
+/// The second run waits for its input when the node goes.
+#[test]
+fn a_node_that_goes_between_two_runs_does_not_become_a_file() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let (device, node, fifo) = (device(), place.path().join("node"), place.path().join("fifo"));
+    std::os::unix::fs::symlink(device.path(), &node).expect("a link");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).expect("a FIFO");
+    let identity = device.backing_path().display().to_string();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rdsk"))
+        .args(["dd", "--explain=off", "--repeat=2", "--destroy", &identity])
+        .args([format!("if={}", fifo.display()), format!("of={}", node.display())])
+        .args(["bs=64k", "iflag=fullblock"])
+        .env("LC_ALL", "C")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("rdsk starts");
+    let mut input = None;
+    assert!(wait_until(SOON, || {
+        input = writer_of(&fifo);
+        input.is_some()
+    }));
+    let mut input = input.expect("it was opened");
+    // More than a pipe holds: once it is written, the output is open.
+    input.write_all(&[7; 1 << 20]).expect("the first run reads it");
+    std::fs::remove_file(&node).expect("it is there");
+    drop(input);
+    // The first run may not have heard of the end before the FIFO has a writer again, so the second one needs another.
+    assert!(wait_until(SOON, || {
+        drop(writer_of(&fifo));
+        child.try_wait().expect("it is our child").is_some()
+    }));
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("none of this name"), "{}", said(&output));
+    assert!(std::fs::symlink_metadata(&node).is_err(), "a file was made");
+    assert_eq!(
+        std::fs::read(device.path()).expect("it can be read"),
+        vec![7; 1 << 20],
+        "the first run is whole"
+    );
+}
+
+/// The other end of a FIFO, if somebody reads it.
+fn writer_of(fifo: &Path) -> Option<std::fs::File> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(fifo, flags, rustix::fs::Mode::empty()).ok()?;
+    rustix::fs::fcntl_setfl(&fd, OFlags::empty()).expect("it may wait from now on");
+    Some(fd.into())
 }
 
 #[test]
