@@ -1,15 +1,18 @@
 //! Where a document goes: the JSON, or another form of a Record. A file is checked before anything is measured, and replaced in one
-//! step at the end. It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that
-//! is not such a document of rdsk.
+//! step at the end, where it is checked again: what appeared there meanwhile stays, and the document goes beside it. It never writes
+//! to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not such a document of rdsk.
 
 use crate::cli_args::JsonPlace;
 use crate::same_place::is_database;
 use crate::{history, out};
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::iter;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
@@ -41,13 +44,18 @@ pub(crate) const PAGE: DocumentKind = DocumentKind {
     marks: &[],
 };
 
+/// Names that are tried beside a place that something else has.
+const MAX_BESIDE: u32 = 99;
+
 /// A place that was found writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     Stdout,
     /// A pipe or character device, written as it is.
     Plain(PathBuf),
-    /// A regular file, new or replaced by renaming a finished one over it.
+    /// A regular file that is not there yet.
+    New(PathBuf),
+    /// A regular file that holds such a document, replaced by renaming a finished one over it.
     Replaced(PathBuf),
     /// A regular file in a directory that takes no new files: written in place.
     InPlace(PathBuf),
@@ -117,7 +125,8 @@ impl Sink {
     /// Writes the document and a newline.
     ///
     /// # Errors
-    /// When the disk is full or the place is gone. A closed pipe is no error.
+    /// When the disk is full or the place is gone; when something else is there now, so that the document was written beside it. A
+    /// closed pipe is no error.
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
         self.write_as(JSON, document)
     }
@@ -130,11 +139,13 @@ impl Sink {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
             Self::Stdout => return out::data(&document),
-            Self::Plain(path) => (path, plain(path, &document)),
-            Self::Replaced(path) => (path, replaced(path, &document)),
-            Self::InPlace(path) => (path, in_place(path, &document)),
+            Self::Plain(path) => (path, plain(path, &document).map(|()| Went::There)),
+            Self::New(path) => (path, placed(path, &document, None)),
+            Self::Replaced(path) => (path, placed(path, &document, Some(kind))),
+            Self::InPlace(path) => (path, in_place(kind, path, &document).map(|()| Went::There)),
         };
         match written {
+            Ok(Went::Beside(other)) => Err(beside_it(kind, path, &other)),
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Problem { kind: ProblemKind::Io, ..unwritable(kind, path, &error) })
             }
@@ -167,7 +178,7 @@ fn new_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
         return Err(refused(kind, path, "not a file name"));
     }
     try_directory(path).map_err(|error| unwritable(kind, path, &error))?;
-    Ok(Sink::Replaced(path.to_owned()))
+    Ok(Sink::New(path.to_owned()))
 }
 
 fn existing_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
@@ -189,8 +200,12 @@ fn try_directory(path: &Path) -> io::Result<()> {
 /// Whether a file is empty or looks like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
 /// file start with `[`, and package.json with `{`.
 fn is_replaceable(kind: DocumentKind, path: &Path) -> io::Result<bool> {
+    holds_document(kind, &File::open(path)?)
+}
+
+fn holds_document(kind: DocumentKind, file: &File) -> io::Result<bool> {
     let mut start = Vec::new();
-    File::open(path)?.take(4096).read_to_end(&mut start)?;
+    file.take(4096).read_to_end(&mut start)?;
     let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
     let has_mark = kind.marks.is_empty() || kind.marks.iter().any(|mark| text.contains(mark));
     Ok(start.is_empty() || text.starts_with(kind.start) && has_mark)
@@ -205,20 +220,25 @@ fn is_harmless(rdev: u64) -> bool {
     }
 }
 
-fn replaced(path: &Path, document: &str) -> io::Result<()> {
+/// Where a document went.
+enum Went {
+    There,
+    /// Something else is there.
+    Beside(PathBuf),
+}
+
+/// Writes a finished document to its place: over a document of this kind if one was there at the start, else only where nothing is.
+fn placed(path: &Path, document: &str, replaces: Option<DocumentKind>) -> io::Result<Went> {
     let temporary = beside(path);
-    let result = new_temporary(&temporary)
-        .and_then(|mut file| {
-            if let Ok(old) = fs::metadata(path) {
-                // Under sudo it stays its owner's; who is not root may give it to a group of his own at most.
-                let given = fchown(&file, Some(old.uid()), Some(old.gid()));
-                let _ = given.or_else(|_| fchown(&file, None, Some(old.gid())));
-                file.set_permissions(old.permissions())?;
-            }
-            file.write_all(document.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, path));
+    let still = || replaces.is_some_and(|kind| is_still(kind, path));
+    let old = still().then(|| fs::metadata(path).ok()).flatten();
+    let result = finished(&temporary, document, old).and_then(|()| {
+        // Writing may have taken long.
+        if still() {
+            return fs::rename(&temporary, path).map(|()| Went::There);
+        }
+        moved(&temporary, path, document)
+    });
     if result.is_err() {
         // The first error is the one to report; a temporary file that cannot be removed has an unmistakable name.
         let _ = fs::remove_file(&temporary);
@@ -226,8 +246,90 @@ fn replaced(path: &Path, document: &str) -> io::Result<()> {
     result
 }
 
-fn in_place(path: &Path, document: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+/// Whether a place still holds what may be replaced.
+fn is_still(kind: DocumentKind, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && is_replaceable(kind, path).unwrap_or(false)
+}
+
+/// Writes a document to a file of its own, whose owner and mode are those of the file that it replaces.
+fn finished(temporary: &Path, document: &str, old: Option<fs::Metadata>) -> io::Result<()> {
+    let mut file = new_temporary(temporary)?;
+    if let Some(old) = old {
+        // Under sudo it stays its owner's; who is not root may give it to a group of his own at most.
+        let given = fchown(&file, Some(old.uid()), Some(old.gid()));
+        let _ = given.or_else(|_| fchown(&file, None, Some(old.gid())));
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(document.as_bytes())?;
+    file.sync_all()
+}
+
+/// Gives a finished file the name of its place, or, if something has that, another beside it.
+fn moved(temporary: &Path, path: &Path, document: &str) -> io::Result<Went> {
+    for place in iter::once(path.to_owned()).chain(free_names(path)) {
+        match rename_to_free(temporary, &place, document) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Ok(()) if place == path => return Ok(Went::There),
+            renamed => return renamed.map(|()| Went::Beside(place)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Gives a finished file a name that nothing has: whatever appears there in this moment stays (`AlreadyExists`).
+fn rename_to_free(temporary: &Path, path: &Path, document: &str) -> io::Result<()> {
+    let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
+    renamed_or_written(renamed, temporary, path, document)
+}
+
+/// Where renaming does not know the flag (rename(2): kernels before 3.15, NFS, 9P, FUSE servers), the file is written again.
+fn renamed_or_written(
+    renamed: Result<(), Errno>,
+    temporary: &Path,
+    path: &Path,
+    document: &str,
+) -> io::Result<()> {
+    match renamed {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            write_new(path, document)?;
+            let _ = fs::remove_file(temporary);
+            Ok(())
+        }
+        renamed => renamed.map_err(Into::into),
+    }
+}
+
+/// Writes a file that is not there yet: `O_EXCL` sees to it that it is ours, which has its name before it is whole.
+fn write_new(path: &Path, document: &str) -> io::Result<()> {
+    let mut file = new_temporary(path)?;
+    let written = file.write_all(document.as_bytes()).and_then(|()| file.sync_all());
+    written.inspect_err(|_| drop(fs::remove_file(path)))
+}
+
+/// Names beside `path` of which one is free: `r-2.json`, `r-3.json`.
+fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_os_string();
+    let (stem, extension) = (part(path.file_stem()), path.extension().map(OsStr::to_os_string));
+    (2..=MAX_BESIDE).map(move |number| {
+        let mut name = stem.clone();
+        name.push(format!("-{number}"));
+        if let Some(extension) = &extension {
+            name.push(".");
+            name.push(extension);
+        }
+        path.with_file_name(name)
+    })
+}
+
+/// Nothing can be created beside such a file, so that a document that may not go there is lost.
+fn in_place(kind: DocumentKind, path: &Path, document: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    if !(file.metadata()?.is_file() && holds_document(kind, &file)?) {
+        return Err(io::Error::other("something else is there by now"));
+    }
+    file.set_len(0)?;
+    file.rewind()?;
     file.write_all(document.as_bytes())?;
     file.sync_all()
 }
@@ -274,116 +376,18 @@ fn unwritable(kind: DocumentKind, path: &Path, error: &io::Error) -> Problem {
     )
 }
 
+fn beside_it(kind: DocumentKind, path: &Path, other: &Path) -> Problem {
+    Problem::new(
+        ProblemKind::Io,
+        &format!("{}-beside", kind.code),
+        format!("{} has appeared meanwhile, so {} was written to {}", shown(path), kind.name, shown(other)),
+        format!("what {} holds is of somebody else; take the other file", shown(path)),
+    )
+}
+
 fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    fn sink(path: &Path) -> Result<Sink, Problem> {
-        Sink::prepare(&JsonPlace::File(path.to_owned()), &[])
-    }
-
-    #[test]
-    fn a_new_file_is_made_only_when_it_is_written() {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("a.json");
-        let sink = sink(&path).unwrap();
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
-        sink.write("{}").unwrap();
-        sink.write("{\"a\":1}").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_document_that_is_replaced_stays_its_owners() {
-        if !rdsk_testkit::requires(&[rdsk_testkit::Need::Root]) {
-            return;
-        }
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("a.json");
-        let sink = sink(&path).unwrap();
-        sink.write("{}").unwrap();
-        std::os::unix::fs::chown(&path, Some(65_534), Some(65_533)).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        super::replaced(&path, "{\"a\":1}").unwrap();
-        let new = fs::metadata(&path).unwrap();
-        assert_eq!((new.uid(), new.gid(), new.mode() & 0o777), (65_534, 65_533, 0o640));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}");
-    }
-
-    #[test]
-    fn a_pipe_without_a_reader_is_an_error_and_no_hang() {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("pipe");
-        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert_eq!(sink(&path).unwrap().write("{}").unwrap_err().kind, ProblemKind::Io);
-        // With a reader a document larger than the pipe gets through.
-        let reading = path.clone();
-        let reader = std::thread::spawn(move || fs::read_to_string(reading).unwrap());
-        let document = "x".repeat(1 << 20);
-        while sink(&path).unwrap().write(&document).is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        assert_eq!(reader.join().unwrap().len(), document.len() + 1);
-    }
-
-    #[test]
-    fn only_json_is_replaced() {
-        let scratch = tempfile::tempdir().unwrap();
-        for (content, replaceable) in [
-            ("", true),
-            ("{\n  \"schema\": \"rdsk.record/1\",", true),
-            ("data", false),
-            ("\0\0", false),
-            ("[package]\nname = \"mine\"\n", false),
-            ("{ \"name\": \"web\" }", false),
-            (" ".repeat(300).as_str(), false),
-        ] {
-            let path = scratch.path().join("file");
-            fs::write(&path, content).unwrap();
-            assert_eq!(sink(&path).is_ok(), replaceable, "{content:?}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), content);
-        }
-    }
-
-    #[test]
-    fn a_symlink_stays_and_its_file_is_replaced() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (file, link) = (scratch.path().join("file"), scratch.path().join("link"));
-        fs::write(&file, "{\"schema\":\"rdsk.record/1\"}").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        sink(&link).unwrap().write("[1]").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "[1]\n");
-        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600, "what was private stays private");
-        fs::remove_file(&file).unwrap();
-        assert_eq!(sink(&link).unwrap_err().code, "json-refused");
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_refused_before() {
-        let scratch = tempfile::tempdir().unwrap();
-        assert_eq!(sink(scratch.path()).unwrap_err().code, "json-refused");
-        let missing = sink(&scratch.path().join("no/such/file")).unwrap_err();
-        assert_eq!((missing.kind, missing.code.as_str()), (ProblemKind::Refused, "json-unwritable"));
-        assert_eq!(sink(Path::new("/dev/zero")).unwrap_err().code, "json-refused", "a device");
-        assert_eq!(sink(Path::new("/dev/null")), Ok(Sink::Plain("/dev/null".into())));
-    }
-
-    #[test]
-    fn the_target_is_never_the_document() {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("target");
-        fs::write(&path, "{}").unwrap();
-        let target = scratch.path().join("./target").to_string_lossy().into_owned();
-        let problem = Sink::prepare(&JsonPlace::File(path), &[target]).unwrap_err();
-        assert_eq!(problem.kind, ProblemKind::Usage);
-    }
-}
+mod tests;

@@ -22,25 +22,33 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
         Ok(outputs) => outputs,
         Err(problem) => return out::failure(&problem),
     };
-    let shown = record(args).and_then(|record| {
-        if let Some(sink) = &sink {
-            sink.write(&rdsk_report::json(&record, args.compactness))?;
+    let record = match record(args) {
+        Ok(record) => record,
+        Err(problem) => {
+            if let Some(sink) = &sink {
+                let failed = failed_record(command, None, problem.clone());
+                // This problem matters more than a document that could not be written.
+                let _ = sink.write(&rdsk_report::json(&failed, args.compactness));
+            }
+            return out::failure(&problem);
         }
-        outputs.write(&record)?;
-        let is_taken = sink == Some(Sink::Stdout) || outputs.take_stdout();
-        if is_taken {
-            Ok(())
-        } else {
-            out::data(&page(&record, args.detail, Further::Here, screen::style(args)))
-        }
-    });
-    let Err(problem) = shown else { return exit::DONE };
-    if let Some(sink) = &sink {
-        let failed = failed_record(command, None, problem.clone());
-        // This problem matters more than a document that could not be written.
-        let _ = sink.write(&rdsk_report::json(&failed, args.compactness));
+    };
+    match put(&record, args, sink.as_ref(), &outputs) {
+        Ok(()) => exit::DONE,
+        Err(problem) => out::failure(&problem),
     }
-    out::failure(&problem)
+}
+
+/// Writes the documents, and the page unless one of them takes its place.
+fn put(record: &Record, args: &CliArgs, sink: Option<&Sink>, outputs: &Outputs) -> Result<(), Problem> {
+    if let Some(sink) = sink {
+        sink.write(&rdsk_report::json(record, args.compactness))?;
+    }
+    outputs.write(record)?;
+    if sink == Some(&Sink::Stdout) || outputs.take_stdout() {
+        return Ok(());
+    }
+    out::data(&page(record, args.detail, Further::Here, screen::style(args)))
 }
 
 fn record(args: &CliArgs) -> Result<Record, Problem> {
