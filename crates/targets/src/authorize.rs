@@ -149,7 +149,9 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::File { .. }, UseKind::HardLinked) => {
             "measure reads, or copy the file and name the copy, or remove the other names (find -samefile lists them)"
         }
-        (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
+        (Place::Directory { .. }, UseKind::InMemory) => {
+            "name a directory on a disk, such as /var/tmp; on a live system mount one first"
+        }
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",
         (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",

@@ -8,6 +8,7 @@ use crate::display::shown;
 use crate::growth::{Growth, GrowthKind, Taking, kept_bytes};
 use crate::machine::Machine;
 use crate::mounts::mount_of;
+use crate::overlay;
 use crate::probe;
 use crate::sysfs::{Node, read_number, read_text};
 use crate::thin_pool;
@@ -96,7 +97,7 @@ fn space_of_file(machine: &Machine<'_>, path: &Path, meta: &Metadata, anew: &Ane
     let at_most_bytes = anew.at_most_bytes;
     let own = filesystem(machine, path, meta, at_most_bytes).map(|growth| explained(growth, anew.why));
     let mut growths: Vec<Growth> = own.into_iter().collect();
-    if probe::is_in_memory(path) {
+    if overlay::why_in_memory(&machine.mounts, path).is_some() {
         growths.extend(memory(machine, &shown(path), at_most_bytes));
     }
     growths

@@ -34,6 +34,7 @@ mod mounts;
 mod naming;
 mod onlookers;
 mod orphan;
+mod overlay;
 mod permission;
 mod probe;
 mod processes;

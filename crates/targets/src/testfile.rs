@@ -9,11 +9,13 @@ use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
 use crate::fills_up::{check_growth, share_growth};
 use crate::growth::{Rewriting, kept_bytes};
+use crate::overlay;
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
+use crate::uses::{Use, UseKind};
 use rdsk_model::{StopFlag, Target};
 use std::path::Path;
 use std::time::Duration;
@@ -67,7 +69,7 @@ pub fn share_space(left: &Examined, right: &Examined) -> bool {
 /// every error. The directory is examined again first: others, or our last test file, may have used up its space.
 ///
 /// # Errors
-/// The refusal of the directory; too little space, before or while writing; [`TargetError::Interrupted`];
+/// The refusal of the directory, also of one that turns out to be in memory; too little space, before or while writing; [`TargetError::Interrupted`];
 /// [`TargetError::NotWritten`] if the filesystem still kept holes; an I/O error.
 pub fn create_test_file(
     directory: &Examined,
@@ -95,6 +97,7 @@ pub fn create_test_file(
         seed: options.seed,
         stop: &options.stop,
     };
+    refuse_hidden_memory(fresh, &file, &fill)?;
     let made = testfile_writer::write(&file, &fill, watch)?;
     // If the filesystem does not report it, as NFS, nothing speaks against it.
     if let Some(lies) = probe::allocation(file.fd(), 0, made.bytes, probe::Flush::First)
@@ -114,6 +117,25 @@ pub fn create_test_file(
         ..directory.target.clone()
     };
     Ok((Claim::of_test_file(target, file)?, made))
+}
+
+/// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file tells.
+fn refuse_hidden_memory(
+    directory: Examined,
+    file: &TestFile,
+    fill: &FillOptions<'_>,
+) -> Result<(), TargetError> {
+    if !probe::is_overlay(&directory.path) {
+        return Ok(());
+    }
+    let piece = FillOptions { goal_bytes: fill.goal_bytes.min(MIB), ..fill.clone() };
+    let made = testfile_writer::write(file, &piece, &mut |_| {})?;
+    if !overlay::stays_in_memory(file.fd(), made.bytes) {
+        return Ok(());
+    }
+    let why = "an overlay keeps what is written there in memory, so there is no disk to measure";
+    let uses = vec![Use::new(UseKind::InMemory, why)];
+    Ok(authorize(&Examined { uses, ..directory }, Access::Write, &Permission::default())?)
 }
 
 /// As much of the filesystem stays free as of one below it, and a tenth of a thin pool below it.

@@ -10,7 +10,7 @@ use rdsk_targets::{
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use support::{MIB, look, overwrite, run};
+use support::{MIB, Mounted, layers, look, overwrite, run};
 
 /// The device, its filesystem, and names in it. xfs takes 300 MiB at least.
 fn with_filesystem(test: impl FnOnce(&Path)) {
@@ -94,38 +94,15 @@ fn shared_blocks_are_allocated_anew() {
     });
 }
 
-/// A filesystem on another, unmounted in the end.
-struct Overlay {
-    point: PathBuf,
-}
-
-impl Overlay {
-    fn mount(directory: &Path, options: &str) -> Self {
-        let at = |name: &str| directory.join(name).display().to_string();
-        let layers = format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
-        let options = format!("{layers}{options}");
-        run("mount", &["-t", "overlay", "none", "-o", &options, &at("merged")]);
-        Self { point: directory.join("merged") }
-    }
-}
-
-impl Drop for Overlay {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(&self.point).status();
-    }
-}
-
 #[test]
 fn an_overlay_copies_a_file_of_a_lower_layer_whole() {
     with_filesystem(|directory| {
-        for name in ["lower", "upper", "work", "merged"] {
-            fs::create_dir(directory.join(name)).unwrap();
-        }
+        layers(directory);
         fs::write(directory.join("lower/large"), vec![7; 160 << 20]).unwrap();
         fs::write(directory.join("lower/small"), vec![7; 4 << 20]).unwrap();
         fs::write(directory.join("upper/own"), vec![7; 4 << 20]).unwrap();
         for options in ["", ",metacopy=on"] {
-            let overlay = Overlay::mount(directory, options);
+            let overlay = Mounted::overlay(directory, options);
             let at = |name: &str| overlay.point.join(name);
             if !options.is_empty() {
                 // Now the upper layer has the metadata of it, and the data are where they were.
@@ -148,6 +125,21 @@ fn an_overlay_copies_a_file_of_a_lower_layer_whole() {
             assert_eq!((is_copied("small"), is_copied("own")), (true, false));
         }
     });
+}
+
+/// As in a live system: the file of a lower layer is copied to memory when it is written.
+#[test]
+fn an_overlay_over_memory_takes_memory() {
+    if !requires(&[Need::Root]) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let memory = Mounted::tmpfs(place.path());
+    layers(&memory.point);
+    fs::write(memory.point.join("lower/large"), vec![7; 4 << 20]).unwrap();
+    let overlay = Mounted::overlay(&memory.point, "");
+    let growths = format!("{:?}", look(&overlay.point.join("large")).growths);
+    assert!(growths.contains("the memory behind"), "{growths}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, XattrFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use support::{MIB, look, run, write_mode};
+use support::{MIB, Mounted, layers, look, run, write_mode};
 
 /// One test removes all files of the process, so the tests that have files take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -390,4 +390,68 @@ fn direct_writes_are_used_where_the_filesystem_takes_them() {
     let (claim, made) = make(directory.path(), &fixed(2 * MIB)).unwrap();
     let expected = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     assert_eq!(made.path, expected);
+}
+
+/// Live and rescue systems have an overlay over memory as their root, whose upper directory can be seen or not.
+#[test]
+fn an_overlay_over_memory_is_no_disk() {
+    if !requires(&[Need::Root]) {
+        return;
+    }
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let memory = Mounted::tmpfs(place.path());
+    layers(&memory.point);
+    let refused = |result: Result<(Claim, CreatedTestFile), TargetError>| match result {
+        Err(TargetError::Refused(refusal)) => (refusal.code, refusal.message),
+        other => panic!("{other:?}"),
+    };
+    let overlay = Mounted::overlay(&memory.point, "");
+    let (code, message) = refused(make(&overlay.point, &fixed(4 * MIB)));
+    assert_eq!(code, "in-memory");
+    let upper = memory.point.join("upper");
+    assert!(
+        message.contains(&format!("what is written there in {}, in memory", upper.display())),
+        "{message}"
+    );
+    assert!(
+        rdsk_targets::authorize(&look(&overlay.point), Access::Write, &rdsk_targets::Permission::default())
+            .is_err()
+    );
+    drop(overlay);
+    let overlay = Mounted::overlay_from_elsewhere(&memory.point);
+    let mut shown = Vec::new();
+    let made = create_test_file(&look(&overlay.point), &fixed(4 * MIB), &Roots::default(), &mut |progress| {
+        shown.push(progress);
+    });
+    assert_eq!(refused(made).0, "in-memory");
+    assert_eq!(shown, [], "it is refused before it grows");
+    assert!(names(&overlay.point).is_empty());
+}
+
+/// A container's, whose upper directory cannot be seen there, and one whose name leads to something else.
+#[test]
+fn an_overlay_over_a_disk_stays_allowed() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+        return;
+    }
+    let _turn = turn();
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("overlay").unwrap();
+    let mount = device.mount().unwrap();
+    layers(mount.path());
+    for is_seen in [true, false] {
+        let overlay = if is_seen {
+            Mounted::overlay(mount.path(), "")
+        } else {
+            Mounted::overlay_from_elsewhere(mount.path())
+        };
+        let (claim, made) = make(&overlay.point, &fixed(4 * MIB)).unwrap();
+        assert_eq!((made.bytes, claim.size_bytes()), (4 * MIB, 4 * MIB), "{is_seen}");
+    }
+    let overlay = Mounted::overlay(mount.path(), "");
+    // What has the name of the upper directory now is another filesystem.
+    let hiding = Mounted::tmpfs(&mount.path().join("upper"));
+    drop(make(&overlay.point, &fixed(4 * MIB)).unwrap());
+    drop(hiding);
 }

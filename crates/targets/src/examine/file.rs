@@ -12,7 +12,7 @@ use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
-use crate::{anew, facts, file_uses, growing, probe, thin_pool, twins};
+use crate::{anew, facts, file_uses, growing, overlay, probe, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -26,8 +26,8 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let (space, dev) = rustix::fs::statvfs(&path)
         .and_then(|space| Ok((space, rustix::fs::stat(&path)?.st_dev)))
         .map_err(failed)?;
-    if probe::is_in_memory(&path) {
-        found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
+    if let Some(why) = overlay::why_in_memory(&machine.mounts, &path) {
+        found.add(UseKind::InMemory, &why);
     }
     let mount = mount_of(&machine.mounts, &path);
     if let Some(mount) = mount.filter(|mount| mount.is_read_only()) {

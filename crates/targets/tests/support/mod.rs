@@ -6,7 +6,7 @@ use rdsk_targets::{
     Access, Claim, Examined, OpenMode, Overwrite, Permission, Refusal, Roots, TargetError, authorize, claim,
     examine,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -55,6 +55,50 @@ pub(crate) fn claimed(path: &Path, access: Access, permission: &Permission) -> C
 
 pub(crate) fn write_mode() -> OpenMode {
     OpenMode { access: Access::Write, path: IoPath::Direct, sync: Sync::None }
+}
+
+/// A filesystem on another, unmounted in the end.
+pub(crate) struct Mounted {
+    pub(crate) point: PathBuf,
+}
+
+impl Mounted {
+    /// A filesystem in memory.
+    pub(crate) fn tmpfs(point: &Path) -> Self {
+        run("mount", &["-t", "tmpfs", "-o", "size=64m", "none", point.to_str().unwrap()]);
+        Self { point: point.to_owned() }
+    }
+
+    /// An overlay of `lower` and `upper` as `merged`, all of them in `directory`.
+    pub(crate) fn overlay(directory: &Path, options: &str) -> Self {
+        let at = |name: &str| directory.join(name).display().to_string();
+        let layers =
+            format!("lowerdir={},upperdir={},workdir={}{options}", at("lower"), at("upper"), at("work"));
+        run("mount", &["-t", "overlay", "none", "-o", &layers, &at("merged")]);
+        Self { point: directory.join("merged") }
+    }
+
+    /// The same, with names that lead nowhere for others, as in a container.
+    pub(crate) fn overlay_from_elsewhere(directory: &Path) -> Self {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "overlay", "none", "-o", "lowerdir=lower,upperdir=upper,workdir=work", "merged"]);
+        let output = mount.current_dir(directory).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self { point: directory.join("merged") }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.point).status();
+    }
+}
+
+/// Makes the directories of an overlay.
+pub(crate) fn layers(directory: &Path) {
+    for name in ["lower", "upper", "work", "merged"] {
+        std::fs::create_dir(directory.join(name)).unwrap();
+    }
 }
 
 /// Runs a program that must succeed.
