@@ -101,3 +101,30 @@ impl Found {
         self.uses.dedup();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// The row of docs/record.md has each kind as serde spells it, in their order.
+    #[test]
+    fn the_document_names_every_kind() {
+        let (_, from) = include_str!("uses.rs").split_once("pub enum UseKind {").unwrap();
+        let (variants, _) = from.split_once('}').unwrap();
+        let kebab = |name: &str| {
+            let mut word = String::new();
+            for letter in name.chars() {
+                if letter.is_ascii_uppercase() && !word.is_empty() {
+                    word.push('-');
+                }
+                word.push(letter.to_ascii_lowercase());
+            }
+            word
+        };
+        let lines = variants.lines().map(str::trim).filter(|line| !line.starts_with("///"));
+        let kinds: Vec<String> = lines.filter_map(|line| line.strip_suffix(',')).map(kebab).collect();
+        let mut rows = include_str!("../../../docs/record.md").lines();
+        let row = rows.find(|line| line.starts_with("| `uses` |")).unwrap();
+        let named: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        assert_eq!(named[2..], kinds);
+        assert!(kinds.len() > 15 && kinds[0] == "system-disk", "{kinds:?}");
+    }
+}
