@@ -201,10 +201,11 @@ pub(crate) fn block_size(path: &Path) -> Option<u64> {
     rdsk_sys::device::block_device_size(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
 }
 
-/// How a file is allocated on its filesystem; `None` if that is not known.
+/// How a file is allocated on its filesystem; `None` if that is not known. Dirty pages of whoever writes to it stay where they are:
+/// what has no place yet counts as data.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
     let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-    allocation(fd, offset, len, Flush::First)
+    allocation(fd, offset, len, Flush::Never)
 }
 
 /// How many of the first `size_bytes` of a file lie in blocks that other files have too; 0 where the filesystem does not tell, all of

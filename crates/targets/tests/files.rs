@@ -5,6 +5,7 @@ mod support;
 
 use rdsk_model::ProblemKind;
 use rdsk_targets::{Access, OpenMode, Permission, Place, Roots, TargetError, authorize, claim};
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -229,4 +230,24 @@ fn a_backing_file_is_known_by_more_than_its_name() {
     run("losetup", &["--detach", node.trim()]);
     assert_eq!(authorized.unwrap_err().code, "backing-file");
     assert_eq!(fs::read(&second).unwrap(), vec![7; 1 << 20]);
+}
+
+/// A plan that is only shown examines its files, too. The kernel may write the pages out by itself, and then another attempt counts.
+#[test]
+fn examining_a_file_leaves_its_dirty_pages_to_their_owner() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Cachestat]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("dirty").unwrap();
+    let mount = device.mount().unwrap();
+    first_right(20, || {
+        let path = mount.path().join("mine");
+        fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let lies = look(&path).allocation.unwrap();
+        assert_eq!((lies.mapped_bytes, lies.hole_bytes), (MIB, 0), "what has no place yet is data");
+        let state = rdsk_sys::cache::cachestat(fs::File::open(&path).unwrap(), 0, 0).unwrap();
+        fs::remove_file(&path).unwrap();
+        ensure(state.dirty_bytes() == Some(MIB), || format!("{state:?}"))
+    });
 }

@@ -74,7 +74,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "dry-run",
         value: Switch(|args| args.run_mode = RunMode::PlanOnly),
-        uses: &[on(MEASURING, "Show what would be measured, without touching any target", "")],
+        uses: &[on(MEASURING, "Show what would be measured, without writing to any target", "")],
         example: "--dry-run",
         ..SWITCH
     },
