@@ -2,6 +2,7 @@
 //! found. It stands below the tables of each experiment.
 
 use crate::cells::target_name;
+use crate::compare::factor;
 use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::groups::by_key;
@@ -35,7 +36,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
         let what = match one.ratio {
             Err(why) => format!("{}: {}", why.of_this(), why.words()),
             Ok(ratio) if is_apart(ratio) => {
-                format!("{this} is {} × {base} ({})", words::figure(ratio.mean), range(ratio))
+                format!("{this} is {} × {base} ({})", figure(ratio.mean), range(ratio))
             }
             Ok(ratio) => format!("{} ({})", without_difference(ratio), range(ratio)),
         };
@@ -78,10 +79,47 @@ fn without_difference(ratio: Ratio) -> &'static str {
 
 /// `1.07 to 1.13`.
 fn range(ratio: Ratio) -> String {
-    format!("{} to {}", words::figure(ratio.low), words::figure(ratio.high))
+    format!("{} to {}", figure(ratio.low), figure(ratio.high))
+}
+
+/// The ratio of two rates, or an end of its interval. Near 1 it has three decimals, as where runs are compared: two would say `1.00 ×` of
+/// targets that differ.
+pub(crate) fn figure(ratio: f64) -> String {
+    const NEAR: f64 = 0.05;
+    match ratio {
+        ratio if (ratio - 1.0).abs() < NEAR => factor(ratio),
+        ratio if ratio.is_finite() => words::figure(ratio),
+        _ => "n/a".into(),
+    }
 }
 
 /// `read direct` of `paths/read/direct@1`.
 pub(crate) fn label(cell: &CellRecord) -> String {
     cell.name().split('/').skip(1).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Style;
+    use rdsk_finding::fixtures;
+
+    #[test]
+    fn ratios_near_one_have_three_decimals() {
+        let shown = [0.32, 0.949, 0.9962, 1.0, 1.004, 1.0496, 1.051, 12.34].map(figure);
+        assert_eq!(shown, ["0.32", "0.95", "0.996", "1.000", "1.004", "1.050", "1.05", "12.3"]);
+        assert_eq!(figure(f64::INFINITY), "n/a");
+    }
+
+    #[test]
+    fn targets_that_differ_do_not_differ_by_a_factor_of_one() {
+        let run = fixtures::run();
+        let ratio = Ratio { mean: 1.004, low: 1.001, high: 1.007, rounds: 6, p_adjusted: 0.0 };
+        let (cell, base) = (&run.cells[0], &run.cells[1]);
+        let one = Comparison { kind: Kind::Targets, cell, base, ratio: Ok(ratio) };
+        let mut page = Page::default();
+        draw_one(&mut page, "b", "a", &[&one]);
+        let text = page.render(Style::default());
+        assert!(text.contains("b is 1.004 × a (1.001 to 1.007)"), "{text}");
+    }
 }

@@ -91,7 +91,7 @@ pub(super) fn interval((low, high): (f64, f64)) -> String {
 }
 
 /// A ratio: `0.0158`, `0.947`, `12.3`.
-pub(super) fn factor(ratio: f64) -> String {
+pub(crate) fn factor(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.09995 => format!("{ratio:.4}"),
         ratio if ratio < 9.995 => format!("{ratio:.3}"),
