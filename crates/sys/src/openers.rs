@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// accounting, a file below a device. `fd` must be open for reading only, and no writer may be this process.
 ///
 /// A read lease is only given while nobody can write (fcntl(2), "Leases"). It is given back at once; who opens the file for
-/// writing in between waits for that. File servers and clients give leases by rules of their own, so that the answer holds
-/// on local filesystems only.
+/// writing in between waits for that. Clients of file servers refuse leases by rules of their own, so that `true` holds on local
+/// filesystems only; `false` holds, for this machine, on all.
 ///
 /// # Errors
 /// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).

@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
 use rdsk_units::printable;
 
 /// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
@@ -91,8 +91,11 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
     let hint = match examined.place {
-        Place::File { .. } => {
+        Place::File { .. } if examined.doubts.iter().any(|doubt| doubt.starts_with(ONLY_ITS_OWNER)) => {
             "measure reads, or run as the owner of the file, or as root outside of containers"
+        }
+        Place::File { .. } => {
+            "measure reads, or name a directory to have a test file created there, or run as root outside of containers"
         }
         _ => {
             "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs, blkid, partx) installed"

@@ -28,17 +28,16 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     found
 }
 
-/// Adds a doubt about a file of which the kernel does not tell this user whether it is open for writing, if nothing else tells it
-/// either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
-pub(crate) fn doubt_unseen(machine: &Machine<'_>, found: &mut Found) {
+/// Adds a doubt about a file of which the kernel does not tell, for the reason `silence`, whether it is open for writing, if nothing
+/// else tells it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
+pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, found: &mut Found) {
     let mut unseen = Found::default();
     processes::doubt_unseen(&machine.roots.proc, &mut unseen);
     for node in machine.unknown_backings() {
         unseen.doubt(&format!("it may be what {} keeps its data in", node.shown()));
     }
     if let Some(why) = unseen.doubts.first() {
-        let who = "the kernel tells only its owner whether it is open for writing";
-        found.doubts.push(format!("{who}, and {why}"));
+        found.doubts.push(format!("{silence}, and {why}"));
     }
 }
 
@@ -262,21 +261,21 @@ mod tests {
     #[test]
     fn who_may_not_ask_the_kernel_must_see_every_process_and_every_loop_device() {
         let none = Vec::<String>::new();
-        assert_eq!(doubts(&Fake::new(), doubt_unseen), none, "all is seen");
+        let unseen = |fake: &Fake| doubts(fake, |machine, found| doubt_unseen(machine, "it does not tell", found));
+        assert_eq!(unseen(&Fake::new()), none, "all is seen");
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
-        let why = "the kernel tells only its owner whether it is open for writing, and procfs hides the processes of other users";
-        assert_eq!(doubts(&hidden, doubt_unseen), [why]);
+        assert_eq!(unseen(&hidden), ["it does not tell, and procfs hides the processes of other users"]);
         let over = |file: &str| {
             Fake::new().disk("loop0", "7:0").attribute("loop0/loop/backing_file", &format!("{file}\n"))
         };
-        let said = doubts(&over("/of/the/host/disk.img"), doubt_unseen);
+        let said = unseen(&over("/of/the/host/disk.img"));
         assert!(
             said.len() == 1 && said[0].ends_with("what loop0 (/of/the/host/disk.img) keeps its data in"),
             "{said:?}"
         );
         let here = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(doubts(&over(&here.path().display().to_string()), doubt_unseen), none);
+        assert_eq!(unseen(&over(&here.path().display().to_string())), none);
     }
 
     #[test]

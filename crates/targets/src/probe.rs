@@ -52,28 +52,25 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
     Some,
-    /// There are none, or there is no answer for anybody: on filesystems without leases of their own.
-    NoneKnown,
+    /// Nobody on this machine has, through the filesystem of the file.
+    None,
     /// The file belongs to another user, and this one has no `CAP_LEASE`.
     MayNotBeAsked,
+    /// There are no leases on this filesystem, or its server decides about them.
+    NotAskable,
 }
 
 /// Whether anybody has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
-/// It is asked of filesystems whose leases are the kernel's own; elsewhere only procfs shows who does.
+/// Where there is no answer, only procfs shows who does.
 pub(crate) fn writers(path: &Path) -> Writers {
-    /// include/uapi/linux/magic.h, and the source of bcachefs: ext2 to ext4, XFS, btrfs, f2fs, bcachefs, tmpfs, overlay.
-    const LOCAL_TYPES: [u64; 7] =
-        [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x0102_1994, OVERLAY];
-    if !filesystem_type(path).is_some_and(|kind| LOCAL_TYPES.contains(&kind)) {
-        return Writers::NoneKnown;
-    }
     // What may not be read is not written either: a claim opens it for both.
     let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
-        return Writers::NoneKnown;
+        return Writers::None;
     };
+    let kind = filesystem_type(path);
     let end = Instant::now() + BUSY_RETRY_TIME;
     loop {
-        let answer = writers_by(rdsk_sys::openers::has_writers(&fd));
+        let answer = writers_by(rdsk_sys::openers::has_writers(&fd), kind);
         // A child of ours keeps what we have just closed until it executes another program.
         if answer != Writers::Some || Instant::now() >= end {
             return answer;
@@ -82,13 +79,19 @@ pub(crate) fn writers(path: &Path) -> Writers {
     }
 }
 
-/// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2), fs/locks.c).
-fn writers_by(lease: std::io::Result<bool>) -> Writers {
+/// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
+/// only while nobody writes through it (`generic_setlease` in fs/locks.c). 9P, Ceph, GFS2 and NFS 3 have no leases, FUSE none since
+/// Linux 7.0, and neither has any filesystem whose developers did not ask for them.
+fn writers_by(lease: std::io::Result<bool>, filesystem: Option<u64>) -> Writers {
+    /// include/uapi/linux/magic.h, and the source of SMB: NFS 4 gives no lease without a delegation (`nfs4_add_lease`), SMB none without
+    /// a lease or oplock of its server (`cifs_setlease`), whether anybody writes or not.
+    const TYPES_OF_SERVERS: [u64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    let is_of_server = filesystem.is_none_or(|kind| TYPES_OF_SERVERS.contains(&kind));
     match lease {
-        Ok(true) => Writers::Some,
-        Ok(false) => Writers::NoneKnown,
+        Ok(false) => Writers::None,
+        Ok(true) if !is_of_server => Writers::Some,
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Writers::MayNotBeAsked,
-        Err(_) => Writers::NoneKnown,
+        Ok(true) | Err(_) => Writers::NotAskable,
     }
 }
 
@@ -234,6 +237,7 @@ pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write as _;
 
     #[test]
@@ -249,11 +253,24 @@ mod tests {
 
     #[test]
     fn a_lease_that_may_not_be_asked_is_no_answer() {
-        let failed = |errno: Errno| writers_by(Err(errno.into()));
-        assert_eq!((writers_by(Ok(true)), writers_by(Ok(false))), (Writers::Some, Writers::NoneKnown));
+        const EXT4: Option<u64> = Some(0xef53);
+        const ZFS: Option<u64> = Some(0x2fc1_2fc1);
+        let failed = |errno: Errno| writers_by(Err(errno.into()), EXT4);
+        for local in [EXT4, ZFS, Some(0x4d44), Some(0x2011_bab0), Some(0x3153_464a)] {
+            assert_eq!(writers_by(Ok(true), local), Writers::Some);
+            assert_eq!(writers_by(Ok(false), local), Writers::None);
+        }
+        for of_server in [Some(0x6969), Some(0xff53_4d42), Some(0xfe53_4d42), None] {
+            assert_eq!(writers_by(Ok(true), of_server), Writers::NotAskable, "{of_server:x?}");
+            assert_eq!(writers_by(Ok(false), of_server), Writers::None, "{of_server:x?}");
+        }
         assert_eq!([Errno::ACCESS, Errno::PERM].map(failed), [Writers::MayNotBeAsked; 2]);
-        assert_eq!(failed(Errno::INVAL), Writers::NoneKnown, "a filesystem without leases");
-        assert_eq!(writers(Path::new("/nonexistent")), Writers::NoneKnown);
+        assert_eq!(failed(Errno::INVAL), Writers::NotAskable, "a filesystem without leases");
+        assert_eq!(writers(Path::new("/nonexistent")), Writers::None);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        if rdsk_sys::openers::has_writers(fs::File::open(file.path()).unwrap()).is_ok() {
+            assert_eq!(writers(file.path()), Writers::Some, "whatever filesystem it is");
+        }
     }
 
     #[test]

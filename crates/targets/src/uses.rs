@@ -4,6 +4,9 @@
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// The beginning of a doubt that the owner of a file would not have.
+pub(crate) const ONLY_ITS_OWNER: &str = "the kernel tells only its owner whether it is open for writing";
+
 /// How a target is in use, the most serious first: a refusal names the first kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -185,6 +185,18 @@ fn without_an_identity_or_a_proof_nothing_opens() {
 }
 
 #[test]
+fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
+    let hint = |doubt: &str| {
+        let doubtful = Examined { doubts: vec![doubt.into()], ..file(false) };
+        refused(&doubtful, &Permission { destroy: None, overwrite: Overwrite::Allowed }).hint
+    };
+    let of_another = hint("the kernel tells only its owner whether it is open for writing, and procfs hides some");
+    assert_eq!(of_another, "measure reads, or run as the owner of the file, or as root outside of containers");
+    let silent = hint("its filesystem does not tell whether it is open for writing, and procfs hides some");
+    assert!(silent.ends_with("or run as root outside of containers") && !silent.contains("owner"), "{silent}");
+}
+
+#[test]
 fn files_need_overwrite_unless_they_are_ours() {
     let refusal = refused(&file(false), &Permission::default());
     assert_eq!(refusal.code, "needs-overwrite");

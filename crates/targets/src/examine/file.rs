@@ -11,7 +11,7 @@ use crate::mounts::{Mount, mount_of};
 use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
 use crate::{anew, facts, file_uses, growing, overlay, probe, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
@@ -85,13 +85,7 @@ pub(super) fn examine_file(
     }
     // Who it is says more than that there is somebody.
     if hold == Hold::NotYet && found.uses.is_empty() {
-        match probe::writers(&path) {
-            Writers::Some => {
-                found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
-            }
-            Writers::MayNotBeAsked => file_uses::doubt_unseen(&machine, &mut found),
-            Writers::NoneKnown => {}
-        }
+        told_by_kernel(&machine, probe::writers(&path), &mut found);
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
@@ -128,6 +122,19 @@ pub(super) fn examine_file(
     let allocation = probe::allocation_of(&path, 0, meta.len());
     let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
+}
+
+/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
+fn told_by_kernel(machine: &Machine<'_>, writers: Writers, found: &mut Found) {
+    let silence = match writers {
+        Writers::None => return,
+        Writers::Some => {
+            return found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
+        }
+        Writers::MayNotBeAsked => ONLY_ITS_OWNER,
+        Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
+    };
+    file_uses::doubt_unseen(machine, silence, found);
 }
 
 /// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.
@@ -173,5 +180,43 @@ pub(crate) fn file_target(
         device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
         stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
         ..Target::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
+    fn found(writers: Writers) -> [Found; 2] {
+        let hidden = Fake::new();
+        fs::remove_dir_all(hidden.path("proc/1")).unwrap();
+        [Fake::new(), hidden].map(|fake| {
+            fake.with(|machine, _| {
+                let mut found = Found::default();
+                told_by_kernel(machine, writers, &mut found);
+                found
+            })
+        })
+    }
+
+    #[test]
+    fn where_the_kernel_does_not_tell_who_writes_procfs_must_show_everybody() {
+        for (writers, words) in [
+            (Writers::MayNotBeAsked, "the kernel tells only its owner whether it is open for writing, and procfs hides"),
+            (Writers::NotAskable, "its filesystem does not tell whether it is open for writing, and procfs hides"),
+        ] {
+            let [seen, hidden] = found(writers);
+            assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{writers:?}");
+            assert_eq!(hidden.uses, []);
+            assert!(hidden.doubts.len() == 1 && hidden.doubts[0].starts_with(words), "{:?}", hidden.doubts);
+        }
+        for one in found(Writers::None) {
+            assert_eq!((one.uses, one.doubts), (vec![], vec![]));
+        }
+        for one in found(Writers::Some) {
+            assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, UseKind::OpenElsewhere, vec![]));
+        }
     }
 }
