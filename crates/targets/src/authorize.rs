@@ -152,6 +152,9 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::File { .. }, UseKind::HardLinked) => {
             "measure reads, or copy the file and name the copy, or remove the other names (find -samefile lists them)"
         }
+        (Place::File { .. }, UseKind::ReadElsewhere) => {
+            "measure reads, or end that program, or name a directory to have a test file created there"
+        }
         (Place::Directory { .. }, UseKind::InMemory) => {
             "name a directory on a disk, such as /var/tmp; on a live system mount one first"
         }

@@ -7,7 +7,7 @@ use crate::exports::{self, ExportQuery, Exports};
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of, unescape};
-use crate::processes::{self, Inode, Openers, users_of_file};
+use crate::processes::{self, Inode, users_of_file};
 use crate::sysfs::{Node, read_number};
 use crate::twins;
 use crate::uses::{Found, UseKind};
@@ -21,7 +21,7 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     doubt_namesakes(machine, path, &mut found);
     held(machine, path, inode, Exports::Find, &mut found);
     twins::find(machine, path, &mut found);
-    users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
+    users_of_file(&machine.roots.proc, path, inode, &mut found);
     if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
@@ -61,7 +61,7 @@ pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> Found {
             let inode = (meta.dev(), meta.ino());
             backing(machine, inode, None, &mut found);
             held(machine, path, inode, Exports::Ours, &mut found);
-            users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
+            users_of_file(&machine.roots.proc, path, inode, &mut found);
         }
         Err(error) => found.doubt(&format!("the file {} below it cannot be examined ({error})", shown(path))),
     }
@@ -82,7 +82,7 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut
             backing(machine, inode, Some(below), found);
             held(machine, path, inode, Exports::Find, found);
             twins::find(machine, path, found);
-            users_of_file(&machine.roots.proc, path, inode, Openers::Any, found);
+            users_of_file(&machine.roots.proc, path, inode, found);
         }
         Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }

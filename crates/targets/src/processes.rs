@@ -26,14 +26,6 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// A file beyond its name: `st_dev` and `st_ino`.
 pub(crate) type Inode = (u64, u64);
 
-/// Which open descriptors of others count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Openers {
-    Any,
-    /// Those that may write.
-    Writers,
-}
-
 /// A process, or one of its threads that has open files of its own.
 struct Process {
     id: String,
@@ -69,9 +61,10 @@ pub(crate) fn doubt_unseen(proc: &Path, found: &mut Found) {
     doubt_count(unseen, found);
 }
 
-/// Adds a use for each process that has the file open, or mapped for writing. What may not be inspected is skipped.
-pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Openers, found: &mut Found) {
-    found.extend(persistent(|| users_of_file_now(proc, path, inode, which)));
+/// Adds a use for each process that has the file open or mapped. What may not be inspected is skipped, and who only watches disks does
+/// not count as a reader.
+pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, found: &mut Found) {
+    found.extend(persistent(|| users_of_file_now(proc, path, inode)));
 }
 
 /// An open file of another process.
@@ -170,10 +163,11 @@ fn doubt_count(unseen: usize, found: &mut Found) {
     }
 }
 
-fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> Found {
+fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     for process in others(proc, &mut Found::default()) {
-        if descriptors(&process).is_some_and(|names| has_open(&process, &names, path, inode, which)) {
+        let open = descriptors(&process).and_then(|names| strongest(opened(&process, &names, path, inode)));
+        if open == Some(Rights::Writes) {
             found.add(UseKind::OpenElsewhere, &process.shown());
         } else if let Some(rights) = mapping_of(&process, inode) {
             let how = match rights {
@@ -182,6 +176,9 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> 
                 Rights::Reads => "has it mapped",
             };
             found.add(UseKind::OpenElsewhere, &format!("{} {how}", process.shown()));
+        } else if open == Some(Rights::Reads) && !is_onlooker(proc, &process.id) {
+            // It serves the file, or copies it: what it hands on would change under it.
+            found.add(UseKind::ReadElsewhere, &format!("{} has it open for reading", process.shown()));
         }
     }
     found
@@ -239,21 +236,29 @@ fn descriptors(process: &Process) -> Option<Vec<String>> {
     }
 }
 
+/// What a process may do through each of its descriptors of a file. A name for the file, as a claim of another rdsk has it, is none.
 /// The inode number that the kernel prints (5.14 and later; before, the file name, which hard links and bind mounts
 /// change) is compared first, so that stat(2), which may hang on a dead server, is called only for likely files.
-fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Openers) -> bool {
-    names.iter().any(|name| {
+fn opened<'all>(
+    process: &'all Process,
+    names: &'all [String],
+    path: &'all Path,
+    inode: Inode,
+) -> impl Iterator<Item = Rights> + 'all {
+    names.iter().filter_map(move |name| {
         let link = process.directory.join("fd").join(name);
         // The number of the inode behind the descriptor.
         let number = || fdinfo(&process.directory, name, "ino:")?.parse::<u64>().ok();
-        let may_be = || match number() {
+        let may_be = match number() {
             Some(number) => number == inode.1,
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
         };
-        may_be()
+        let is_it = may_be
             && stat_no_sync(&link)
                 .is_some_and(|stat| inode_of(&stat) == inode || is_layer_of(&link, &stat, path, inode))
-            && (which == Openers::Any || writes(&process.directory, name))
+            && !only_names(&process.directory, name);
+        let may_write = is_it && writes(&process.directory, name);
+        is_it.then_some(if may_write { Rights::Writes } else { Rights::Reads })
     })
 }
 
@@ -314,12 +319,18 @@ fn flags_of(process: &Path, descriptor: &str) -> Option<u32> {
     u32::from_str_radix(&fdinfo(process, descriptor, "flags:")?, 8).ok()
 }
 
-/// What a process may do through a mapping.
+/// What a process may do through a descriptor or a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
     Reads,
-    /// It is shared and writable.
+    /// A mapping is shared and writable.
     Writes,
+}
+
+/// `None` if there are none.
+fn strongest(mut rights: impl Iterator<Item = Rights>) -> Option<Rights> {
+    let first = rights.next()?;
+    Some(if rights.any(|rights| rights == Rights::Writes) { Rights::Writes } else { first })
 }
 
 /// A mapping of a file.
@@ -348,9 +359,7 @@ fn mappings(process: &Process) -> Vec<Mapping> {
 /// The strongest rights that a process has through its mappings of a file; `None` if it maps it nowhere.
 fn mapping_of(process: &Process, inode: Inode) -> Option<Rights> {
     let all = mappings_that(process, |_, inode_number| inode_number == inode.1);
-    let mut rights = all.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights);
-    let first = rights.next()?;
-    Some(if rights.any(|rights| rights == Rights::Writes) { Rights::Writes } else { first })
+    strongest(all.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights))
 }
 
 /// The mappings of files of some rights and inode number (proc_pid_maps(5)). Each is queried through `map_files`, because on some
@@ -459,6 +468,33 @@ mod tests {
         let text = "process 7 (reader) has sg0 open for writing";
         assert_eq!(uses_of_null("0100002", "init\n"), [Use::new(UseKind::OpenElsewhere, text)]);
         assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
+    }
+
+    /// What a process of the fake machine with a file open is told to do with it, by the flags of its descriptor.
+    fn uses_of_file(flags: &str, parent: &str) -> Vec<Use> {
+        let fake = Fake::new();
+        fake.file("disk.img", "x");
+        fake.file("proc/7/comm", "nbd-server\n");
+        fake.file("proc/7/stat", "7 (nbd-server) S 1 7 7 0\n");
+        fake.file("proc/1/comm", parent);
+        let meta = fs::metadata(fake.path("disk.img")).unwrap();
+        fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nino:\t{}\n", meta.ino()));
+        fs::create_dir(fake.path("proc/7/fd")).unwrap();
+        std::os::unix::fs::symlink(fake.path("disk.img"), fake.path("proc/7/fd/3")).unwrap();
+        let mut found = Found::default();
+        users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut found);
+        found.uses
+    }
+
+    #[test]
+    fn who_reads_a_file_uses_it() {
+        let reads = Use::new(UseKind::ReadElsewhere, "process 7 (nbd-server) has it open for reading");
+        assert_eq!(uses_of_file("0100000", "init\n"), [reads]);
+        let writes = Use::new(UseKind::OpenElsewhere, "process 7 (nbd-server)");
+        assert_eq!(uses_of_file("0100002", "init\n"), [writes]);
+        assert_eq!(uses_of_file("0100000", "(udev-worker)\n"), [], "it only looks on");
+        assert_eq!(uses_of_file("0100001", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
+        assert_eq!(uses_of_file("012000000", "init\n"), [], "a name for it, as a claim has it");
     }
 
     #[test]

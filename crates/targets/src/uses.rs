@@ -29,7 +29,7 @@ pub enum UseKind {
     OpenExclusive,
     /// Another process has the file open or mapped, or the device open for writing.
     OpenElsewhere,
-    /// Another process has the device open for reading.
+    /// Another process has the file or device open for reading.
     ReadElsewhere,
     /// Its label says that it is part of something larger or encrypted: of LVM, md, ZFS, LUKS.
     Member,

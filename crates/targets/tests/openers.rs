@@ -82,6 +82,34 @@ fn a_device_that_a_process_reads() {
     drop(neighbour);
 }
 
+/// A server of an image, a copy that runs, a backup: they would go on with other data.
+#[test]
+fn a_file_that_a_process_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("disk.img");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let claim = claimed(&file, Access::Write, &overwrite());
+    let mode = rdsk_targets::OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() };
+    let holder = Holder::start(CHILD, Hold::Reading, &file);
+    let words = format!("another program reads it (process {} (", holder.id());
+    let refusal = refusal(&file, &overwrite());
+    assert_eq!(refusal.code, "in-use");
+    assert!(refusal.message.contains(&words), "{}", refusal.message);
+    assert!(refusal.message.contains("has it open for reading"), "{}", refusal.message);
+    assert!(refusal.hint.contains("end that program"), "{}", refusal.hint);
+    match claim.open(mode).unwrap_err() {
+        TargetError::Refused(refusal) => assert!(refusal.message.contains(&words), "{}", refusal.message),
+        other => panic!("{other}"),
+    }
+    authorize(&look(&file), Access::Read, &rdsk_targets::Permission::default()).unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 1 << 20]);
+    drop(holder);
+    // Our own reader is none of others.
+    let reader = std::fs::File::open(&file).unwrap();
+    drop(claimed(&file, Access::Write, &overwrite()));
+    drop((claim, reader));
+}
+
 /// Another rdsk holds it with `O_PATH`, which does not open it.
 #[test]
 fn a_claim_of_another_process_is_no_reader() {
