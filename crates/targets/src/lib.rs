@@ -33,6 +33,7 @@ mod machine;
 mod mounts;
 mod naming;
 mod onlookers;
+mod open_stat;
 mod orphan;
 mod overlay;
 mod permission;

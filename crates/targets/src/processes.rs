@@ -3,10 +3,12 @@
 
 use crate::device_number::DeviceNumber;
 use crate::onlookers::is_onlooker;
+pub(crate) use crate::open_stat::Inode;
+use crate::open_stat::{Stat, stat_likely, stat_node};
 use crate::probe;
 use crate::sysfs::names_in;
 use crate::uses::{Found, UseKind};
-use rustix::fs::{AtFlags, CWD, FileType, OFlags, Statx, StatxFlags};
+use rustix::fs::{FileType, OFlags};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -22,9 +24,6 @@ const MAX_READER_RECHECKS: usize = 10;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In others the processes outside are not seen.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-/// A file beyond its name: `st_dev` and `st_ino`.
-pub(crate) type Inode = (u64, u64);
 
 /// A process, or one of its threads that has open files of its own.
 struct Process {
@@ -80,9 +79,8 @@ pub(crate) struct Descriptor<'process> {
 impl Descriptor<'_> {
     /// The inode and its size, as far as that is known without asking a server; `None` for what is no regular file.
     pub(crate) fn stat(&self) -> Option<(Inode, u64)> {
-        let stat = stat_no_sync(self.link)?;
-        let is_file = FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::RegularFile;
-        is_file.then(|| (inode_of(&stat), stat.stx_size))
+        let stat = stat_likely(self.link)?;
+        (stat.kind == FileType::RegularFile).then_some((stat.inode, stat.size_bytes))
     }
 }
 
@@ -254,8 +252,8 @@ fn opened<'all>(
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
         };
         let is_it = may_be
-            && stat_no_sync(&link)
-                .is_some_and(|stat| inode_of(&stat) == inode || is_layer_of(&link, &stat, path, inode))
+            && stat_likely(&link)
+                .is_some_and(|stat| stat.inode == inode || is_layer_of(&link, &stat, path, inode))
             && !only_names(&process.directory, name);
         let may_write = is_it && writes(&process.directory, name);
         is_it.then_some(if may_write { Rights::Writes } else { Rights::Reads })
@@ -264,8 +262,8 @@ fn opened<'all>(
 
 /// Whether one of the two is a file of an overlay filesystem and the other the file of the layer that it shows: an
 /// overlay has a device number of its own, and keeps the inode numbers if its layers lie on one filesystem.
-fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
-    stat.stx_ino == inode.1
+fn is_layer_of(link: &Path, stat: &Stat, path: &Path, inode: Inode) -> bool {
+    stat.inode.1 == inode.1
         && fs::read_link(link).is_ok_and(|target| target.file_name() == path.file_name())
         && probe::is_overlay(link) != probe::is_overlay(path)
 }
@@ -276,26 +274,15 @@ fn device_behind(link: &Path) -> Option<NodeNumber> {
     if !target.is_absolute() {
         return None;
     }
-    node_number(&stat_no_sync(link)?)
+    node_number(&stat_node(link, &target)?)
 }
 
-fn node_number(stat: &Statx) -> Option<NodeNumber> {
-    let number = DeviceNumber { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor };
-    match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
-        FileType::BlockDevice => Some(NodeNumber::Block(number)),
-        FileType::CharacterDevice => Some(NodeNumber::Character(number)),
+fn node_number(stat: &Stat) -> Option<NodeNumber> {
+    match stat.kind {
+        FileType::BlockDevice => Some(NodeNumber::Block(stat.device)),
+        FileType::CharacterDevice => Some(NodeNumber::Character(stat.device)),
         _ => None,
     }
-}
-
-/// stat(2) that does not ask a server: a dead one would not answer.
-fn stat_no_sync(link: &Path) -> Option<Statx> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE;
-    rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted).ok()
-}
-
-fn inode_of(stat: &Statx) -> Inode {
-    (rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino)
 }
 
 /// The value of `key` in what fdinfo has about a descriptor.
@@ -338,13 +325,13 @@ struct Mapping {
     rights: Rights,
     /// As procfs prints it, in case the file itself cannot be queried.
     inode_number: u64,
-    stat: Option<Statx>,
+    stat: Option<Stat>,
 }
 
 impl Mapping {
     fn is_of(&self, inode: Inode) -> bool {
         match &self.stat {
-            Some(stat) => inode_of(stat) == inode,
+            Some(stat) => stat.inode == inode,
             // Every program maps libraries, and filesystems number their inodes alike: a number alone is no evidence of those.
             None => self.rights == Rights::Writes && self.inode_number == inode.1,
         }
@@ -353,18 +340,22 @@ impl Mapping {
 
 /// The shared, writable mappings of files.
 fn mappings(process: &Process) -> Vec<Mapping> {
-    mappings_that(process, |rights, _| rights == Rights::Writes)
+    mappings_that(process, |rights, _| rights == Rights::Writes, stat_node)
 }
 
 /// The strongest rights that a process has through its mappings of a file; `None` if it maps it nowhere.
 fn mapping_of(process: &Process, inode: Inode) -> Option<Rights> {
-    let all = mappings_that(process, |_, inode_number| inode_number == inode.1);
+    let all = mappings_that(process, |_, inode_number| inode_number == inode.1, |link, _| stat_likely(link));
     strongest(all.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights))
 }
 
 /// The mappings of files of some rights and inode number (proc_pid_maps(5)). Each is queried through `map_files`, because on some
-/// filesystems the device number in the text is not the one that stat(2) gives.
-fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec<Mapping> {
+/// filesystems the device number in the text is not the one that stat(2) gives; `stat` gets the link there, and the name.
+fn mappings_that(
+    process: &Process,
+    wanted: impl Fn(Rights, u64) -> bool,
+    stat: impl Fn(&Path, &Path) -> Option<Stat>,
+) -> Vec<Mapping> {
     let maps = fs::read(process.directory.join("maps")).unwrap_or_default();
     let mut list = Vec::new();
     for line in String::from_utf8_lossy(&maps).lines() {
@@ -374,10 +365,11 @@ fn mappings_that(process: &Process, wanted: impl Fn(Rights, u64) -> bool) -> Vec
         let is_shared = rights.as_bytes().get(1) == Some(&b'w') && rights.as_bytes().get(3) == Some(&b's');
         let rights = if is_shared { Rights::Writes } else { Rights::Reads };
         if let Some(inode_number) = number.filter(|&number| wanted(rights, number)) {
-            let stat = stat_no_sync(&process.directory.join("map_files").join(place));
+            let name = Path::new(line.find('/').map_or("", |start| &line[start..]));
+            let found = stat(&process.directory.join("map_files").join(place), name);
             // Without privileges only the name is left, which of a mapping that writes proves nothing.
-            let by_name = || line.find('/').and_then(|start| stat_no_sync(Path::new(&line[start..])));
-            let stat = stat.or_else(|| if rights == Rights::Reads { by_name() } else { None });
+            let by_name = || name.is_absolute().then(|| stat(name, name)).flatten();
+            let stat = found.or_else(|| if rights == Rights::Reads { by_name() } else { None });
             list.push(Mapping { rights, inode_number, stat });
         }
     }
