@@ -1,6 +1,9 @@
 //! Who else has a file open, as far as the kernel itself says so. It ends no process, changes no file, and names nobody:
 //! procfs does that.
-#![allow(unsafe_code, reason = "leases and kcmp(2) have no safe wrapper")]
+#![allow(
+    unsafe_code,
+    reason = "leases and kcmp(2) have no safe wrapper, and that of locks takes no owner on another host"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -33,6 +36,25 @@ pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Whether anybody but this process has locked a part of the file with fcntl(2), on this host or on another one that shares the
+/// filesystem: NFS, Ceph, GFS2, OCFS2 and FUSE ask their server or cluster. Nothing is locked, except on SMB, whose clients can only try.
+///
+/// Closing `fd` gives back locks of this process on the file, if it has any (fcntl(2)).
+///
+/// # Errors
+/// Those of fcntl(2): `ENOLCK` where there is nobody to ask.
+pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
+    // SAFETY: the structure is made of integers, of which all bits may be zero; so it stands for the whole file, from its beginning.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::c_short::try_from(libc::F_WRLCK).map_err(io::Error::other)?;
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: this command reads and writes the structure, which outlives the call.
+    if unsafe { libc::fcntl(fd, libc::F_GETLK, &raw mut lock) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 
 /// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has
@@ -74,6 +96,31 @@ mod tests {
         let other = File::open(&path).unwrap();
         assert!(is_free(), "readers do not count");
         drop(other);
+    }
+
+    /// Sets a lock of the open file itself, which another open file of the same process conflicts with.
+    fn set_lock(file: &File, kind: i32) {
+        // SAFETY: the structure is made of integers, of which all bits may be zero.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::c_short::try_from(kind).unwrap();
+        (lock.l_start, lock.l_len) = (100, 1);
+        // SAFETY: this command reads the structure, which outlives the call.
+        assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }, 0);
+    }
+
+    #[test]
+    fn locks_of_others_show_and_our_own_do_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let reader = File::open(file.path()).unwrap();
+        assert!(!is_locked_by_others(&reader).unwrap());
+        rustix::fs::fcntl_lock(file.as_file(), rustix::fs::FlockOperation::LockExclusive).unwrap();
+        assert!(!is_locked_by_others(&reader).unwrap(), "our own");
+        rustix::fs::fcntl_lock(file.as_file(), rustix::fs::FlockOperation::Unlock).unwrap();
+        let other = File::open(file.path()).unwrap();
+        set_lock(&other, libc::F_RDLCK);
+        assert!(is_locked_by_others(&reader).unwrap(), "one byte, for reading");
+        set_lock(&other, libc::F_UNLCK);
+        assert!(!is_locked_by_others(&reader).unwrap());
     }
 
     #[test]

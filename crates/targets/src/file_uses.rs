@@ -1,5 +1,5 @@
 //! What uses a regular file: loop devices, mounts, swap, exports to other hosts, locks, other processes. The same checks serve the
-//! backing file of a loop device. It reads procfs, configfs and stat(2) and opens nothing.
+//! backing file of a loop device. It reads procfs, configfs and stat(2), and opens a file only to ask who has locked it.
 
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
@@ -99,7 +99,11 @@ fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, fou
     // A subvolume of a btrfs has a number of its own, and locks are listed under that of the filesystem.
     let numbers: Vec<DeviceNumber> =
         mount_of(&machine.mounts, path).map(|mount| mount.number).into_iter().collect();
+    let known = found.uses.len();
     locks::find(&machine.roots.proc, inode, &numbers, Locks::Any, found);
+    if found.uses.len() == known {
+        locks::ask(path, inode, found);
+    }
 }
 
 /// A filesystem that is mounted from a file without a loop device: EROFS, and filesystems in user space. The source of autofs is

@@ -1,12 +1,19 @@
 //! Who has locked a file or a device node, from `/proc/locks`: with flock(2), with fcntl(2), or with a lease. A lock names a user
 //! that no open file for writing shows: a virtual machine that reads an image, a file server that keeps it for a client, a program
-//! that partitions a disk. It reads one file of procfs and takes no lock.
+//! that partitions a disk. Locks that another host has are asked for. It reads one file of procfs, opens files for reading only, and
+//! takes no lock.
 
 use crate::device_number::DeviceNumber;
+use crate::probe;
 use crate::processes::{Inode, persistent};
 use crate::sysfs::read_text;
+use crate::tools::TIMEOUT;
 use crate::uses::{Found, UseKind};
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 
 /// Which locks count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +57,46 @@ pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: L
     }));
 }
 
+/// Adds a use if the filesystem says that a part of the file at `path` is locked (fcntl(2)). It knows of other hosts and of containers,
+/// whose locks are in no list here; a lock of this process is none.
+pub(crate) fn ask(path: &Path, inode: Inode, found: &mut Found) {
+    /// The source of SMB: its client asks by taking the lock for a moment (`cifs_getlk`), in which others could not use the file.
+    const TYPES_THAT_LOCK: [u64; 2] = [0xff53_4d42, 0xfe53_4d42];
+    let is_it = |meta: &fs::Metadata| meta.is_file() && (meta.dev(), meta.ino()) == inode;
+    let takes_locks = probe::filesystem_type(path).is_none_or(|kind| TYPES_THAT_LOCK.contains(&kind));
+    if takes_locks || !fs::metadata(path).is_ok_and(|meta| is_it(&meta)) {
+        return;
+    }
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // What may not be read is not written either.
+    let Ok(file) = File::options().read(true).custom_flags(flags).open(path) else { return };
+    found.extend(persistent(|| {
+        let mut now = Found::default();
+        match answer(&file) {
+            Some(true) => now.add(
+                UseKind::OpenElsewhere,
+                "another host, or a process that is not seen here, has locked it",
+            ),
+            Some(false) => {}
+            None => now.doubt("its filesystem does not answer who has locked it"),
+        }
+        now
+    }));
+}
+
+/// Whether others have locked it; `None` if there is no answer in time, as from a server whose locks a firewall keeps back. Without
+/// anybody to ask nobody has.
+fn answer(file: &File) -> Option<bool> {
+    let file = file.try_clone().ok()?;
+    let (sender, receiver) = mpsc::channel();
+    let ask = move || {
+        // Who waits has given up if nobody receives it.
+        let _ = sender.send(rdsk_sys::openers::is_locked_by_others(&file).unwrap_or(false));
+    };
+    thread::Builder::new().spawn(ask).ok()?;
+    receiver.recv_timeout(TIMEOUT).ok()
+}
+
 fn shown(proc: &Path, lock: &Lock) -> String {
     let kind = match lock.kind.as_str() {
         "LEASE" => "a lease of it",
@@ -81,6 +128,7 @@ fn lock_of(line: &str) -> Option<Lock> {
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use rdsk_testkit::{Hold, Holder};
 
     const TABLE: &str = "\
 1: FLOCK  ADVISORY  WRITE 7 08:1a:77 0 EOF
@@ -109,6 +157,36 @@ nonsense
         assert_eq!(said(80, Locks::Any), ["process 7 (qemu) has a lease of it"]);
         assert_eq!(said(81, Locks::Any), ["process 7 (qemu) has it locked"], "the number of the filesystem");
         assert_eq!(said(82, Locks::Any), Vec::<String>::new());
+    }
+
+    #[test]
+    #[ignore = "started by the next test"]
+    fn child_that_holds() {
+        rdsk_testkit::holder::hold();
+    }
+
+    /// As a lock of another host, it is in no list that is looked at here.
+    #[test]
+    fn a_lock_that_is_not_listed_is_asked_for() {
+        let place = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let meta = fs::metadata(&place).unwrap();
+        let said = |inode: Inode| {
+            let mut found = Found::default();
+            ask(&place, inode, &mut found);
+            assert_eq!(found.doubts, Vec::<String>::new());
+            found.uses.into_iter().map(|used| used.text).collect::<Vec<_>>()
+        };
+        let inode = (meta.dev(), meta.ino());
+        let none = Vec::<String>::new();
+        let own = File::options().read(true).write(true).open(&place).unwrap();
+        rustix::fs::fcntl_lock(&own, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        assert_eq!(said(inode), none, "our own");
+        drop(own);
+        let holder = Holder::start("locks::tests::child_that_holds", Hold::Locking, &place);
+        assert_eq!(said(inode), ["another host, or a process that is not seen here, has locked it"]);
+        assert_eq!(said((inode.0, inode.1 + 1)), none, "another file has that name");
+        drop(holder);
+        assert_eq!(said(inode), none);
     }
 
     #[test]

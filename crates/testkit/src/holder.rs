@@ -14,6 +14,8 @@ use rdsk_sys::memory::SharedMapping;
 pub enum Hold {
     /// Open for reading.
     Reading,
+    /// Open for reading, and locked with fcntl(2) for that.
+    Locking,
     /// Open for reading and writing, without `O_EXCL`.
     Writing,
     /// Open for reading and writing with `O_EXCL`.
@@ -31,12 +33,14 @@ const O_EXCL: i32 = 0o200;
 const PAGE_BYTES: usize = 4096;
 
 impl Hold {
-    const ALL: [Self; 5] = [Self::Reading, Self::Writing, Self::Exclusively, Self::Mapped, Self::InThread];
+    const ALL: [Self; 6] =
+        [Self::Reading, Self::Locking, Self::Writing, Self::Exclusively, Self::Mapped, Self::InThread];
 
     /// The word for [`hold`].
     pub const fn word(self) -> &'static str {
         match self {
             Self::Reading => "reading",
+            Self::Locking => "locking",
             Self::Writing => "writing",
             Self::Exclusively => "exclusively",
             Self::Mapped => "mapped",
@@ -103,6 +107,11 @@ pub fn hold() {
     let what = Path::new(&what);
     let _held: (Option<File>, Option<SharedMapping>) = match how {
         Hold::Reading => (Some(File::open(what).expect("it opens")), None),
+        Hold::Locking => {
+            let file = File::open(what).expect("it opens");
+            rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockShared).expect("nobody writes to it");
+            (Some(file), None)
+        }
         Hold::Writing => (Some(open(what, 0)), None),
         Hold::Exclusively => (Some(open(what, O_EXCL)), None),
         Hold::Mapped => (None, Some(SharedMapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
