@@ -1,18 +1,19 @@
 //! The Claim: the right to use a target, after it was examined and the access was authorized. Everything that is opened
 //! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
+use crate::attachment::Attachment;
 use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path, uses_now};
-use crate::examined::{Attachment, Examined, Place};
+use crate::examined::{Examined, Place};
 use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
-use crate::{facts, probe};
+use crate::probe;
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -253,9 +254,8 @@ impl Claim {
         node.check_inode(&fd, &self.path)?;
         let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
         let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
-        let is_same = |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
-        if !attachment.as_ref().is_none_or(is_same) {
-            return changed("its medium or backing file has changed");
+        if !attachment.as_ref().is_none_or(|then| then.is_still(sys)) {
+            return changed("its medium or backing file has changed, or another disk has its number");
         }
         // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
         match rdsk_sys::device::block_device_size(&fd) {

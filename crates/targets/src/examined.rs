@@ -1,6 +1,7 @@
 //! Everything that was seen of a target, for the permission check and the Record: where it is, what it is called, what uses it.
 //! Data only; `examine` fills it in.
 
+use crate::attachment::Attachment;
 use crate::device_number::DeviceNumber;
 use crate::growth::{Growth, Rewriting};
 use crate::identity::{Identity, NoIdentity};
@@ -42,21 +43,11 @@ pub enum Place {
     Block {
         /// Its number.
         major_minor: DeviceNumber,
-        /// The kernel's attachment count of its disk; `None` before Linux 5.15.
+        /// Which disk has the number; `None` if sysfs does not know it.
         attachment: Option<Attachment>,
     },
     /// A LUN of a simulated system.
     Sim(Simulated),
-}
-
-/// Which attachment of a disk was examined. A loop device keeps its number when it gets another file, and so does a
-/// drive with another medium; the kernel's count (`diskseq`) changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attachment {
-    /// The whole disk, as sysfs spells it.
-    pub disk: String,
-    /// The count.
-    pub sequence: u64,
 }
 
 /// A target and everything that the permission check needs.

@@ -86,11 +86,6 @@ pub(crate) fn wwns(whole: &Node) -> Vec<String> {
     ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
 }
 
-/// The kernel's count of a disk's media and attachments (5.15 and later): another file of a loop device, another medium.
-pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
-    read_number(&sys.join("block").join(whole).join("diskseq"))
-}
-
 /// Serial number of the disk at `whole`: `device/serial` (NVMe, MMC), `serial` (virtio), VPD page 0x80 (SCSI, SATA).
 pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))

@@ -5,6 +5,7 @@
 mod anew;
 mod array;
 mod arrays_at_end;
+mod attachment;
 mod authorize;
 mod block_uses;
 mod claim;
@@ -58,12 +59,13 @@ mod uses;
 mod witness;
 
 pub use arrays_at_end::arrays_at_end;
+pub use attachment::{Attachment, Mark};
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, claim};
 pub use device_number::DeviceNumber;
 pub use error::TargetError;
 pub use examine::examine;
-pub use examined::{Attachment, Examined, Place};
+pub use examined::{Examined, Place};
 pub use facts::disk_commanded_by;
 pub use fills_up::{check_growth, writable_bytes};
 pub use growth::{Growth, Rewriting};

@@ -2,10 +2,11 @@
 //! are on it. It opens devices for reading only.
 
 use super::Hold;
+use crate::attachment::Attachment;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examined::{Attachment, Examined, Place};
+use crate::examined::{Examined, Place};
 use crate::growth::{Growth, Taking};
 use crate::identity::{self, Inventory, Names};
 use crate::machine::Machine;
@@ -76,8 +77,9 @@ pub(super) fn examine_block(
 }
 
 fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
-    let disk = machine.tree.whole(node).name.clone();
-    facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
+    let disk = &machine.tree.whole(node).name;
+    let partition = node.parent.is_some().then_some(node.name.as_str());
+    Attachment::now(&machine.roots.sys, disk, partition)
 }
 
 #[derive(Debug, Default)]
