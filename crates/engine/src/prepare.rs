@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::job::Prepared;
 use crate::open_target::OpenTarget;
-use rdsk_model::{CacheState, PageCacheState, StopFlag, TargetKind, Workload};
+use rdsk_model::{CacheState, Device, PageCacheState, StopFlag, Target, TargetKind, Workload};
 use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
 use rdsk_sys::io::{Flags, pread2};
 use rdsk_targets::OpenMode;
@@ -79,7 +79,7 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
         } else {
             // Large folios that extend beyond the span are dropped only with the rest of the file.
             std::thread::sleep(PAUSE);
-            let _ = (target.claim.target.kind == TargetKind::Block).then(|| drop_block_device(fd));
+            let _ = may_be_told_to_drop(&target.claim.target).then(|| drop_block_device(fd));
             drop_cached(fd, 0, 0)
         };
         let empty = cache_stat(workload, fd).is_ok_and(|state| state.cached == 0);
@@ -88,6 +88,18 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
         }
     }
     false
+}
+
+/// Whether the target is a device that only forgets what the kernel has cached of it. Older drivers of RAM disks free their pages, which
+/// are the data (`brd_ioctl` in drivers/block/brd.c), and device mapper hands the call down to the device below (`dm_blk_ioctl`).
+fn may_be_told_to_drop(target: &Target) -> bool {
+    let is_ram_disk =
+        |name: &str| name.strip_prefix("ram").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    // Documentation/admin-guide/devices.txt: major 1, whatever the node is called.
+    let has_number = |device: &Device| device.major_minor.starts_with("1:") || is_ram_disk(&device.name);
+    target.kind == TargetKind::Block
+        && !target.device.as_ref().is_some_and(has_number)
+        && !target.stack.iter().any(|name| is_ram_disk(name))
 }
 
 /// Reads the span through the page cache until all of it is cached; returns whether it is.
@@ -122,4 +134,38 @@ fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result
         }
     }
     Ok(cache_stat(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, number: &str, below: &[&str]) -> Target {
+        let stack = [&[name][..], below].concat().into_iter().map(str::to_owned).collect();
+        let device = Device { name: name.into(), major_minor: number.into(), ..Device::default() };
+        Target { kind: TargetKind::Block, device: Some(device), stack, ..Target::default() }
+    }
+
+    #[test]
+    fn ram_disks_and_what_lies_on_them_keep_their_data() {
+        for ram in [
+            device("ram0", "1:0", &[]),
+            device("ram0p1", "259:3", &["ram0"]),
+            device("odd", "1:7", &[]),
+            device("dm-0", "253:0", &["ram15"]),
+            device("dm-1", "253:1", &["md0", "sda", "ram3"]),
+        ] {
+            assert!(!may_be_told_to_drop(&ram), "{:?}", ram.stack);
+        }
+        for disk in [
+            device("sda", "8:0", &[]),
+            device("zram0", "11:0", &[]),
+            device("ramses", "252:1", &[]),
+            device("dm-0", "253:0", &["vda"]),
+        ] {
+            assert!(may_be_told_to_drop(&disk), "{:?}", disk.stack);
+        }
+        let file = Target { kind: TargetKind::File, ..device("sda", "8:0", &[]) };
+        assert!(!may_be_told_to_drop(&file), "no device");
+    }
 }
