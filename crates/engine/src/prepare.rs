@@ -93,8 +93,9 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
 /// Whether the target is a device that only forgets what the kernel has cached of it. Older drivers of RAM disks free their pages, which
 /// are the data (`brd_ioctl` in drivers/block/brd.c), and device mapper hands the call down to the device below (`dm_blk_ioctl`).
 fn may_be_told_to_drop(target: &Target) -> bool {
-    let is_ram_disk =
-        |name: &str| name.strip_prefix("ram").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_ram_disk = |name: &str| {
+        name.strip_prefix("ram").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     // Documentation/admin-guide/devices.txt: major 1, whatever the node is called.
     let has_number = |device: &Device| device.major_minor.starts_with("1:") || is_ram_disk(&device.name);
     target.kind == TargetKind::Block

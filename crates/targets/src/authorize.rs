@@ -121,6 +121,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
         UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
         UseKind::PartOf => ("member", "another device says that it is part of something larger"),
+        UseKind::Relabelled => ("changed", "somebody has made something on it since it was examined"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
         UseKind::HardLinked => {
             ("hard-linked", "its data is there under other names too, and would be lost under them")
@@ -143,6 +144,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::Block { .. }, UseKind::PartOf) => {
             "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label with wipefs --all"
         }
+        (Place::Block { .. }, UseKind::Relabelled) => "examine it again with rdsk info",
         (Place::Block { .. }, UseKind::ReadElsewhere) => {
             "measure reads, or end that program, or name an unused device"
         }

@@ -6,19 +6,21 @@ use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Hold, examine_path, uses_now};
+use crate::examine::{Again, Hold, examine_path, uses_now};
 use crate::examined::{Examined, Place};
 use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
+use crate::probe;
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
-use crate::probe;
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How a claimed target is to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,11 +89,37 @@ impl Expected {
     }
 }
 
+/// So soon after the last look or opening, labels are not looked for again: programs do that, for milliseconds, which the short turns of
+/// a run would pay every time.
+const LABELS_HOLD: Duration = Duration::from_secs(1);
+
 /// What is needed to check the user's target again once it is open for writing.
 #[derive(Debug)]
 struct Recheck {
     examined: Examined,
     roots: Roots,
+    /// When it was examined, or opened for writing with this permission, most recently.
+    last: Mutex<Instant>,
+}
+
+impl Recheck {
+    fn new(examined: Examined, roots: &Roots) -> Self {
+        Self { examined, roots: roots.clone(), last: Mutex::new(Instant::now()) }
+    }
+
+    /// Checks the target that `fd` has open for writing.
+    fn authorize(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = if last.elapsed() < LABELS_HOLD { Again::Uses } else { Again::UsesAndLabels };
+        authorize_uses(&self.examined, uses_now(&self.examined, &self.roots, again))?;
+        if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {
+            // The pages that labels were looked for in would be found by what is measured. Where they stay, they are few.
+            let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
+        }
+        // A refusal leaves it as it is, so that the next attempt looks again.
+        *last = Instant::now();
+        Ok(())
+    }
 }
 
 /// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
@@ -132,7 +160,7 @@ pub fn claim(
     };
     let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
     if access == Access::Write {
-        claim.recheck = Some(Box::new(Recheck { examined, roots: roots.clone() }));
+        claim.recheck = Some(Box::new(Recheck::new(examined, roots)));
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
@@ -175,7 +203,8 @@ impl Claim {
 
     /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the
     /// device while it is open, and a second one is not available, so streams share it. Once it is open, the uses of
-    /// the target are checked again, so that nobody who came in the meantime is overlooked.
+    /// the target are checked again, so that nobody who came in the meantime is overlooked, and its labels where the last
+    /// opening for writing was a while ago.
     ///
     /// # Errors
     /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use
@@ -219,8 +248,7 @@ impl Claim {
         })?;
         self.check(&fd, node)?;
         if let Some(recheck) = self.recheck.as_deref().filter(|_| mode.access == Access::Write) {
-            let now = uses_now(&self.path, &recheck.examined.place, &recheck.roots);
-            authorize_uses(&recheck.examined, now)?;
+            recheck.authorize(&fd)?;
         }
         Ok(fd)
     }

@@ -3,6 +3,7 @@
 
 mod block;
 mod file;
+mod relabelled;
 mod simulated;
 
 #[cfg(test)]
@@ -80,20 +81,31 @@ pub(crate) fn examine_path(
     }
 }
 
+/// What is looked at again of an open target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    Uses,
+    /// The labels of a device, too, for which programs are run.
+    UsesAndLabels,
+}
+
 /// What uses an open device or file of the user now, except exclusive openers: that is this process itself.
-pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
+pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> Found {
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
-    match place {
+    match &examined.place {
         Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {
             Some(node) => {
+                if again == Again::UsesAndLabels {
+                    relabelled::find(&machine, node, examined, &mut found);
+                }
                 found.extend(block_uses::find(&machine, node));
                 found.extend(file_uses::find_below(&machine, node));
             }
             None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
         },
         Place::File { dev, ino, own: false } => {
-            found.extend(file_uses::find(&machine, path, (*dev, *ino)));
+            found.extend(file_uses::find(&machine, &examined.path, (*dev, *ino)));
         }
         Place::File { own: true, .. } | Place::Directory { .. } | Place::Sim(_) => {}
     }

@@ -69,6 +69,8 @@ pub struct Examined {
     pub doubts: Vec<String>,
     /// Signatures found on a device.
     pub signatures: Vec<Signature>,
+    /// Signatures found on its partitions and on the disk around it, each with the name that sysfs has for that.
+    pub labels_around: Vec<(String, Signature)>,
     /// How a file is allocated on its filesystem; `None` if the filesystem does not report it.
     pub allocation: Option<ExtentEvidence>,
     /// What writing to it takes of, besides itself: [`crate::check_growth`].
@@ -99,6 +101,7 @@ impl Examined {
             uses: found.uses,
             doubts: found.doubts,
             signatures: Vec::new(),
+            labels_around: Vec::new(),
             allocation: None,
             growths: Vec::new(),
             write_bytes: None,

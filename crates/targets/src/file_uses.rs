@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn who_may_not_ask_the_kernel_must_see_every_process_and_every_loop_device() {
         let none = Vec::<String>::new();
-        let unseen = |fake: &Fake| doubts(fake, |machine, found| doubt_unseen(machine, "it does not tell", found));
+        let unseen =
+            |fake: &Fake| doubts(fake, |machine, found| doubt_unseen(machine, "it does not tell", found));
         assert_eq!(unseen(&Fake::new()), none, "all is seen");
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();

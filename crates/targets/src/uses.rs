@@ -37,6 +37,8 @@ pub enum UseKind {
     Metadata,
     /// It has no label, and another device says that it is part of something larger.
     PartOf,
+    /// A label is on it that was not there when it was examined.
+    Relabelled,
     /// It accepts writes only at the write pointers of its zones.
     HostManaged,
     /// Writing to it takes of a thin pool that others need, and whose fill level is not known.

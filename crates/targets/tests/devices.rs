@@ -9,7 +9,7 @@ use rdsk_testkit::loopdev::mkfs_ext4;
 use rdsk_testkit::{LoopDevice, Need, Swap, requires};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_mode};
+use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_lvm_label, write_mode};
 
 fn loops() -> bool {
     requires(&[Need::Root, Need::Loop, Need::Tool("lsblk"), Need::Tool("wipefs")])
@@ -282,28 +282,6 @@ fn signatures_need_the_right_word() {
         .unwrap();
         assert_ne!(device.content_hash().unwrap(), before);
     }
-}
-
-/// The label of an LVM physical volume, LVM2's lib/format_text/layout.h: in sector 1, with LVM's own CRC over the rest.
-fn write_lvm_label(file: &Path) {
-    let mut sector = [0u8; 512];
-    sector[..8].copy_from_slice(b"LABELONE");
-    sector[8..16].copy_from_slice(&1u64.to_le_bytes());
-    sector[20..24].copy_from_slice(&32u32.to_le_bytes());
-    sector[24..32].copy_from_slice(b"LVM2 001");
-    sector[32..64].copy_from_slice(b"0123456789abcdefghijklmnopqrstuv");
-    sector[64..72].copy_from_slice(&(16 * MIB).to_le_bytes());
-    let mut crc = 0xf597_a6cf_u32;
-    for &byte in &sector[20..] {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-        }
-    }
-    sector[16..20].copy_from_slice(&crc.to_le_bytes());
-    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &sector, 512).unwrap();
-    file.sync_all().unwrap();
 }
 
 #[test]

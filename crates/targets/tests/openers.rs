@@ -7,7 +7,7 @@ mod support;
 use rdsk_targets::{Access, TargetError, authorize};
 use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_mode};
+use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_lvm_label, write_mode};
 
 const CHILD: &str = "child_that_holds";
 
@@ -461,4 +461,37 @@ fn every_open_for_writing_checks_uses_again() {
     }
     drop(holder);
     claim.open(write_mode()).unwrap();
+}
+
+/// A program may make something on the device between two openings, and close it. Nothing else shows that.
+#[test]
+fn labels_are_looked_for_again_when_the_last_look_is_old() {
+    if !loops() || !requires(&[Need::Ext4]) {
+        return;
+    }
+    let device = device();
+    let claim = claimed(device.path(), Access::Write, &word(&device));
+    let opened_later = || {
+        // No longer than this is a look trusted; later is as good.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        claim.open(write_mode())
+    };
+    let refused = |opened: Result<_, TargetError>| match opened.unwrap_err() {
+        TargetError::Refused(refusal) => refusal,
+        other => panic!("{other}"),
+    };
+    drop(opened_later().unwrap());
+    write_lvm_label(device.path());
+    let before = device.content_hash().unwrap();
+    assert_eq!(refused(opened_later()).code, "member");
+    let again = refused(claim.open(write_mode()));
+    assert!(again.code == "member" && again.message.contains("(LVM2_member)"), "{}", again.message);
+    assert_eq!(device.content_hash().unwrap(), before);
+    run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
+    drop(opened_later().unwrap());
+    device.mkfs_ext4("new").unwrap();
+    let refusal = refused(opened_later());
+    assert_eq!(refusal.code, "changed");
+    assert!(refusal.message.contains("(ext4 \"new\")"), "{}", refusal.message);
+    assert!(refusal.hint.contains("rdsk info"), "{}", refusal.hint);
 }

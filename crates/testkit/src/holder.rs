@@ -109,7 +109,8 @@ pub fn hold() {
         Hold::Reading => (Some(File::open(what).expect("it opens")), None),
         Hold::Locking => {
             let file = File::open(what).expect("it opens");
-            rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockShared).expect("nobody writes to it");
+            rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockShared)
+                .expect("nobody writes to it");
             (Some(file), None)
         }
         Hold::Writing => (Some(open(what, 0)), None),

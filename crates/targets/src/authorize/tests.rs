@@ -43,6 +43,7 @@ fn disk() -> Examined {
             Signature::new("gpt", Some(512), None),
             Signature::new("ext4", Some(1080), Some("home")),
         ],
+        labels_around: Vec::new(),
         allocation: None,
     }
 }
@@ -190,10 +191,17 @@ fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
         let doubtful = Examined { doubts: vec![doubt.into()], ..file(false) };
         refused(&doubtful, &Permission { destroy: None, overwrite: Overwrite::Allowed }).hint
     };
-    let of_another = hint("the kernel tells only its owner whether it is open for writing, and procfs hides some");
-    assert_eq!(of_another, "measure reads, or run as the owner of the file, or as root outside of containers");
+    let of_another =
+        hint("the kernel tells only its owner whether it is open for writing, and procfs hides some");
+    assert_eq!(
+        of_another,
+        "measure reads, or run as the owner of the file, or as root outside of containers"
+    );
     let silent = hint("its filesystem does not tell whether it is open for writing, and procfs hides some");
-    assert!(silent.ends_with("or run as root outside of containers") && !silent.contains("owner"), "{silent}");
+    assert!(
+        silent.ends_with("or run as root outside of containers") && !silent.contains("owner"),
+        "{silent}"
+    );
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(super) fn examine_block(
         identities: parts.names.identities,
         no_identities: parts.names.no_identities,
         signatures: parts.signatures,
+        labels_around: parts.labels_around,
         growths: parts.growths,
         ..Examined::new(target, path, place, found)
     })
@@ -88,6 +89,7 @@ pub(crate) struct BlockParts {
     pub(crate) stack: Vec<String>,
     pub(crate) names: Names,
     pub(crate) signatures: Vec<Signature>,
+    pub(crate) labels_around: Vec<(String, Signature)>,
     pub(crate) growths: Vec<Growth>,
 }
 
@@ -132,11 +134,14 @@ pub(crate) fn examine_node(
     let size_bytes = node.size_bytes().unwrap_or(u64::MAX);
     growths.extend(growing::below_device(machine, node, Taking::Written, size_bytes));
     let names = identity::find(&inventory, node, lsblk.as_ref());
-    BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures, growths }
+    let around = labels.into_iter().filter(|(of, _)| of.name != node.name);
+    let labels_around = around.map(|(of, signature)| (of.name.clone(), signature)).collect();
+    let stack = machine.tree.kernel_names(node);
+    BlockParts { stack, device, names, signatures, labels_around, growths }
 }
 
 /// Where the node of a partition of the device `node`, of its disk, or of itself is, if that of `node` is `path`.
-fn node_path(machine: &Machine<'_>, node: &Node, of: &Node, path: &Path) -> PathBuf {
+pub(super) fn node_path(machine: &Machine<'_>, node: &Node, of: &Node, path: &Path) -> PathBuf {
     if of.name == node.name {
         return path.to_owned();
     }
@@ -145,7 +150,7 @@ fn node_path(machine: &Machine<'_>, node: &Node, of: &Node, path: &Path) -> Path
 }
 
 /// The labels on the device, its partitions and its disk, whose other sectors may hold some.
-fn labels_around<'machine>(
+pub(super) fn labels_around<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,
     own: &[Signature],

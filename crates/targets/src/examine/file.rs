@@ -204,8 +204,14 @@ mod tests {
     #[test]
     fn where_the_kernel_does_not_tell_who_writes_procfs_must_show_everybody() {
         for (writers, words) in [
-            (Writers::MayNotBeAsked, "the kernel tells only its owner whether it is open for writing, and procfs hides"),
-            (Writers::NotAskable, "its filesystem does not tell whether it is open for writing, and procfs hides"),
+            (
+                Writers::MayNotBeAsked,
+                "the kernel tells only its owner whether it is open for writing, and procfs hides",
+            ),
+            (
+                Writers::NotAskable,
+                "its filesystem does not tell whether it is open for writing, and procfs hides",
+            ),
         ] {
             let [seen, hidden] = found(writers);
             assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{writers:?}");

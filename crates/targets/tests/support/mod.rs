@@ -107,3 +107,25 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
+
+/// The label of an LVM physical volume, LVM2's lib/format_text/layout.h: in sector 1, with LVM's own CRC over the rest.
+pub(crate) fn write_lvm_label(file: &Path) {
+    let mut sector = [0u8; 512];
+    sector[..8].copy_from_slice(b"LABELONE");
+    sector[8..16].copy_from_slice(&1u64.to_le_bytes());
+    sector[20..24].copy_from_slice(&32u32.to_le_bytes());
+    sector[24..32].copy_from_slice(b"LVM2 001");
+    sector[32..64].copy_from_slice(b"0123456789abcdefghijklmnopqrstuv");
+    sector[64..72].copy_from_slice(&(16 * MIB).to_le_bytes());
+    let mut crc = 0xf597_a6cf_u32;
+    for &byte in &sector[20..] {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    sector[16..20].copy_from_slice(&crc.to_le_bytes());
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &sector, 512).unwrap();
+    file.sync_all().unwrap();
+}
