@@ -139,8 +139,17 @@ fn candidate(
 
 /// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.
 pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
-    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
-    matches!(code, None | Some(VerdictCode::Hole | VerdictCode::Incomplete))
+    why_of_nothing(cell).is_some()
+}
+
+/// Why the figure of a cell is that of nothing.
+pub(crate) fn why_of_nothing(cell: &CellRecord) -> Option<&'static str> {
+    match cell.verdict.as_ref().map(|verdict| verdict.code) {
+        None => Some("the cell has no verdict there"),
+        Some(VerdictCode::Hole) => Some("the cell read a hole there, which no device answers"),
+        Some(VerdictCode::Incomplete) => Some("the cell was cut off there"),
+        Some(_) => None,
+    }
 }
 
 /// How many doublings of the time of a run lie between two runs. Simulated ones lie nowhere in time, and count as neighbours,

@@ -1,10 +1,11 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
+use crate::compared::why_of_nothing;
 use crate::figure::{Figure, Metric, figure};
 use crate::matching::is_alike;
 use crate::time;
 use rdsk_analysis::metrics::ran;
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Record, VerdictCode};
 use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -27,6 +28,8 @@ pub struct Point<'a> {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Who moved the bytes.
+    pub verdict: Option<VerdictCode>,
 }
 
 /// How a course goes.
@@ -53,7 +56,7 @@ pub struct Course<'a> {
     pub points: Vec<Point<'a>>,
     /// How it goes.
     pub shape: Shape,
-    /// Runs without the cell, or in which it asks something else.
+    /// Runs without the cell, in which it asks something else, or in which its figure is that of nothing; with the reason.
     pub left_out: Vec<(&'a Record, &'static str)>,
 }
 
@@ -122,9 +125,13 @@ fn point<'a>(
     if !is_alike(first, (run, cell)) {
         return Err("the cell asks something else there");
     }
+    if let Some(why) = why_of_nothing(cell) {
+        return Err(why);
+    }
     let Figure { mean, low, high } =
         figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or("it has no such figure")?;
-    Ok(Point { run, value: mean, low, high })
+    let verdict = cell.verdict.as_ref().map(|verdict| verdict.code);
+    Ok(Point { run, value: mean, low, high, verdict })
 }
 
 /// The levels of the logarithms: by their ranks, else by Student's t, which fewer runs suffice for where the step is clear.
@@ -199,6 +206,26 @@ mod tests {
         let levels: Vec<f64> = (0..12).map(|day| 100.0 - 2.0 * f64::from(day)).collect();
         let found = shape_of(&noisy(&levels, 1));
         assert!(matches!(found, Shape::Slope(factor) if (factor - 0.78).abs() < 0.05), "{found:?}");
+    }
+
+    /// A sparse file is read ten times as fast as the disk below it, by nobody.
+    #[test]
+    fn runs_of_nothing_are_left_out_with_the_reason() {
+        let mut all = runs(&[100.0, 101.0, 99.0, 100.0, 1000.0, 1000.0, 1000.0, 1000.0]);
+        let codes = [VerdictCode::Hole, VerdictCode::Incomplete, VerdictCode::Hole];
+        for (run, code) in all[4..].iter_mut().zip(codes) {
+            run.cells[0].verdict.as_mut().unwrap().code = code;
+        }
+        all[7].cells[0].verdict = None;
+        all[3].cells[0].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
+        let found = course(&all.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
+        assert_eq!((found.points.len(), &found.shape), (4, &Shape::TooFewRuns(8)));
+        let why: Vec<&str> = found.left_out.iter().map(|(_, why)| *why).collect();
+        let hole = "the cell read a hole there, which no device answers";
+        assert_eq!(why, [hole, "the cell was cut off there", hole, "the cell has no verdict there"]);
+        let verdicts: Vec<_> = found.points.iter().map(|point| point.verdict).collect();
+        let device = Some(VerdictCode::Device);
+        assert_eq!(verdicts, [device, device, device, Some(VerdictCode::PageCache)]);
     }
 
     #[test]

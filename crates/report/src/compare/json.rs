@@ -129,6 +129,7 @@ pub fn course_json(course: &Course<'_>, differences: &[Difference]) -> String {
             "value": point.value,
             "low": point.low,
             "high": point.high,
+            "verdict": point.verdict,
         })
     };
     let shape = match &course.shape {

@@ -2,7 +2,7 @@ use super::*;
 use crate::style::{Charset, Color};
 use rdsk_compare::{Condition, compare, course, differences, judge};
 use rdsk_finding::fixtures::{all_in_rounds, run};
-use rdsk_model::Estimate;
+use rdsk_model::{Estimate, VerdictCode};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -159,6 +159,29 @@ fn a_course_over_several_targets_and_kernels_says_so() {
     let kernels = &document["differences"].as_array().unwrap()[1];
     assert_eq!(kernels["what"], "kernel");
     assert_eq!(kernels["values"].as_array().unwrap().len(), document["runs"].as_array().unwrap().len());
+}
+
+/// Four runs of the disk and four of a hole are no disk that became faster.
+#[test]
+fn a_course_has_no_runs_of_nothing_and_says_whose_the_others_are() {
+    let mut runs: Vec<Record> = (0..8).map(|_| scaled(1.0)).collect();
+    let code = |run: &mut Record, code| run.cells[0].verdict.as_mut().unwrap().code = code;
+    runs[..4].iter_mut().for_each(|run| code(run, VerdictCode::Device));
+    runs[4..].iter_mut().for_each(|run| code(run, VerdictCode::Hole));
+    let factors = [1.0, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0];
+    let (text, document) = course_of(&mut runs, &factors, Metric::Rate);
+    assert!(text.contains("left out, the cell read a hole there") && !text.contains("faster"), "{text}");
+    assert!(!text.contains("verdict"), "{text}");
+    assert_eq!(document["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(document["runs"][0]["verdict"], "device");
+    let left_out = document["left_out"].as_array().unwrap();
+    assert!(left_out.len() == 4 && left_out[0]["why"].as_str().unwrap().contains("hole"), "{document}");
+    code(&mut runs[2], VerdictCode::PageCache);
+    let (text, document) = course_of(&mut runs, &[1.0; 8], Metric::Rate);
+    let row = text.lines().find(|line| line.contains("2026-03-03T")).unwrap_or_default();
+    assert!(row.contains("page-cache") && text.contains("verdict"), "{text}");
+    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    assert_eq!(document["runs"][2]["verdict"], "page-cache");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::spark;
 use crate::style::Style;
 use rdsk_analysis::metrics::whole;
 use rdsk_analysis::words::plural;
-use rdsk_compare::{Course, Difference, Metric, Shape};
+use rdsk_compare::{Course, Difference, Metric, Point, Shape};
+use rdsk_model::VerdictCode;
 use rdsk_units::percent;
 
 /// Bars of the curve.
@@ -32,30 +33,37 @@ pub fn course_text(course: &Course<'_>, differences: &[Difference], style: Style
     let values: Vec<u64> = course.points.iter().map(|point| whole(point.value)).collect();
     page.line(format!("  {}", spark::line(&values, CURVE_WIDTH)));
     page.sentence(Tone::Plain, "  ", shape_words(course));
-    let unit = Unit::fit(units, course.points.iter().map(|point| point.value));
-    let rows: Vec<Vec<String>> = course
-        .points
-        .iter()
-        .map(|point| {
-            let interval = match (point.low, point.high) {
-                (Some(low), Some(high)) => format!("{}–{}", unit.figure(low), unit.figure(high)),
-                _ => MISSING.into(),
-            };
-            let label = point.run.label.clone().unwrap_or_default();
-            vec![whole_seconds(&point.run.started_at), unit.figure(point.value), interval, label]
-        })
-        .collect();
-    page.blank();
-    page.table_with(
-        &["run".to_owned(), unit.name.into(), "95 % within it".into(), "label".into()],
-        &rows,
-        &[3],
-    );
+    draw_runs(&mut page, course, Unit::fit(units, course.points.iter().map(|point| point.value)));
     for (run, why) in &course.left_out {
         page.sentence(Tone::Plain, "  ", format!("{}: left out, {why}", whole_seconds(&run.started_at)));
     }
     draw_differences(&mut page, course, differences);
     page.render(style)
+}
+
+/// A row for each run; with the verdicts where one is not `device`.
+fn draw_runs(page: &mut Page, course: &Course<'_>, unit: Unit) {
+    let are_told = course.points.iter().any(|point| point.verdict != Some(VerdictCode::Device));
+    let verdict = |point: &Point<'_>| match point.verdict {
+        Some(VerdictCode::Device) => String::new(),
+        code => code.map_or("no verdict", VerdictCode::as_str).to_owned(),
+    };
+    let row = |point: &Point<'_>| {
+        let interval = match (point.low, point.high) {
+            (Some(low), Some(high)) => format!("{}–{}", unit.figure(low), unit.figure(high)),
+            _ => MISSING.into(),
+        };
+        let figures = [whole_seconds(&point.run.started_at), unit.figure(point.value), interval];
+        let verdict = are_told.then(|| verdict(point));
+        figures.into_iter().chain(verdict).chain([point.run.label.clone().unwrap_or_default()]).collect()
+    };
+    let rows: Vec<Vec<String>> = course.points.iter().map(row).collect();
+    let heads = ["run", unit.name, "95 % within it"].into_iter();
+    let heads: Vec<String> =
+        heads.chain(are_told.then_some("verdict")).chain(["label"]).map(str::to_owned).collect();
+    let in_words: &[usize] = if are_told { &[3, 4] } else { &[3] };
+    page.blank();
+    page.table_with(&heads, &rows, in_words);
 }
 
 /// What may be a reason for a change, or make the runs no course of one thing: another target, another kernel.
