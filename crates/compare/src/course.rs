@@ -1,7 +1,7 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
 use crate::compared::why_of_nothing;
-use crate::figure::{Figure, Metric, figure};
+use crate::figure::{Figure, Metric, figure, step_of};
 use crate::matching::is_alike;
 use crate::time;
 use rdsk_analysis::metrics::ran;
@@ -111,7 +111,10 @@ pub fn course<'a>(runs: &[&'a Record], cell: &str, metric: Metric) -> Result<Cou
     if points.len() < MIN_RUNS {
         return Err(CourseError::TooFewRuns { cell: cell.into(), runs: points.len() });
     }
-    let shape = shape(&points.iter().map(|point| point.value.ln()).collect::<Vec<f64>>());
+    let shape = beyond(
+        step_width(&points, metric),
+        shape(&points.iter().map(|point| point.value.ln()).collect::<Vec<f64>>()),
+    );
     Ok(Course { id: &first_cell.id, metric, points, shape, left_out })
 }
 
@@ -132,6 +135,27 @@ fn point<'a>(
         figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or("it has no such figure")?;
     let verdict = cell.verdict.as_ref().map(|verdict| verdict.code);
     Ok(Point { run, value: mean, low, high, verdict })
+}
+
+/// How much of a change the buckets may be that percentiles are read from, as a difference of logarithms: the widest of them.
+fn step_width(points: &[Point<'_>], metric: Metric) -> f64 {
+    if metric == Metric::Rate {
+        return 0.0;
+    }
+    // The figures tell the last nanosecond of a bucket, which ends with it.
+    points.iter().map(|point| step_of(point.value).width()).fold(0.0, f64::max) * 1.01
+}
+
+/// The shape without what is no more than this: nobody knows whether that much has changed.
+fn beyond(width: f64, shape: Shape) -> Shape {
+    match shape {
+        Shape::Steps(mut steps) => {
+            steps.retain(|(_, factor)| factor.ln().abs() > width);
+            if steps.is_empty() { Shape::NothingSeen } else { Shape::Steps(steps) }
+        }
+        Shape::Slope(factor) if factor.ln().abs() <= width => Shape::NothingSeen,
+        seen => seen,
+    }
 }
 
 /// The levels of the logarithms: by their ranks, else by Student's t, which fewer runs suffice for where the step is clear.
@@ -226,6 +250,22 @@ mod tests {
         let verdicts: Vec<_> = found.points.iter().map(|point| point.verdict).collect();
         let device = Some(VerdictCode::Device);
         assert_eq!(verdicts, [device, device, device, Some(VerdictCode::PageCache)]);
+    }
+
+    /// A median that goes from just below the edge of a bucket to just above it has not changed by as much as the buckets are wide.
+    #[test]
+    fn a_bucket_is_no_change_and_several_are() {
+        let shape_of = |late_ns: u64| {
+            let mut all = runs(&[100.0; 12]);
+            for (place, run) in all.iter_mut().enumerate() {
+                let ns = if place < 6 { 79_871 } else { late_ns };
+                run.cells[0].result.latency_ns.as_mut().unwrap().p50 = Some(ns);
+            }
+            course(&all.iter().collect::<Vec<_>>(), "a", Metric::P50).unwrap().shape
+        };
+        assert_eq!((shape_of(80_383), shape_of(79_359)), (Shape::NothingSeen, Shape::NothingSeen));
+        let found = shape_of(81_407);
+        assert!(matches!(&found, Shape::Steps(steps) if steps.len() == 1 && steps[0].0 == 6), "{found:?}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use rdsk_analysis::comparison::{Measure, began, round_rates};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Latency, PercentileRange};
-use rdsk_stats::{TimedSample, rounds_interval};
+use rdsk_model::{CellRecord, Latency, PercentileRange, Visit};
+use rdsk_stats::{Histogram, Stepped, TimedSample, rounds_interval};
 
 /// Fewer rounds say nothing of how a disk changes from one moment to another.
 pub(crate) const MIN_ROUNDS: usize = 3;
@@ -99,6 +99,37 @@ fn percentile(
     })
 }
 
+/// A figure of a cell with what may have been told like it. A percentile is read from the buckets of a histogram. A rate is that of
+/// whole I/Os over the time to the return of the last, to the nanosecond, and no step rounds it; but where a part is cut out, the
+/// I/O that is under way at the cut counts as a whole or not at all.
+pub(crate) fn stepped(cell: &CellRecord, metric: Metric) -> Option<Stepped> {
+    let value = figure(cell, metric)?.mean;
+    if metric == Metric::Rate {
+        let open = cut_share(cell);
+        return Some(Stepped { value, least: value * (1.0 - open).max(0.0), most: value * (1.0 + open) });
+    }
+    Some(step_of(value))
+}
+
+/// A percentile with the bucket that it was read from.
+pub(crate) fn step_of(ns: f64) -> Stepped {
+    let (least, most) = Histogram::step_of(metrics::whole(ns));
+    Stepped { value: ns, least: least.min(ns), most: most.max(ns) }
+}
+
+/// One I/O for each cut, as a share of what the rate counts: the warm-up is cut off, and the common part of several streams out of a
+/// visit where they did not begin and end together.
+fn cut_share(cell: &CellRecord) -> f64 {
+    if measure(cell) == Measure::UntilStable {
+        return 0.0;
+    }
+    let counted = |visit: &Visit| visit.overlap.map_or(visit.bytes, |overlap| overlap.bytes);
+    let cut = cell.result.visits.iter().filter(|visit| counted(visit) != visit.bytes).count() as u64
+        + u64::from(cell.result.warmup_ns.is_some_and(|ns| ns > 0));
+    let bytes: u64 = cell.result.visits.iter().map(counted).sum();
+    if cut == 0 { 0.0 } else { metrics::ratio(cut * cell.workload.block_bytes, bytes.max(1)).min(1.0) }
+}
+
 /// The rate of each round, and when it began in ns from the start of the run.
 pub(crate) fn timed_rates(cell: &CellRecord) -> Vec<TimedSample> {
     let timed = |(round, rate): (u32, f64)| (began(cell, round), rate);
@@ -110,7 +141,7 @@ mod tests {
     use super::*;
     use crate::testing::cell;
     use rdsk_analysis::fixtures::kept_in_memory;
-    use rdsk_model::{IoPath, Op, PercentileRanges, Visit};
+    use rdsk_model::{IoPath, Op, Overlap, PercentileRanges};
 
     #[test]
     fn the_rate_of_writes_that_memory_takes_is_the_one_until_stable() {
@@ -140,6 +171,26 @@ mod tests {
         let of_rounds = (18.0 * 100.0 + 6.0 * 100.0 / 12.0) / 24.0 * mib;
         assert!((found.mean / mib - 2400.0 / 90.0).abs() < 1e-6, "{found:?}");
         assert!(found.high.unwrap() >= of_rounds * (1.0 - 1e-9), "{found:?} and {of_rounds}");
+    }
+
+    #[test]
+    fn a_percentile_stands_for_its_bucket_and_a_rate_for_itself_unless_it_is_cut() {
+        let mut read = crate::testing::with_rates(cell("a"), &[100.0; 3]);
+        read.result.latency_ns.as_mut().unwrap().p50 = Some(80_383);
+        let of_bucket = Stepped { value: 80_383.0, least: 79_872.0, most: 80_384.0 };
+        assert_eq!(stepped(&read, Metric::P50), Some(of_bucket));
+        let rate = figure(&read, Metric::Rate).unwrap().mean;
+        assert_eq!(stepped(&read, Metric::Rate), Some(Stepped::exact(rate)));
+        // One of three visits is cut to a half, and the warm-up off the first: two blocks of 250.
+        read.result.warmup_ns = Some(1);
+        let visit = &mut read.result.visits[2];
+        visit.overlap = Some(Overlap { bytes: visit.bytes / 2, covered_ns: 1, ..Overlap::default() });
+        let cut = stepped(&read, Metric::Rate).unwrap();
+        assert!((cut.most / rate - 1.008).abs() < 1e-9 && (cut.least / rate - 0.992).abs() < 1e-9, "{cut:?}");
+        let mut write = read.clone();
+        (write.workload.op, write.workload.path) = (Op::Write, IoPath::Buffered);
+        write.result.to_stable_ns = Some(1);
+        assert_eq!(cut_share(&write), 0.0, "whole visits until stable");
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Two configurations that were run several times each, in pairs that follow each other: the runs are the samples, and a pair
-//! shares what the disk did at that time. What a run shows within itself does not count here.
+//! shares what the disk did at that time. What a run shows within itself does not count here, beside the steps that its figures are
+//! read from.
 
 use crate::change::Unknown;
 use crate::compared::{Basis, Candidate, Compared, Side, corrected, is_of_nothing};
-use crate::figure::{Metric, figure};
+use crate::figure::{Metric, stepped};
 use crate::log_ratio::LogRatio;
 use crate::matching::{is_alike, matching};
 use crate::time;
 use rdsk_model::{CellRecord, Record};
-use rdsk_stats::{TimedPair, mean, paired_ratio};
+use rdsk_stats::{Stepped, SteppedPair, mean, paired_ratio_of_steps};
 
 /// Compares the runs of one configuration with those of another, the first of each with the first and so on. `None` where
 /// either has no run.
@@ -33,7 +34,7 @@ fn candidate(
     (other, two): (&[Record], &CellRecord),
     metric: Metric,
 ) -> Option<Candidate> {
-    let pairs: Vec<TimedPair> = base
+    let pairs: Vec<SteppedPair> = base
         .iter()
         .zip(other)
         .enumerate()
@@ -44,31 +45,35 @@ fn candidate(
             Some((began, b, a))
         })
         .collect();
-    let middle = |figure: fn(&TimedPair) -> f64| {
+    let middle = |figure: fn(&SteppedPair) -> f64| {
         let logs: Vec<f64> = pairs.iter().map(|pair| figure(pair).ln()).collect();
         mean(&logs).map(f64::exp)
     };
-    let log = paired_ratio(&pairs).and_then(LogRatio::of_pairs);
+    let log = paired_ratio_of_steps(&pairs).and_then(LogRatio::of_pairs);
     Some(Candidate {
         metric,
-        base: middle(|pair| pair.2)?,
-        other: middle(|pair| pair.1)?,
+        base: middle(|pair| pair.2.value)?,
+        other: middle(|pair| pair.1.value)?,
         log: log.ok_or(Unknown::Pairs(pairs.len())),
     })
 }
 
 /// The figure of the cell of a run that is the same as a cell of the first one.
-fn value((first, cell): (&Record, &CellRecord), run: &Record, metric: Metric) -> Option<f64> {
+fn value((first, cell): (&Record, &CellRecord), run: &Record, metric: Metric) -> Option<Stepped> {
     let same = |other: &&CellRecord| other.id == cell.id && is_alike((first, cell), (run, other));
     let found = run.cells.iter().find(same).filter(|cell| !is_of_nothing(cell))?;
-    figure(found, metric).map(|figure| figure.mean).filter(|mean| *mean > 0.0)
+    stepped(found, metric).filter(|figure| figure.least > 0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::change::Answer;
+    use crate::condition::{Condition, judge};
     use crate::testing::{cell, record, with_rates};
+    use rdsk_model::Latency;
+    use rdsk_stats::Histogram;
+    use rdsk_stats::rng::SplitMix64;
 
     fn runs(rates: &[f64]) -> Vec<Record> {
         let one = |(minute, rate): (usize, &f64)| {
@@ -100,6 +105,75 @@ mod tests {
         assert_eq!(answer(&[100.0; 5], &[90.0, 110.0, 95.0, 105.0, 97.0]).0, Answer::NoDifferenceSeen);
         assert_eq!(answer(&[100.0; 2], &[50.0; 2]).0, Answer::TooFewData);
         assert!(repeated(&[], &runs(&[1.0])).is_none());
+    }
+
+    /// A run whose I/Os all take this long, but for a last one, so that its percentiles are those of a bucket.
+    fn timed(minute: usize, ns: f64) -> Record {
+        let mut histogram = Histogram::new();
+        histogram.record_n(rdsk_analysis::metrics::whole(ns), 1_999);
+        histogram.record(1_000_000);
+        let mut one = with_rates(cell("a"), &[90.0, 110.0, 100.0]);
+        one.result.latency_ns = Some(Latency::from(&histogram));
+        record(&format!("2026-03-01T10:{minute:02}:00Z"), vec![one])
+    }
+
+    /// The edge between two buckets of 0.64 %.
+    const EDGE_NS: f64 = 79_872.0;
+
+    /// 0.2 % apart, on both sides of an edge: every pair is a bucket apart, and the buckets allow that nothing is.
+    #[test]
+    fn medians_on_both_sides_of_an_edge_are_not_called_different() {
+        let condition: Condition = "p50:slower>0.5%".parse().unwrap();
+        for pairs in 3..=6 {
+            let side = |ns: f64| -> Vec<Record> { (0..pairs).map(|minute| timed(minute, ns)).collect() };
+            let (base, other) = (side(EDGE_NS * 0.999), side(EDGE_NS * 1.001));
+            let found = repeated(&base, &other).unwrap();
+            for metric in [Metric::P50, Metric::P99] {
+                let change = found.pairs[0].cells[0].of(metric).unwrap();
+                let certainty = change.certainty.unwrap();
+                assert!(change.ratio() > 1.006, "{pairs} pairs: {}", change.ratio());
+                assert_eq!((change.answer(), certainty.p_value), (Answer::NoDifferenceSeen, 1.0));
+                let (low, high) = certainty.interval;
+                assert!(low < 1.0 && 1.012 < high, "{pairs} pairs: {low} {high}");
+            }
+            assert!(judge(&found, std::slice::from_ref(&condition))[0].met.is_empty());
+            let slow = side(EDGE_NS * 1.05);
+            let found = repeated(&base, &slow).unwrap();
+            assert_eq!(found.pairs[0].cells[0].of(Metric::P50).unwrap().answer(), Answer::Slower);
+            assert!(!judge(&found, std::slice::from_ref(&condition))[0].met.is_empty(), "{pairs} pairs");
+        }
+    }
+
+    /// Two devices whose medians scatter by so much, the one below an edge and the other above it by as much as no bucket tells.
+    #[test]
+    fn equal_medians_around_an_edge_are_seldom_called_different() {
+        const TRIALS: u64 = 150;
+        let kinds = [
+            (3, 0.0, 0.001),
+            (3, 0.0, 0.006),
+            (3, 0.001, 0.0005),
+            (4, 0.001, 0.001),
+            (4, 0.0, 0.003),
+            (6, 0.001, 0.0005),
+            (6, 0.0, 0.001),
+            (6, 0.0, 0.01),
+        ];
+        for (pairs, off, scatter) in kinds {
+            let is_different = |seed: &u64| {
+                let mut noise = SplitMix64::new(*seed);
+                let mut side = |off: f64| -> Vec<Record> {
+                    let run = |minute| timed(minute, EDGE_NS * (off + scatter * noise.normal()).exp());
+                    (0..pairs).map(run).collect()
+                };
+                let (base, other) = (side(-off), side(off));
+                let found = repeated(&base, &other).unwrap();
+                let answer = found.pairs[0].cells[0].of(Metric::P50).unwrap().answer();
+                answer != Answer::NoDifferenceSeen
+            };
+            let different = (0..TRIALS).filter(is_different).count();
+            // 5 % are 7 or 8; three deviations more are 15.
+            assert!(different <= 15, "{pairs} pairs, {off}, {scatter}: {different} of {TRIALS}");
+        }
     }
 
     #[test]

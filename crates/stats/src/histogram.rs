@@ -120,6 +120,12 @@ impl Histogram {
         (0.0..1.0).contains(&p) && count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9)
     }
 
+    /// What a latency may have been that is told as `ns`, a quantile of any histogram: from the lowest value of its bucket up to, and
+    /// without, the nanosecond after it.
+    pub fn step_of(ns: u64) -> (f64, f64) {
+        (lower_of(index_of(ns)) as f64, ns.saturating_add(1) as f64)
+    }
+
     /// The count of each bucket.
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts[..]
@@ -253,6 +259,11 @@ mod tests {
         assert_eq!(at_once.count(), u64::MAX, "it stops at the end and does not go round");
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and positive")]
+    fn whole(ns: f64) -> u64 {
+        ns as u64
+    }
+
     fn histogram_of(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
         values.iter().for_each(|&ns| histogram.record(ns));
@@ -285,6 +296,16 @@ mod tests {
             assert!(width as f64 <= 0.01 * lower_of(index) as f64, "bucket {index} is {width} wide");
         }
         assert!(index_of(u64::MAX) < BUCKETS);
+    }
+
+    /// Of a thousand nanoseconds on a bucket is wider than one; below 2^8 ns it is one.
+    #[test]
+    fn a_quantile_stands_for_its_bucket() {
+        let (low, high) = Histogram::step_of(upper_of(index_of(80_000)));
+        assert!(low <= 80_000.0 && 80_000.0 < high && (0.004..0.008).contains(&(high / low - 1.0)));
+        assert_eq!(index_of(80_000), index_of(whole(low)), "its lowest value");
+        assert_eq!(index_of(whole(high)), index_of(80_000) + 1, "up to the next bucket");
+        assert_eq!(Histogram::step_of(100), (100.0, 101.0));
     }
 
     #[test]

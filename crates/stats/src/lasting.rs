@@ -76,6 +76,15 @@ impl LastingMean {
         Some(LastingMean { mean, samples: count, states: states.collect() })
     }
 
+    /// The same mean, whose standard error is at least this under every state, whatever the samples show.
+    #[must_use]
+    pub(crate) fn with_least_error(mut self, least: f64) -> Self {
+        for (_, error) in &mut self.states {
+            *error = error.max(least);
+        }
+        self
+    }
+
     /// Half the width of the 95 % interval of the mean.
     pub fn half_width(&self) -> f64 {
         self.half_width_leaving(OUTSIDE)
@@ -98,7 +107,12 @@ impl LastingMean {
 
     /// Chance of a mean as far from `expected` as this one or farther if the true one is `expected`.
     pub fn p_value(&self, expected: f64) -> f64 {
-        self.student().map_or(1.0, |student| self.chance(&student, (self.mean - expected).abs()))
+        self.chance_of((self.mean - expected).abs())
+    }
+
+    /// Chance of a mean as far from the true one as this or farther.
+    pub(crate) fn chance_of(&self, away: f64) -> f64 {
+        self.student().map_or(1.0, |student| self.chance(&student, away))
     }
 
     fn student(&self) -> Option<StudentsT> {

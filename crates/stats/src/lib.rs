@@ -42,7 +42,10 @@ pub use lasting::{LastingMean, TimedSample};
 pub use least_squares::{Fit, LeastSquares};
 pub use level_shift::{TwoLevels, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
-pub use paired::{MIN_PAIRS, PairedRatio, TimedPair, holm, mean_p_value, paired_ratio};
+pub use paired::{
+    MIN_PAIRS, PairedRatio, Stepped, SteppedPair, TimedPair, holm, mean_p_value, paired_ratio,
+    paired_ratio_of_steps,
+};
 pub use pass_change::{MIN_PASSES, PassChange, PassShape, pass_change, t_quantile, t_tail};
 pub use pass_steps::pass_steps;
 pub use quantile_range::{QuantileRange, SparseHistogram, quantile_range};
