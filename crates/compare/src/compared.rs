@@ -3,10 +3,11 @@
 
 use crate::ALPHA;
 use crate::change::{CellChange, Certainty, Change, Unknown};
-use crate::figure::{MIN_ROUNDS, Metric, figure};
+use crate::figure::{Figure, MIN_ROUNDS, Metric, figure};
+use crate::latency_spread::latency_spread;
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
-use crate::spread::spread;
+use crate::spread::{Spread, spread};
 use crate::time;
 use rdsk_analysis::Analysis;
 use rdsk_model::{CellRecord, Record, VerdictCode};
@@ -125,7 +126,8 @@ fn candidate(
     octaves: f64,
 ) -> Option<Candidate> {
     let (one, two) = (figure(base, metric)?, figure(other, metric)?);
-    let (one_spread, two_spread) = (spread(base_analysis, base), spread(other_analysis, other));
+    let (one_spread, two_spread) =
+        (spread_of(base_analysis, base, metric, one), spread_of(other_analysis, other, metric, two));
     let fewest = one_spread.rounds.min(two_spread.rounds);
     let log = if is_of_nothing(base) || is_of_nothing(other) {
         Err(Unknown::Nothing)
@@ -135,6 +137,15 @@ fn candidate(
         LogRatio::of_runs((one, one_spread), (two, two_spread), octaves).ok_or(Unknown::NoInterval)
     };
     Some(Candidate { metric, base: one.mean, other: two.mean, log })
+}
+
+/// What a run tells of slow changes of a figure.
+fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure: Figure) -> Spread {
+    let of_rate = spread(analysis, cell);
+    match (metric, &cell.result.latency_ns) {
+        (Metric::P50 | Metric::P99, Some(latency)) => latency_spread(latency, metric, figure, of_rate),
+        _ => of_rate,
+    }
 }
 
 /// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.

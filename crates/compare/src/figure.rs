@@ -33,6 +33,15 @@ impl Metric {
         }
     }
 
+    /// The share of the latencies that a percentile is not below; `None` for the rate.
+    pub(crate) const fn share(self) -> Option<f64> {
+        match self {
+            Self::Rate => None,
+            Self::P50 => Some(0.5),
+            Self::P99 => Some(0.99),
+        }
+    }
+
     /// Whether a larger figure is the faster one.
     pub const fn grows_with_speed(self) -> bool {
         matches!(self, Self::Rate)

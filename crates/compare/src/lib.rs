@@ -8,6 +8,7 @@ mod condition;
 mod course;
 mod differing;
 mod figure;
+mod latency_spread;
 mod log_ratio;
 mod matching;
 mod missing;

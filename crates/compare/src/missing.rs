@@ -58,11 +58,7 @@ pub(crate) fn missing<'a>(number: usize, pair: &RunPair<'a>, metric: Metric) -> 
 }
 
 fn why_without(cell: &CellRecord, metric: Metric) -> WhyMissing {
-    let p = match metric {
-        Metric::Rate => return WhyMissing::NoFigure,
-        Metric::P50 => 0.5,
-        Metric::P99 => 0.99,
-    };
+    let Some(p) = metric.share() else { return WhyMissing::NoFigure };
     let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
     if Histogram::has_enough(count, p) {
         return WhyMissing::NoFigure;
