@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use crate::mount_type;
 use rustix::fs::{Access, Advice, AtFlags, FileType};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -66,8 +67,8 @@ pub fn page_size() -> u64 {
 
 /// Asks what the page cache holds of `len` bytes from `offset` (`len` 0: to the end of the file).
 ///
-/// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it or a sandbox
-/// forbids it, mincore(2), which needs a descriptor open for reading and knows only `cached`.
+/// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it, a sandbox
+/// forbids it, or the file lies on an overlay, mincore(2), which needs a descriptor open for reading and knows only `cached`.
 ///
 /// # Errors
 /// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it shows the cache state only to
@@ -80,6 +81,8 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
             mapped(fd, offset, len)
         }
+        // An overlay has no pages of its own; whoever has some is none.
+        Ok(stat) if stat.cached == 0 && mount_type::is_overlay(fd) => mapped(fd, offset, len),
         other => other,
     }
 }

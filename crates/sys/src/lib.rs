@@ -10,6 +10,7 @@ pub mod extents;
 pub mod io;
 pub mod locale;
 pub mod memory;
+mod mount_type;
 pub mod openers;
 pub mod signal;
 pub mod start;

@@ -142,6 +142,30 @@ fn an_overlay_over_memory_takes_memory() {
     assert!(growths.contains("the memory behind"), "{growths}");
 }
 
+/// cachestat(2) looks at the pages of the overlay itself, which has none.
+#[test]
+fn pages_below_an_overlay_are_seen() {
+    if !requires(&[Need::Root]) {
+        return;
+    }
+    const PAGES: u64 = 64;
+    let place = tempfile::tempdir().unwrap();
+    let memory = Mounted::tmpfs(place.path());
+    layers(&memory.point);
+    let overlay = Mounted::overlay(&memory.point, "");
+    let cached = |directory: &Path| {
+        let path = directory.join("file");
+        fs::write(&path, vec![7; usize::try_from(PAGES * rdsk_sys::cache::page_size()).unwrap()]).unwrap();
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        // No disk is below, so nothing can be dropped.
+        rdsk_sys::cache::drop_cached(&file, 0, 0).unwrap();
+        let page = rdsk_sys::cache::page_size();
+        [(0, 0), (page, 2 * page)].map(|(at, len)| rdsk_sys::cache::cachestat(&file, at, len).unwrap().cached)
+    };
+    assert_eq!(cached(&overlay.point), [PAGES, 2]);
+    assert_eq!(cached(&memory.point), [PAGES, 2], "without an overlay");
+}
+
 #[test]
 fn copying_on_write_takes_space_for_what_is_allocated() {
     if !requires(&[Need::Root, Need::Loop, Need::Tool("mkfs.btrfs")]) {
