@@ -6,6 +6,7 @@ mod compare;
 mod coverage;
 mod equal;
 mod findings;
+mod in_turn;
 mod page;
 mod precision;
 mod real;
@@ -117,6 +118,16 @@ const PARTS: &[Part] = &[
         runs: 200,
         is_real: false,
         measure: |campaign, _, seeds| compare::tables(campaign, seeds),
+    },
+    Part {
+        name: "compare-repeat",
+        title: "Command lines in turn",
+        about: "`rdsk run --only headline --rw read --budget 20s` as both command lines of `rdsk compare --repeat`, three and six pairs \
+                of runs a minute apart, each run with a seed of its own. A trial is wrong if any rate or latency of any cell is said to \
+                be faster or slower.",
+        runs: 100,
+        is_real: false,
+        measure: |campaign, _, seeds| in_turn::tables(campaign, seeds),
     },
     Part {
         name: "equal-files",

@@ -5,6 +5,7 @@ use super::compare;
 use super::coverage::{self, pooled};
 use super::equal;
 use super::findings::{self, CODES, count, told};
+use super::in_turn;
 use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, SINE, STEADY};
 use super::trials::{Campaign, Trial};
 use std::sync::Arc;
@@ -76,6 +77,16 @@ fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is
         let found = compare::trials(&campaign, &noise, factors, &(0..2)).unwrap();
         assert!(found[0].all == 2 && found[0].different() == 0.0, "{}: {found:?}", noise.name);
         assert!(found.get(1).is_none_or(|slower| slower.power() == 1.0), "{found:?}");
+    }
+}
+
+/// A steady device has the same figures in every run; a noisy one has others, which differ by chance.
+#[test]
+fn one_device_as_both_command_lines_is_not_called_different() {
+    let campaign = campaign();
+    for noise in [STEADY, INDEPENDENT] {
+        let found = in_turn::trials(&campaign, &noise, 3, &(0..2)).unwrap();
+        assert!(found.wrong == 0 && found.ratios() >= 12, "{}: {found:?}", noise.name);
     }
 }
 

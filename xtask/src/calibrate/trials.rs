@@ -96,9 +96,30 @@ impl Trial {
             others.iter().map(|other| Ok(read(&one, &other.record(second)?))).collect()
         })
     }
+
+    /// What `read` sees in so many runs of two command lines in turn, both of them this one, for each seed; each run has a seed of its
+    /// own, and begins a minute after the one before it.
+    pub(crate) fn each_in_turn<T: Send>(
+        &self,
+        pairs: usize,
+        seeds: Range<u64>,
+        interrupted: &AtomicBool,
+        read: impl Fn(&[Record], &[Record]) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let run = |seed: u64, pair: usize, side: usize| -> Result<Record> {
+            let place = 2 * pair + side;
+            let mut record = self.record(seed.saturating_add(OTHER_SEED.saturating_mul(place as u64)))?;
+            record.started_at = format!("2026-01-01T10:{place:02}:00Z");
+            Ok(record)
+        };
+        on_all_processors(seeds, interrupted, |seed| {
+            let side = |side| (0..pairs).map(|pair| run(seed, pair, side)).collect::<Result<Vec<_>>>();
+            Ok(read(&side(0)?, &side(1)?))
+        })
+    }
 }
 
-/// What the second run of a pair adds to the seed; no campaign has so many runs.
+/// What each further run of a trial adds to the seed; no campaign has so many runs.
 const OTHER_SEED: u64 = 1_000_000;
 
 fn on_all_processors<T: Send>(
