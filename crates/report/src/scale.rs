@@ -355,8 +355,7 @@ fn named(mut names: Vec<String>) -> String {
 /// The writes of the same number of streams against the reads.
 fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, NoRatio>> {
     let write = writes.point(read.count())?;
-    (read.bytes_per_s().is_some() && write.bytes_per_s().is_some())
-        .then(|| ratio_of(write.cell, read.cell, Measure::Together))
+    (read.is_whole() && write.is_whole()).then(|| ratio_of(write.cell, read.cell, Measure::Together))
 }
 
 /// `writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
@@ -412,6 +411,9 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         let expected = "stream 2 failed (Input/output error at byte 4096); the other 3 went on.";
         assert!(words.join(" ").contains(expected), "{text}");
+        let row =
+            text.lines().find(|line| line.trim_start().starts_with("64 KiB ")).expect("the only block size");
+        assert!(!row.contains('×'), "no speed-up of a cell with fewer streams: {row}");
     }
 
     #[test]

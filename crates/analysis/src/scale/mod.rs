@@ -106,18 +106,17 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
 impl Line<'_> {
     /// What needs all cells of the line: the speed-ups and the knee.
     fn finish(&mut self, record: &Record, family: Option<&Family<'_>>) {
-        let single = self.point(1).filter(|point| point.failed.is_empty()).map(|point| point.cell);
+        let single = self.point(1).filter(|point| point.is_whole()).map(|point| point.cell);
         for point in &mut self.points {
-            let one = single.filter(|one| one.id != point.cell.id);
+            let against = single.filter(|_| point.is_whole());
+            let one = against.filter(|one| one.id != point.cell.id);
             let by_rounds = one.and_then(|one| ratio_of(point.cell, one, Measure::Together).ok());
-            point.speed_up = single.and_then(|one| speed_up(point.cell, one, by_rounds));
+            point.speed_up = against.and_then(|one| speed_up(point.cell, one, by_rounds));
             point.speed_up_interval = by_rounds.map(|ratio| (ratio.low, ratio.high));
             point.evenness = family.and_then(|family| family.evenness.get(point.cell.id.as_str()).copied());
         }
-        // A cell in which a stream failed had fewer of them, so its rate belongs to no count.
-        let is_whole = |point: &Point<'_>| point.failed.is_empty() && point.bytes_per_s().is_some();
         let whole: Vec<usize> =
-            (0..self.points.len()).filter(|&index| is_whole(&self.points[index])).collect();
+            (0..self.points.len()).filter(|&index| self.points[index].is_whole()).collect();
         let compared: Vec<(Step, Option<NoRatio>)> = whole
             .windows(2)
             .filter_map(|pair| step(family?, &self.points[pair[0]], &self.points[pair[1]]))

@@ -24,7 +24,7 @@ pub struct Point<'a> {
     /// How far the starts were from the requested times, in ns: the most that a start differed from its turn, or, where all
     /// were to start together, from the first start to the last. `None` for a single stream.
     pub skew_ns: Option<u64>,
-    /// The rate over that of one stream with the same block size; `None` if that was not measured.
+    /// The rate over that of one stream with the same block size; `None` if one of the two was not measured whole.
     pub speed_up: Option<f64>,
     /// Its 95 % interval over rounds; `None` with too few of them.
     pub speed_up_interval: Option<(f64, f64)>,
@@ -43,6 +43,11 @@ impl Point<'_> {
     /// Bytes per second while all streams ran.
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.cell.result.bytes_per_s.map(|rate| rate.mean)
+    }
+
+    /// Whether all of its streams ran to their end. A cell in which one failed had fewer of them, so its rate belongs to no count.
+    pub fn is_whole(&self) -> bool {
+        self.failed.is_empty() && self.bytes_per_s().is_some()
     }
 }
 

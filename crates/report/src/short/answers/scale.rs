@@ -160,6 +160,34 @@ fn knees(grid: &Grid<'_>, reason: Reason) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_finding::fixtures::{self, with};
+    use rdsk_model::{Experiment, IoError};
+
+    /// What three streams of four gave is no gain of four.
+    #[test]
+    fn a_cell_with_a_failed_stream_has_no_gain() {
+        let record = |failed: &[u32]| {
+            let cells = fixtures::run().cells.into_iter().filter(|cell| cell.experiment == Experiment::Scale);
+            let error = |&stream: &u32| IoError {
+                target: 0,
+                stream: Some(stream),
+                offset_bytes: 4096,
+                errno: 5,
+                message: "Input/output error".into(),
+            };
+            let cells = cells.take(2).map(|cell| {
+                with(cell, |cell| {
+                    if cell.workload.streams > 1 {
+                        cell.result.errors = failed.iter().map(error).collect();
+                    }
+                })
+            });
+            fixtures::record(vec![fixtures::disk()], cells.collect())
+        };
+        let first = |failed: &[u32]| answer(&Analysis::of(&record(failed))).remove(0);
+        assert!(first(&[]).contains(" × at 64 KiB"), "{}", first(&[]));
+        assert!(!first(&[2]).contains('×'), "{}", first(&[2]));
+    }
 
     #[test]
     fn a_gain_without_an_interval_is_not_told_as_if_it_were_sure() {
