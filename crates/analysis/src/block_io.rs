@@ -386,6 +386,14 @@ pub fn read_per_write(cell: &CellRecord) -> Option<f64> {
     (writes > 0).then(|| metrics::ratio(read, writes))
 }
 
+/// Write requests that were done only when they were durable (FUA) per write of rdsk, at all devices of the cell's targets, since drivers
+/// without requests of their own pass them on. `None` without writes, or where BPF did not count them.
+pub fn fua_per_write(cell: &CellRecord) -> Option<f64> {
+    let seen = block_io(cell)?;
+    let fua = cell.evidence.requests.iter().filter(|one| one.fua && one.op == Op::Write);
+    (seen.calls() > 0).then(|| metrics::ratio(fua.map(|one| one.count).sum(), seen.calls()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

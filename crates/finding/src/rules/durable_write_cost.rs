@@ -2,7 +2,7 @@
 
 use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::block_io::{block_io, fua_per_write};
 use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
@@ -60,7 +60,7 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             title(pair.ratio),
             format!(
                 "{found} {}{}",
-                cause(device, metrics::flushes_per_io(durable)),
+                cause(device, metrics::flushes_per_io(durable), fua_per_write(durable)),
                 if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
             ),
         )
@@ -78,11 +78,15 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
     }
 }
 
-/// From so many flushes per write on, each write waits for one.
+/// From so many flushes per write on, each write waits for one; from so many writes with FUA per write on, each is one.
 const EACH_WRITE: f64 = 0.5;
 
 /// What makes a write durable: what the device says of itself, and above it what was counted.
-fn cause(device: Option<&Device>, flushes_per_write: Option<f64>) -> &'static str {
+fn cause(
+    device: Option<&Device>,
+    flushes_per_write: Option<f64>,
+    fua_per_write: Option<f64>,
+) -> &'static str {
     if device.is_some_and(Device::only_array_claims_cache) {
         return "The array reports a volatile cache, as every array of md does, but none of the disks below it reports one: no flush is \
                 needed.";
@@ -90,10 +94,15 @@ fn cause(device: Option<&Device>, flushes_per_write: Option<f64>) -> &'static st
     let cache = device.and_then(|device| device.write_cache.as_deref());
     let fua = device.and_then(|device| device.fua);
     let was_flushed = flushes_per_write.map(|flushes| flushes >= EACH_WRITE);
-    match (cache, fua, was_flushed) {
+    let had_fua = fua_per_write.map(|fua| fua >= EACH_WRITE);
+    match (cache, had_fua.filter(|&had_fua| had_fua).or(fua), was_flushed) {
         (Some("write back"), Some(true), Some(true)) => {
             "The device has a volatile cache and supports FUA, but the kernel still flushed the whole cache for each durable \
              write."
+        }
+        (Some("write back"), Some(true), _) if had_fua == Some(false) => {
+            "The device has a volatile cache and supports FUA, but neither writes with FUA nor flushes were counted for each durable \
+             write: the counters do not show what made these writes durable."
         }
         (Some("write back"), Some(true), _) => {
             "The device has a volatile cache and supports FUA: a durable write goes past the cache to the medium."
@@ -205,6 +214,29 @@ mod tests {
             cited(0, 5000),
             "durable: write requests with FUA = 0 of 5,000, bios that only ask for a flush = 5,000"
         );
+    }
+
+    #[test]
+    fn what_was_sent_with_fua_is_not_guessed_where_bpf_counted_it() {
+        // What the device says of FUA, writes with FUA among 5000, words
+        let table = [
+            (Some(true), 5000, "goes past the cache"),
+            (None, 5000, "goes past the cache"),
+            (Some(true), 3, "do not show what made these writes durable"),
+        ];
+        for (says, fua, words) in table {
+            let (says, fua): (Option<bool>, u64) = (says, fua);
+            let mut target = disk();
+            target.device.as_mut().unwrap().fua = says;
+            let requests = vec![
+                Request { fua: true, ..request(Op::Write, 4096, fua) },
+                request(Op::Write, 4096, 5000 - fua),
+            ];
+            let unflushed = with(durable(40_000_000_000), |cell| cell.evidence.device[0].flushes = Some(0));
+            let cell = counted(unflushed, Vec::new(), requests);
+            let finding = fires(RULE, &record(vec![target], vec![plain(), cell]));
+            assert!(finding.text.contains(words), "{says:?} {fua}: {}", finding.text);
+        }
     }
 
     #[test]
