@@ -9,6 +9,7 @@ pub use evenness::{Evenness, UNFAIR};
 
 use crate::groups::distinct;
 use crate::metrics::ratio as per;
+use crate::read_ahead::unused_share;
 use crate::verdict;
 use pairs::Pair;
 use rdsk_model::{CellRecord, Experiment, Op, Record, Visit};
@@ -206,10 +207,10 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
         let found = if is_burst(pair.cell) || is_burst(pair.base) {
             Err(NoRatio::Burst)
         } else {
-            paired(pair.cell, pair.base, pair.measure)
+            paired(pair.cell, pair.base, pair.measure, pair.against)
         };
-        let ratio = found.map(|(ratio, paired)| {
-            p_values.push(paired.p_value(pair.against).unwrap_or(1.0));
+        let ratio = found.map(|(ratio, p_value)| {
+            p_values.push(p_value);
             ratio
         });
         let Pair { kind, cell, base, .. } = pair;
@@ -238,10 +239,16 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
 /// # Errors
 /// If one side has too few I/Os, or both together too few rounds.
 pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, NoRatio> {
-    paired(cell, base, measure).map(|(ratio, _)| ratio)
+    paired(cell, base, measure, 1.0).map(|(ratio, _)| ratio)
 }
 
-fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), NoRatio> {
+/// The ratio of two cells, and the chance of one as far from `against` if the true one is that.
+fn paired(
+    cell: &CellRecord,
+    base: &CellRecord,
+    measure: Measure,
+    against: f64,
+) -> Result<(Ratio, f64), NoRatio> {
     let ios = |cell: &CellRecord| cell.result.ops.unwrap_or(0);
     let fewest = ios(cell).min(ios(base));
     if fewest < MIN_IOS {
@@ -255,8 +262,34 @@ fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Rat
     let few = NoRatio::Rounds(pairs.len());
     let found = paired_ratio(&pairs).ok_or(few)?;
     let (low, high) = found.interval.ok_or(few)?;
+    let unsure = Unused::of(cell, base);
+    let (low, high) = (low / unsure.below, high * unsure.above);
     let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };
-    Ok((ratio, found))
+    Ok((ratio, unsure.p_value(&found, against)))
+}
+
+/// What the kernel read ahead and nobody had used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be
+/// those at which the device read.
+#[derive(Clone, Copy)]
+struct Unused {
+    /// By which factor the true ratio may be lower, at most.
+    below: f64,
+    /// By which it may be higher.
+    above: f64,
+}
+
+impl Unused {
+    fn of(cell: &CellRecord, base: &CellRecord) -> Self {
+        let factor = |cell: &CellRecord| 1.0 + unused_share(cell).unwrap_or(0.0);
+        Self { below: factor(base), above: factor(cell) }
+    }
+
+    /// Chance of a ratio as far from `expected` as this one or farther if the true one is `expected`: where the ratio may be that for this
+    /// reason alone it is 1, and it is never less than what is nearest to it leaves.
+    fn p_value(self, found: &PairedRatio, expected: f64) -> f64 {
+        let nearest = found.ratio.clamp(expected / self.above, expected * self.below);
+        found.p_value(nearest).unwrap_or(1.0)
+    }
 }
 
 /// When the first visit of a round began, in ns from the start of the run; 0 in Records that do not say.

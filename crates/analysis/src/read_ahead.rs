@@ -28,7 +28,7 @@ pub fn carry(cells: &mut [CellRecord]) {
 
 /// Bytes that the device had read for this process beyond what its reads returned, as a share of these; `None` where that is little,
 /// or not known.
-fn unused_share(cell: &CellRecord) -> Option<f64> {
+pub(crate) fn unused_share(cell: &CellRecord) -> Option<f64> {
     let workload = &cell.workload;
     let is_read_ahead = workload.op == Op::Read
         && workload.pattern == Pattern::Sequential

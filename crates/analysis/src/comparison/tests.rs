@@ -93,6 +93,35 @@ fn bursts_above_a_limit_are_not_compared_and_the_limit_itself_is() {
     assert!(limited(600).is_ok());
 }
 
+/// What each buffered visit had read ahead and not used is missing in all of its rounds alike.
+#[test]
+fn what_was_read_ahead_and_not_used_leaves_the_ratio_unsure() {
+    let compared = |factor: u64, charged: Option<u64>, turned: bool| {
+        let direct = in_rounds(reads("d", IoPath::Direct, SECOND));
+        let buffered = with(in_rounds(reads("b", IoPath::Buffered, SECOND / 100 * factor)), |cell| {
+            let device = &mut cell.evidence.device[0];
+            let bytes = charged.unwrap_or(600 << 20);
+            device.read_bytes = Some(bytes);
+            device.diskstat.as_mut().unwrap().read_sectors = bytes / 512;
+            cell.evidence.process.read_bytes = Some(bytes);
+        });
+        if turned { ratio_of(&buffered, &direct, Measure::Elapsed) } else { only(&paths(direct, buffered)) }
+            .unwrap()
+    };
+    let quarter_more = Some(750 << 20);
+    let sure = compared(108, None, false);
+    assert!(sure.outcome() == Outcome::Faster && sure.low > 1.05, "{sure:?}");
+    let unsure = compared(108, quarter_more, false);
+    assert!((unsure.mean - sure.mean).abs() < 1e-9 && (unsure.high - sure.high).abs() < 1e-9);
+    assert!((sure.low / unsure.low - 1.25).abs() < 1e-3, "{unsure:?}");
+    assert!(unsure.outcome() == Outcome::Unclear && unsure.p_adjusted >= 1.0, "{unsure:?}");
+    // Beyond what it explains, the direct path is faster all the same.
+    let beyond = compared(150, quarter_more, false);
+    assert!(beyond.outcome() == Outcome::Faster && beyond.low < 1.4, "{beyond:?}");
+    let (known, other) = (compared(108, None, true), compared(108, quarter_more, true));
+    assert!((known.low - other.low).abs() < 1e-9 && (other.high / known.high - 1.25).abs() < 1e-3);
+}
+
 #[test]
 fn sequential_cells_may_have_other_spans_and_random_ones_not() {
     let found = |pattern, span_bytes| {
