@@ -16,6 +16,7 @@ pub mod copy;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;
+mod hangs;
 pub mod in_device;
 pub mod iostat;
 pub mod medium;

@@ -1,6 +1,7 @@
 //! The rate of a cell over time: its windows by visit, and the lasting falls of the rate among them. It reports what
 //! happened and when, and explains nothing.
 
+use crate::hangs::ordinary;
 use crate::metrics;
 use rdsk_model::{CellRecord, Record, StopReason, VerdictCode, Visit};
 use rdsk_stats::level_shift;
@@ -185,7 +186,7 @@ fn together(visit: &Visit, width_ns: u64, full: usize) -> std::ops::Range<usize>
 }
 
 /// How many windows each visit has, and how many of them are full. A visit's last window is cut off by its end. Where the
-/// counts do not add up (widths that were doubled on the way), the windows are shared out by time.
+/// counts do not add up (Records of earlier versions, of visits that took far longer than planned), the windows are shared out by time.
 fn counts(visits: &[Visit], width_ns: u64, windows: usize) -> Vec<(usize, usize)> {
     let size = |ns: u64| usize::try_from(ns).unwrap_or(usize::MAX);
     let io_ns = |visit: &Visit| visit.to_return_ns.unwrap_or(visit.elapsed_ns);
@@ -212,9 +213,9 @@ fn counts(visits: &[Visit], width_ns: u64, windows: usize) -> Vec<(usize, usize)
 
 /// Joins neighbouring windows until an ordinary one holds several blocks; `None` when nothing is left.
 fn coarsened(cell: &CellRecord, mut series: RateSeries) -> Option<RateSeries> {
-    let bytes: u64 = series.segments.iter().flat_map(|segment| &segment.bytes).sum();
-    let windows: u64 = series.segments.iter().map(|segment| segment.bytes.len() as u64).sum();
-    let mean = (bytes / windows.max(1)).max(1);
+    let visits = series.segments.iter().map(|segment| segment.bytes.as_slice());
+    let ordinary = ordinary(cell, series.width_ns, visits);
+    let mean = (ordinary.iter().sum::<u64>() / (ordinary.len() as u64).max(1)).max(1);
     let factor = BLOCKS_PER_WINDOW.saturating_mul(cell.workload.block_bytes).div_ceil(mean).max(1);
     let group = usize::try_from(factor).unwrap_or(usize::MAX);
     for segment in &mut series.segments {

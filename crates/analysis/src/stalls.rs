@@ -1,20 +1,22 @@
 //! Times in which no I/O of a cell completed although some waited: where its windows show them, and what they leave unsure in
 //! its rate. It names no cause.
 
+pub use crate::hangs::typical_ns;
+
 use crate::groups::by_key;
+use crate::hangs::{LONG_LATENCIES, WAITED, ordinary};
 use crate::metrics;
 use crate::rate_series::{RateSeries, Segment, rate_series};
 use crate::words;
-use rdsk_model::{CellRecord, Estimate, Latency, Op, Stall, StallBasis, Stalls};
+use rdsk_model::{CellRecord, Estimate, Op, Stall, StallBasis, Stalls};
 use rdsk_stats::{StallsSeen, with_stalls};
 
 /// A window with at most this share of the median made no progress.
 const NO_PROGRESS: f64 = 0.05;
 /// A neighbour of such a window below this share belongs partly to the stall.
 const IN_PART: f64 = 0.7;
-/// No progress for this long is a stall, or for 20 median latencies when that is less, ...
+/// No progress for this long is a stall, or for [`LONG_LATENCIES`] when that is less, ...
 const LONG_NS: u64 = 250_000_000;
-const LONG_LATENCIES: u64 = 20;
 /// ... but never for less than this (two windows may be empty by chance), nor than five median latencies.
 const MIN_NS: u64 = 100_000_000;
 const MIN_LATENCIES: u64 = 5;
@@ -22,13 +24,6 @@ const MIN_LATENCIES: u64 = 5;
 /// series a few windows are nearly empty by chance, and a stall must last this many windows.
 const CLEAR: f64 = 4.0;
 const MIN_WINDOWS_IN_NOISE: u64 = 20;
-/// An I/O must have waited for at least this share of a stall; otherwise the program had requested nothing.
-const WAITED: f64 = 0.5;
-
-/// The latency of an ordinary I/O.
-pub fn typical_ns(latency: &Latency) -> Option<u64> {
-    latency.p50.or(latency.mean.map(metrics::whole))
-}
 
 /// The stalls of a cell, in order: runs of windows without progress that are long enough and in which an I/O waited. One at
 /// the start of a visit is left out, since its own start was not seen and the device may have been asleep. Empty for cells
@@ -36,8 +31,9 @@ pub fn typical_ns(latency: &Latency) -> Option<u64> {
 pub(crate) fn stalls(cell: &CellRecord, course: &RateSeries) -> Vec<Stall> {
     let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
     let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
+    let visits = course.segments.iter().map(|segment| segment.bytes.as_slice());
     let all: Vec<f64> =
-        course.segments.iter().flat_map(|segment| &segment.bytes).map(|&bytes| bytes as f64).collect();
+        ordinary(cell, course.width_ns, visits).into_iter().map(|bytes| bytes as f64).collect();
     let median = rdsk_stats::median(&all).unwrap_or(0.0);
     let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
     let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
@@ -236,6 +232,32 @@ mod tests {
             let of_ops = neighbour.result.ops_per_s.unwrap().margin().unwrap();
             assert!((of_ops - margin(neighbour)).abs() < 1e-9);
         }
+    }
+
+    /// An I/O that hangs for many times as long as all visits were meant to take leaves no window out, and is told as long as it was.
+    #[test]
+    fn a_stall_that_is_most_of_the_time_is_found() {
+        let hung = [steady(6, 100.0), vec![0.0; 600]].concat();
+        let visits = [steady(6, 100.0), hung, steady(6, 100.0)];
+        let waited = |visits: &[Vec<f64>], max_ns: u64| {
+            with(laid_out("a", Op::Read, visits), |cell| {
+                let latency = cell.result.latency_ns.as_mut().unwrap();
+                (latency.p50, latency.max) = (Some(1_000_000), Some(max_ns));
+            })
+        };
+        let seen = |cell: &CellRecord| stalls(cell, &rate_series(cell).unwrap());
+        let stall = Stall { start_ns: S * 3 / 10, cell_ns: S * 6 / 10, lasts_ns: 30 * S };
+        assert_eq!(seen(&waited(&visits, 30 * S)), [stall]);
+        // Of few blocks in a window, several make an ordinary one.
+        let few = visits.clone().map(|visit| visit.iter().map(|rate| rate / 50.0).collect::<Vec<f64>>());
+        let [found] = seen(&waited(&few, 30 * S))[..] else { panic!("one stall") };
+        assert!(found.lasts_ns.abs_diff(30 * S) < S / 5, "{found:?}");
+        // Nobody waited, or all I/Os are so slow.
+        assert!(seen(&waited(&visits, S)).is_empty());
+        let slow = with(waited(&visits, 30 * S), |cell| {
+            cell.result.latency_ns.as_mut().unwrap().p50 = Some(10 * S);
+        });
+        assert!(seen(&slow).is_empty());
     }
 
     #[test]

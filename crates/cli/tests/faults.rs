@@ -18,6 +18,7 @@ use checked_run::{
 };
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli;
+use rdsk_testkit::fusedisk::{Behaviour, Extra, FuseDisk};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
 
@@ -117,6 +118,50 @@ fn a_disk_that_fails_from_the_start_fails_one_cell_after_the_other() {
     );
     let rates = answer.cells().iter().filter(|cell| cell["result"]["bytes_per_s"].is_object());
     assert_eq!(rates.count(), 0, "a rate of a disk that gave nothing");
+}
+
+/// A read that hangs for twice as long as the windows of a visit reach that was planned for a fraction of a second: the run tells the
+/// stall as long as it was.
+#[test]
+fn a_read_that_hangs_for_longer_than_the_windows_of_its_visit_reach() {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
+        return;
+    }
+    first_right(ATTEMPTS, read_that_hangs);
+}
+
+/// `Err` with the reason if the read did not hang in the midst of a visit.
+fn read_that_hangs() -> Result<(), String> {
+    const HELD_NS: u64 = 14_000_000_000;
+    let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    let held = Extra { every: 200, costs_ns: HELD_NS };
+    disk.set_behaviour(Behaviour { extra: Some(held), ..Behaviour::single(1_000_000) });
+    let line = format!("stream {} --rw read --pattern random --bs 4k --budget 2s", device.path().display());
+    let answer = ask(&line);
+    let log = disk.log();
+    let longest = log.iter().max_by_key(|one| one.answered_ns - one.arrival_ns).expect("it was read");
+    let held_ns = longest.answered_ns - longest.arrival_ns;
+    let record = &answer.record;
+    let waited = |cell: &&Value| cell["result"]["latency_ns"]["max"].as_u64().is_some_and(|ns| ns >= HELD_NS);
+    let cells = answer.cells();
+    let cell = cells.iter().find(|cell| waited(cell));
+    let Some(result) = cell.map(|cell| &cell["result"]) else {
+        return Err(format!("nothing hung: {record}"));
+    };
+    let width_ns = result["windows"]["width_ns"].as_u64().expect("a width");
+    let bytes = checked_run::contract::list(&result["windows"]["bytes"]);
+    let visits = checked_run::contract::list(&result["visits"]);
+    let returned = |visit: &Value| visit["to_return_ns"].as_u64().expect("a time");
+    let needed: u64 = visits.iter().map(|visit| returned(visit).div_ceil(width_ns)).sum();
+    assert_eq!(bytes.len() as u64, needed, "each visit has its windows");
+    let seen = checked_run::contract::list(&result["stalls"]["seen"]);
+    let longest = seen.iter().filter_map(|stall| stall["lasts_ns"].as_u64()).max();
+    let Some(told_ns) = longest else { return Err(format!("it hung at the start of a visit: {result}")) };
+    let visit_ns = visits.iter().map(returned).max().expect("a visit");
+    assert!(told_ns <= visit_ns, "{told_ns} ns in a visit of {visit_ns} ns");
+    assert!(told_ns as f64 > 0.9 * held_ns as f64, "{told_ns} of {held_ns} ns: {}", result["stalls"]);
+    Ok(())
 }
 
 #[test]

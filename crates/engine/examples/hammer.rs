@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut session = engine.open(&job)?;
     session.prepare()?;
-    let run = session.run(&mut |_: &Progress<'_>| Flow::Continue)?;
+    let run = session.run(&mut |_: &Progress| Flow::Continue)?;
     session.settle()?;
     if let Some(error) = run.errors.first() {
         return Err(error.message.clone().into());

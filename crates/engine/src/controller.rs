@@ -3,7 +3,7 @@
 
 use crate::at_once::at_once;
 use crate::clock::now_ns;
-use crate::counters::{SharedCounters, WINDOWS};
+use crate::counters::{SharedCounters, window_end_ns, windows_of};
 use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
 use crate::open_target::OpenTarget;
@@ -25,9 +25,6 @@ const MAX_SLEEP_NS: u64 = 20_000_000;
 /// The Control is called at least this often, however wide the windows are, so that a progress display keeps moving.
 const MAX_SILENCE_NS: u64 = 200_000_000;
 
-/// Windows before the current one that are read again, because a completion may be published after its window ended.
-const REREAD: usize = 8;
-
 /// Runs all streams to their end. Returns the Run and the reading of the clock at its start.
 pub(crate) fn run_streams(
     config: &RunConfig,
@@ -39,7 +36,7 @@ pub(crate) fn run_streams(
 ) -> Result<(Run, u64), EngineError> {
     let barrier = StartBarrier::default();
     let warm_up_ns = control.warm_up_ns();
-    let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new()).collect();
+    let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new(config.window_ns)).collect();
     let (outcomes, halted, cpu_before) = std::thread::scope(|scope| {
         // If the Control panics, the scope waits for the streams before the panic continues.
         let barrier = &barrier;
@@ -63,8 +60,8 @@ pub(crate) fn run_streams(
         let all_ready = barrier.wait_until_ready(handles.len()) == specs.len();
         let cpu_before = process_usage().ok();
         barrier.release(if all_ready { Release::Start } else { Release::Abort });
-        let windows = Vec::with_capacity(WINDOWS);
-        let mut watcher = Watcher { config, barrier, counters: &counters, windows, shown_ns: 0 };
+        let full_ns = window_end_ns(config.window_ns, 0);
+        let mut watcher = Watcher { config, barrier, counters: &counters, full_ns, shown_ns: 0 };
         let halted = watcher.watch(handles.len(), stop, control);
         let mut outcomes = Vec::with_capacity(handles.len());
         for (handle, spec) in handles.into_iter().zip(specs) {
@@ -81,8 +78,7 @@ pub(crate) fn run_streams(
     })?;
     let begin_ns = issued(&outcomes).map(|outcome| outcome.start_ns).min().unwrap_or_else(now_ns);
     let mut run = add_up(specs, &outcomes, halted, begin_ns);
-    run.windows = windows_of(&counters, config, run.to_return_ns);
-    run.window_ns = config.window_ns;
+    (run.window_ns, run.windows) = windows_of(&counters, run.to_return_ns);
     run.warm_up = (warm_up_ns > 0).then(|| warm_up(&outcomes, warm_up_ns));
     if !sync_targets.is_empty() && run.ended != Ended::Failed {
         synchronise(sync_targets, &mut run.errors);
@@ -97,8 +93,8 @@ struct Watcher<'a> {
     config: &'a RunConfig,
     barrier: &'a StartBarrier,
     counters: &'a [SharedCounters],
-    /// Bytes of each full window so far.
-    windows: Vec<u64>,
+    /// When the current window is full, from the start of the run.
+    full_ns: u64,
     /// When the Control was called last, from the start of the run.
     shown_ns: u64,
 }
@@ -112,7 +108,7 @@ impl Watcher<'_> {
             let timeout_ns = match barrier.started_ns() {
                 Some(begin_ns) if halted.is_none() => {
                     let elapsed_ns = now_ns().saturating_sub(begin_ns);
-                    sleep_ns(elapsed_ns, self.windows.len(), self.config.window_ns)
+                    self.full_ns.saturating_sub(elapsed_ns).clamp(1, MAX_SLEEP_NS)
                 }
                 Some(_) => MAX_SLEEP_NS,
                 // The streams are just passing the barrier.
@@ -141,34 +137,16 @@ impl Watcher<'_> {
     fn show_progress(&mut self, control: &mut dyn Control) -> Flow {
         let Some(begin_ns) = self.barrier.started_ns() else { return Flow::Continue };
         let elapsed_ns = now_ns().saturating_sub(begin_ns);
-        let window_ns = self.config.window_ns;
-        let full = usize::try_from(elapsed_ns / window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
-        if full <= self.windows.len() && elapsed_ns < self.shown_ns + MAX_SILENCE_NS {
+        if elapsed_ns < self.full_ns && elapsed_ns < self.shown_ns + MAX_SILENCE_NS {
             return Flow::Continue;
         }
         self.shown_ns = elapsed_ns;
-        self.windows.truncate(self.windows.len().saturating_sub(REREAD));
-        self.windows.extend((self.windows.len()..full).map(|index| window_bytes(self.counters, index)));
+        self.full_ns = window_end_ns(self.config.window_ns, elapsed_ns);
         let totals = || self.counters.iter().map(SharedCounters::totals);
         let bytes = totals().map(|(bytes, _)| bytes).sum();
         let ops = totals().map(|(_, ops)| ops).sum();
-        control.window(&Progress { elapsed_ns, windows: &self.windows, window_ns, bytes, ops })
+        control.window(&Progress { elapsed_ns, bytes, ops })
     }
-}
-
-/// How long to sleep until the next window is full. Behind the last one there is none: an I/O that takes many times as long as its visit
-/// was meant to would otherwise be waited for by spinning, and the cell be called bound by the processor.
-fn sleep_ns(elapsed_ns: u64, full: usize, window_ns: u64) -> u64 {
-    if full + 1 >= WINDOWS {
-        return MAX_SLEEP_NS;
-    }
-    let next_ns = (full as u64 + 1).saturating_mul(window_ns);
-    next_ns.saturating_sub(elapsed_ns).clamp(1, MAX_SLEEP_NS)
-}
-
-/// Bytes of all streams in one window.
-fn window_bytes(counters: &[SharedCounters], index: usize) -> u64 {
-    counters.iter().map(|shared| shared.window(index)).sum()
 }
 
 fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<Ended>, begin_ns: u64) -> Run {
@@ -242,15 +220,6 @@ fn stream(spec: &StreamSpec<'_>, outcome: &StreamOutcome, begin_ns: u64) -> Stre
     since(begin_ns, StreamResult { index: spec.stream, target: spec.target, start_ns, end_ns, bytes, ops })
 }
 
-/// All windows up to the last return.
-fn windows_of(counters: &[SharedCounters], config: &RunConfig, to_return_ns: u64) -> Vec<u64> {
-    let needed = usize::try_from(to_return_ns.div_ceil(config.window_ns)).unwrap_or(usize::MAX).min(WINDOWS);
-    let mut windows: Vec<u64> = (0..WINDOWS).map(|index| window_bytes(counters, index)).collect();
-    let used = windows.iter().rposition(|&bytes| bytes > 0).map_or(0, |last| last + 1);
-    windows.truncate(needed.max(used));
-    windows
-}
-
 /// Synchronises every target, all at once.
 fn synchronise(targets: &[OpenTarget<'_>], errors: &mut Vec<IoError>) {
     let results = at_once(targets.iter().collect(), |target| rustix::fs::fdatasync(target.fd()));
@@ -278,18 +247,6 @@ fn panicked(stream: u32, panic: &(dyn Any + Send)) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nobody_spins_for_windows_that_do_not_exist() {
-        const MS: u64 = 1_000_000;
-        assert_eq!(sleep_ns(0, 0, MS), MS);
-        assert_eq!(sleep_ns(10 * MS + 1, 10, MS), MS - 1);
-        assert_eq!(sleep_ns(12 * MS, 10, MS), 1, "late for a window that is full");
-        assert_eq!(sleep_ns(0, 0, 1000 * MS), MAX_SLEEP_NS);
-        for elapsed_ns in [WINDOWS as u64 * MS, 80_000 * MS] {
-            assert_eq!(sleep_ns(elapsed_ns, WINDOWS - 1, MS), MAX_SLEEP_NS);
-        }
-    }
 
     #[test]
     fn the_words_of_a_panic_survive() {

@@ -102,7 +102,7 @@ pub(crate) fn trials(
 
 /// One trial of the configuration's engine.
 fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Ended {
-    let mut to_the_end = |_: &Progress<'_>| Flow::Continue;
+    let mut to_the_end = |_: &Progress| Flow::Continue;
     for _ in 0..STARTS {
         let result = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end);
         let Ok((run, _)) = result else { return Ended::Unavailable };

@@ -51,7 +51,7 @@ pub struct Job<'a> {
     pub chooser: Option<&'a dyn PositionChooser>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
-    /// Width of a rate window. The engine widens it if the longest possible run would need too many windows.
+    /// Width of a rate window. The engine doubles it as long as a run needs too many windows.
     pub window_ns: u64,
     /// Stream n runs on the n-th of these processors, round robin; if there are none, wherever the scheduler puts it.
     pub pin_cpus: &'a [usize],
@@ -70,13 +70,9 @@ pub enum Flow {
 
 /// The runner's view of a visit in progress.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct Progress {
     /// Time since the first submission.
     pub elapsed_ns: u64,
-    /// Bytes completed in each full window so far, oldest first, all streams together.
-    pub windows: &'a [u64],
-    /// Width of a window.
-    pub window_ns: u64,
     /// Bytes completed so far.
     pub bytes: u64,
     /// I/Os completed so far.
@@ -86,7 +82,7 @@ pub struct Progress<'a> {
 /// Called by an engine at the end of every window.
 pub trait Control {
     /// Looks at the progress and decides whether to go on.
-    fn window(&mut self, progress: &Progress<'_>) -> Flow;
+    fn window(&mut self, progress: &Progress) -> Flow;
 
     /// How much of the visit's start is kept apart as [`Run::warm_up`]; read once, right before the first submission.
     fn warm_up_ns(&self) -> u64 {
@@ -94,8 +90,8 @@ pub trait Control {
     }
 }
 
-impl<F: FnMut(&Progress<'_>) -> Flow> Control for F {
-    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+impl<F: FnMut(&Progress) -> Flow> Control for F {
+    fn window(&mut self, progress: &Progress) -> Flow {
         self(progress)
     }
 }

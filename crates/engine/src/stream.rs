@@ -92,7 +92,7 @@ pub(crate) fn run_stream(
             return None;
         }
         let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
-        let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
+        let counters = StreamCounters::new(shared, begin_ns);
         Some(Work::new(spec, barrier, turn_ns, deadline_ns, warm_up_end_ns, counters))
     };
     let wait_batch = config.wait_batch;

@@ -5,8 +5,9 @@
 mod common;
 
 use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
-use rdsk_engine::{Control, Ended, Engine as _, EngineError, Flow, Progress, RealEngine};
+use rdsk_engine::{Control, Ended, Engine as _, EngineError, Flow, Job, Limits, Progress, RealEngine};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
+use rdsk_testkit::fusedisk::{Behaviour, Extra, FuseDisk};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,38 @@ fn a_truncated_backing_file_is_an_io_error_with_its_offset() {
         assert!(error.offset_bytes >= 4 << 20 && error.offset_bytes < (4 << 20) + 8 * PAGE, "{error:?}");
         assert!(run.bytes >= 4 << 20, "what was good is kept");
     }
+}
+
+/// A read that hangs for a multiple of the longest time that the windows of its visit were chosen for.
+#[test]
+fn a_read_that_hangs_leaves_no_time_without_a_window() {
+    const HELD_NS: u64 = 14_000_000_000;
+    const WIDTH_NS: u64 = 1_562_500;
+    const WINDOWS: u64 = 4096;
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(16 << 20).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let claims = [reading(device.path())];
+    let limits = Limits { max_bytes: None, max_ops: Some(90), max_elapsed_ns: 3_000_000_000 };
+    let workload = random(16 << 20, EngineKind::Sync, 1);
+    let job = Job { window_ns: WIDTH_NS, ..job(&workload, &claims, limits) };
+    // On a machine that has no time for it, the visit may end before the read that hangs.
+    let mut visits = (0..5).filter_map(|_| {
+        let held = Extra { every: 50, costs_ns: HELD_NS };
+        disk.set_behaviour(Behaviour { extra: Some(held), ..Behaviour::single(1_000_000) });
+        disk.clear_log();
+        let (_, run, _) = visit(&job);
+        let longest_ns = disk.log().iter().map(|one| one.answered_ns - one.arrival_ns).max()?;
+        (longest_ns >= HELD_NS && run.windows[0] > 0).then_some((run, longest_ns))
+    });
+    let (run, held_ns) = visits.next().expect("in one of five visits a read hangs");
+    assert!(held_ns > 2 * WINDOWS * WIDTH_NS);
+    assert!(run.window_ns > WIDTH_NS && run.windows.len() as u64 <= WINDOWS, "{} ns", run.window_ns);
+    let empty = run.windows.split(|&bytes| bytes > 0).map(<[u64]>::len).max().unwrap() as u64;
+    let ratio = (empty * run.window_ns) as f64 / held_ns as f64;
+    assert!(ratio > 0.95, "nothing completed in windows of {ratio} of the time in which a read hung");
 }
 
 #[test]
@@ -179,7 +212,7 @@ fn data_is_stable_though_others_hold_the_device_open() {
 fn a_panicking_control_stops_the_streams() {
     struct Panics;
     impl Control for Panics {
-        fn window(&mut self, _progress: &Progress<'_>) -> Flow {
+        fn window(&mut self, _progress: &Progress) -> Flow {
             panic!("the control breaks (this is part of the test)");
         }
     }

@@ -63,7 +63,7 @@ fn the_stop_flag_ends_a_throttled_wait_within_a_second() {
 fn a_control_ends_a_visit_within_two_seconds() {
     struct Panics;
     impl Control for Panics {
-        fn window(&mut self, _progress: &Progress<'_>) -> Flow {
+        fn window(&mut self, _progress: &Progress) -> Flow {
             panic!("the control breaks (this is part of the test)");
         }
     }

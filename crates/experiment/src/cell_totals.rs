@@ -54,6 +54,8 @@ pub(crate) struct CellTotals {
     /// How the engine was chosen.
     pub(crate) issuing: Option<Issuing>,
     pub(crate) windows: Windows,
+    /// How many of them each visit has.
+    pub(crate) windows_of_visits: Vec<usize>,
     /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
     /// Where in these each round that has any begins.
@@ -90,7 +92,7 @@ impl CellTotals {
             Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
             _ => self.add_rates(run),
         }
-        self.add_windows(run);
+        self.add_windows(Windows { width_ns: run.window_ns, bytes: run.windows.clone() });
         self.add_streams(run, before_ns);
         self.add_latencies(run);
         self.latency_sum_ns += run.latency_sum_ns;
@@ -220,20 +222,20 @@ impl CellTotals {
         }
     }
 
-    /// Appends the windows; the narrower of two widths is folded until both agree, since engines only ever double it.
-    fn add_windows(&mut self, run: &Run) {
-        let mut more = Windows { width_ns: run.window_ns, bytes: run.windows.clone() };
+    /// Appends those of a visit; the narrower of two widths is folded until both agree, since engines only ever double it.
+    fn add_windows(&mut self, mut more: Windows) {
+        let mut count = [more.bytes.len()];
         if self.windows.bytes.is_empty() {
-            self.windows = more;
-            return;
+            self.windows.width_ns = more.width_ns;
         }
         while self.windows.width_ns < more.width_ns {
-            fold(&mut self.windows);
+            fold(&mut self.windows, &mut self.windows_of_visits);
         }
         while more.width_ns < self.windows.width_ns {
-            fold(&mut more);
+            fold(&mut more, &mut count);
         }
         self.windows.bytes.extend(more.bytes);
+        self.windows_of_visits.extend(count);
     }
 
     fn add_streams(&mut self, run: &Run, before_ns: u64) {
@@ -340,9 +342,17 @@ pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
     bytes as f64 * 1e9 / elapsed_ns as f64
 }
 
-fn fold(windows: &mut Windows) {
+/// Doubles the width of the windows of visits with so many each. None is of two visits.
+fn fold(windows: &mut Windows, counts: &mut [usize]) {
     windows.width_ns *= 2;
-    windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+    let mut rest = windows.bytes.as_slice();
+    let mut folded = Vec::with_capacity(rest.len());
+    for count in counts {
+        let (visit, others) = rest.split_at(*count);
+        folded.extend(visit.chunks(2).map(|pair| pair.iter().sum::<u64>()));
+        (rest, *count) = (others, count.div_ceil(2));
+    }
+    windows.bytes = folded;
 }
 
 #[cfg(test)]
@@ -378,6 +388,22 @@ mod tests {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates far above 0")]
     fn around(mean: f64, by: f64) -> u64 {
         (mean + by).round() as u64
+    }
+
+    /// Where an engine doubled its width, the windows of the other visits follow, and none is of two visits.
+    #[test]
+    fn each_visit_keeps_its_windows_when_widths_differ() {
+        let mut totals = CellTotals::default();
+        let mut add = |width_ns: u64, windows: &[u64]| {
+            totals.add_windows(Windows { width_ns, bytes: windows.to_vec() });
+            (totals.windows.width_ns, totals.windows.bytes.clone(), totals.windows_of_visits.clone())
+        };
+        assert_eq!(add(10, &[1, 2, 3]), (10, vec![1, 2, 3], vec![3]));
+        assert_eq!(add(10, &[4, 5, 6]), (10, vec![1, 2, 3, 4, 5, 6], vec![3, 3]));
+        assert_eq!(add(20, &[7, 8]), (20, vec![3, 3, 9, 6, 7, 8], vec![2, 2, 2]));
+        assert_eq!(add(10, &[1, 1, 1]), (20, vec![3, 3, 9, 6, 7, 8, 2, 1], vec![2, 2, 2, 2]));
+        assert_eq!(add(80, &[]), (80, vec![6, 15, 15, 3], vec![1, 1, 1, 1, 0]));
+        assert_eq!(add(80, &[9]), (80, vec![6, 15, 15, 3, 9], vec![1, 1, 1, 1, 0, 1]));
     }
 
     /// Visits of a round that change from one to the next outlast nothing, however steady each is within itself.

@@ -25,7 +25,7 @@ pub(crate) struct StopPolicy<'a> {
 }
 
 impl Control for StopPolicy<'_> {
-    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+    fn window(&mut self, progress: &Progress) -> Flow {
         let (elapsed_ns, bytes, ops) = self.last;
         let width_ns = progress.elapsed_ns.saturating_sub(elapsed_ns).max(1);
         self.watch.event(&Event::Window {

@@ -3,7 +3,7 @@
 
 use super::clock::SimClock;
 use super::streams::Stream;
-use crate::counters::WINDOWS;
+use crate::counters::widened_to;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
 use crate::positions::{MemberDeltas, Position};
 use crate::work::{CacheProbe, StreamEnd};
@@ -34,8 +34,9 @@ impl Totals<'_> {
     /// Makes the windows wide enough for this time to lie in one of them. Nobody knows beforehand how long a virtual visit
     /// takes, so they are merged in pairs as long as there are too many.
     fn widen_to(&mut self, at_ns: u64) {
-        while at_ns / self.width_ns >= WINDOWS as u64 {
-            self.width_ns = self.width_ns.saturating_mul(2);
+        let width_ns = widened_to(self.width_ns, at_ns);
+        while self.width_ns < width_ns {
+            self.width_ns *= 2;
             self.windows = self.windows.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }
@@ -163,19 +164,13 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             return None;
         }
         *shown = full;
-        (self.show_progress(elapsed_ns, full, control) == Flow::Stop).then_some(Ended::Stopped)
+        (self.show_progress(elapsed_ns, control) == Flow::Stop).then_some(Ended::Stopped)
     }
 
-    /// Calls the Control with the windows that are full.
-    fn show_progress(&mut self, elapsed_ns: u64, full: u64, control: &mut dyn Control) -> Flow {
-        let full = usize::try_from(full).unwrap_or(usize::MAX);
-        if self.totals.windows.len() < full {
-            self.totals.windows.resize(full, 0);
-        }
+    /// Calls the Control.
+    fn show_progress(&self, elapsed_ns: u64, control: &mut dyn Control) -> Flow {
         control.window(&Progress {
             elapsed_ns,
-            windows: &self.totals.windows[..full],
-            window_ns: self.totals.width_ns,
             bytes: self.streams.iter().map(|stream| stream.result.bytes).sum(),
             ops: self.streams.iter().map(|stream| stream.result.ops).sum(),
         })

@@ -3,6 +3,7 @@
 use super::clock::SimClock;
 use super::event_loop::{EIO, EventLoop};
 use super::streams::Stream;
+use crate::counters::fit;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
 use crate::work::{StreamEnd, ended, is_in_state, since};
@@ -129,6 +130,7 @@ impl Session for SimSession<'_> {
             elapsed_ns = self.clock.now_ns() - begin_ns;
         }
         totals.positions.members = totals.member_deltas.finish();
+        fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
         Ok(Run {
             ended,

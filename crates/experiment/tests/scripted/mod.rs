@@ -148,13 +148,7 @@ impl Session for Visit<'_> {
             }
             windows[window] += workload.block_bytes;
             if window > full {
-                let progress = Progress {
-                    elapsed_ns,
-                    windows: &windows[..window],
-                    window_ns: self.window_ns,
-                    bytes: ops * workload.block_bytes,
-                    ops,
-                };
+                let progress = Progress { elapsed_ns, bytes: ops * workload.block_bytes, ops };
                 if control.window(&progress) == Flow::Stop {
                     break Ended::Stopped;
                 }
