@@ -113,13 +113,11 @@ impl<'a> Analysis<'a> {
     }
 
     fn trends_over_run(&self) -> Vec<(&'a CellRecord, VisitTrend)> {
-        let seen = self
-            .record
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell.workload.targets.as_slice(), (cell, self.rate_series(cell)?))));
-        let of_targets = crate::groups::by_key(seen).into_iter();
-        of_targets.flat_map(|(_, cells)| trend::over_run(self.record, &cells)).collect()
+        let seen = self.record.cells.iter().filter_map(|cell| {
+            Some(((&cell.workload.targets, cell.sitting()), (cell, self.rate_series(cell)?)))
+        });
+        let of_one_time = crate::groups::by_key(seen).into_iter();
+        of_one_time.flat_map(|(_, cells)| trend::over_run(self.record, &cells)).collect()
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

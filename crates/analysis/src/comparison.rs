@@ -123,6 +123,8 @@ pub enum NoRatio {
     Ios(u64),
     /// A side is a burst above a limit: the ratio would be that of what two limits let pass.
     Burst,
+    /// One side was taken over from an earlier run: the ratio would be that of two times.
+    Sittings,
 }
 
 impl NoRatio {
@@ -139,6 +141,7 @@ impl NoRatio {
                 format!("{ios} on one side, and a comparison needs {MIN_IOS}")
             }
             Self::Burst => "a side is above the limit of its control group, which is a burst".into(),
+            Self::Sittings => "measured in two sittings".into(),
         }
     }
 
@@ -147,6 +150,7 @@ impl NoRatio {
         match self {
             Self::Rounds(_) | Self::Ios(_) => "too few rounds or I/Os to compare",
             Self::Burst => "bursts above a limit cannot be compared:",
+            Self::Sittings => "not compared, since measured in two sittings:",
         }
     }
 
@@ -154,7 +158,7 @@ impl NoRatio {
     pub fn of_this(self) -> &'static str {
         match self {
             Self::Rounds(_) | Self::Ios(_) => "too few to compare",
-            Self::Burst => "not compared",
+            Self::Burst | Self::Sittings => "not compared",
         }
     }
 }
@@ -254,18 +258,34 @@ fn paired(
     if fewest < MIN_IOS {
         return Err(NoRatio::Ios(fewest));
     }
-    let below = round_rates(base, measure);
-    let pairs: Vec<TimedPair> = round_rates(cell, measure)
-        .into_iter()
-        .filter_map(|(round, rate)| Some((began(cell, round), rate, *below.get(&round)?)))
-        .collect();
-    let few = NoRatio::Rounds(pairs.len());
+    let (pairs, apart) = common_rounds(cell, base, measure);
+    let few = if apart > 0 { NoRatio::Sittings } else { NoRatio::Rounds(pairs.len()) };
     let found = paired_ratio(&pairs).ok_or(few)?;
     let (low, high) = found.interval.ok_or(few)?;
     let unsure = Unused::of(cell, base);
     let (low, high) = (low / unsure.below, high * unsure.above);
     let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };
     Ok((ratio, unsure.p_value(&found, against)))
+}
+
+/// When each round that both had in one sitting began, and both rates: of the sitting that has most of them. And how many rounds have one
+/// number and were of two sittings.
+fn common_rounds(cell: &CellRecord, base: &CellRecord, measure: Measure) -> (Vec<TimedPair>, usize) {
+    let sitting = |cell: &CellRecord, round: u32| {
+        cell.result.visits.iter().find(|visit| visit.round == round).map(|visit| visit.sitting)
+    };
+    let below = round_rates(base, measure);
+    let (mut sittings, mut apart) = (BTreeMap::<_, Vec<TimedPair>>::new(), 0);
+    for (round, rate) in round_rates(cell, measure) {
+        let Some(other) = below.get(&round) else { continue };
+        let of = sitting(cell, round);
+        if of == sitting(base, round) {
+            sittings.entry(of).or_default().push((began(cell, round), rate, *other));
+        } else {
+            apart += 1;
+        }
+    }
+    (sittings.into_values().max_by_key(Vec::len).unwrap_or_default(), apart)
 }
 
 /// What the kernel read ahead and nobody had used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be

@@ -114,6 +114,7 @@ impl CellTotals {
         self.ended = Some(run.ended);
         self.visits.push(Visit {
             round: self.round,
+            sitting: 0,
             start_ns: self.start_ns,
             elapsed_ns: run.elapsed_ns,
             bytes: run.bytes,

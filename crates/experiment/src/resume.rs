@@ -116,9 +116,15 @@ impl Resumed {
         for then in &self.finished {
             if let Some(cell) = cells.iter_mut().find(|cell| cell.id == then.id) {
                 cell.clone_from(then);
+                cell.result.visits.iter_mut().for_each(|visit| *visit = earlier_sitting(visit));
             }
         }
     }
+}
+
+/// A visit as it stands in the Record of the run that takes it over.
+fn earlier_sitting(visit: &Visit) -> Visit {
+    Visit { sitting: visit.sitting.saturating_add(1), ..visit.clone() }
 }
 
 /// How many bytes the cells of `align` choose from follows the rate at which the test file was written, which is another one each time:
@@ -326,7 +332,7 @@ impl CellTotals {
         self.round_histograms.entry(visit.round).or_default().merge(&histogram);
         self.asked_bytes += visit.bytes;
         self.add_measured(visit.round, visit.bytes, visit.elapsed_ns);
-        self.visits.push(visit.clone());
+        self.visits.push(earlier_sitting(visit));
         self.positions.push(run.clone());
     }
 }

@@ -64,4 +64,14 @@ impl CellRecord {
     pub fn name(&self) -> &str {
         self.id.split_once('@').map_or(&self.id, |(name, _)| name)
     }
+
+    /// How many runs before this one it was measured, or its first pass made: see [`crate::Visit::sitting`].
+    pub fn sitting(&self) -> u32 {
+        self.result.visits.first().map_or(0, |visit| visit.sitting)
+    }
+
+    /// Whether no run went on with what another one had begun of it.
+    pub fn is_of_one_sitting(&self) -> bool {
+        self.result.visits.iter().all(|visit| visit.sitting == self.sitting())
+    }
 }

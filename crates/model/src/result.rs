@@ -82,6 +82,10 @@ pub struct Visit {
     /// sample of the disk's state.
     #[serde(default)]
     pub round: u32,
+    /// How many runs before this one it was made: 0 in this run, 1 in the run that this one goes on with, and so on. The rounds and the
+    /// times of two sittings have nothing in common.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sitting: u32,
     /// When its I/O began, from the start of the run over all cells; 0 in Records that do not tell.
     #[serde(default)]
     pub start_ns: u64,
@@ -99,6 +103,11 @@ pub struct Visit {
     /// The part in which all streams ran; `None` for a single one.
     #[serde(default)]
     pub overlap: Option<Overlap>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(sitting: &u32) -> bool {
+    *sitting == 0
 }
 
 /// What the check of the cache state found.

@@ -280,7 +280,7 @@ pub(crate) fn took(record: &Record) -> String {
     let visits =
         record.cells.iter().flat_map(|cell| cell.result.visits.iter().map(move |visit| (cell, visit)));
     let ended_ns = |visit: &Visit| visit.start_ns.saturating_add(visit.elapsed_ns);
-    let last = visits.max_by_key(|(_, visit)| ended_ns(visit));
+    let last = visits.filter(|(_, visit)| visit.sitting == 0).max_by_key(|(_, visit)| ended_ns(visit));
     let last = last.map_or_else(String::new, |(cell, visit)| {
         format!(", last saved {} later, in {}", Nanos(ended_ns(visit)), cell.id)
     });

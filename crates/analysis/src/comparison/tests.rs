@@ -70,6 +70,30 @@ fn few_rounds_and_few_ios_are_too_few() {
     assert_eq!(NoRatio::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
 }
 
+/// A cell that was taken over from an earlier run shares no round with one of this run, whatever their numbers say.
+#[test]
+fn cells_of_two_sittings_are_not_compared() {
+    let cells = |of_direct: &dyn Fn(u32) -> u32, of_buffered: &dyn Fn(u32) -> u32| {
+        let [direct, buffered] =
+            [("d", IoPath::Direct, 2 * SECOND, of_direct), ("b", IoPath::Buffered, SECOND, of_buffered)].map(
+                |(id, path, ns, of)| {
+                    with(in_rounds(reads(id, path, ns)), |cell| {
+                        cell.result.visits.iter_mut().for_each(|visit| visit.sitting = of(visit.round));
+                    })
+                },
+            );
+        only(&paths(direct, buffered))
+    };
+    assert_eq!(cells(&|_| 1, &|_| 0), Err(NoRatio::Sittings));
+    assert_eq!(NoRatio::Sittings.words(), "measured in two sittings");
+    assert_eq!(cells(&|_| 1, &|_| 1), cells(&|_| 0, &|_| 0), "both were taken over");
+    // Rounds that were in part made then, and in part now: those of the longer sitting count.
+    let of = |round: u32| u32::from(round < 2);
+    assert_eq!(cells(&of, &of).unwrap().rounds, 4);
+    assert_eq!(cells(&|round| u32::from(round < 3), &of).unwrap().rounds, 3);
+    assert_eq!(cells(&|round| u32::from(round < 4), &of), Err(NoRatio::Sittings));
+}
+
 #[test]
 fn bursts_above_a_limit_are_not_compared_and_the_limit_itself_is() {
     let limited = |ops_per_s: u64| {

@@ -110,9 +110,9 @@ impl Line<'_> {
         for point in &mut self.points {
             let against = single.filter(|_| point.is_whole());
             let one = against.filter(|one| one.id != point.cell.id);
-            let by_rounds = one.and_then(|one| ratio_of(point.cell, one, Measure::Together).ok());
+            let by_rounds = one.map(|one| ratio_of(point.cell, one, Measure::Together));
             point.speed_up = against.and_then(|one| speed_up(point.cell, one, by_rounds));
-            point.speed_up_interval = by_rounds.map(|ratio| (ratio.low, ratio.high));
+            point.speed_up_interval = by_rounds.and_then(Result::ok).map(|ratio| (ratio.low, ratio.high));
             point.evenness = family.and_then(|family| family.evenness.get(point.cell.id.as_str()).copied());
         }
         let whole: Vec<usize> =
@@ -135,11 +135,19 @@ impl Line<'_> {
     }
 }
 
-/// The ratio by rounds; that of the two rates where there are too few rounds.
-fn speed_up(cell: &CellRecord, single: &CellRecord, by_rounds: Option<Ratio>) -> Option<f64> {
+/// The ratio by rounds; that of the two rates where there are too few rounds, and none of two sittings.
+fn speed_up(
+    cell: &CellRecord,
+    single: &CellRecord,
+    by_rounds: Option<Result<Ratio, NoRatio>>,
+) -> Option<f64> {
     let rate = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
     let one = rate(single).filter(|&rate| rate > 0.0)?;
-    Some(by_rounds.map_or(rate(cell)? / one, |ratio| ratio.mean))
+    match by_rounds {
+        Some(Ok(ratio)) => Some(ratio.mean),
+        Some(Err(NoRatio::Sittings)) => None,
+        _ => Some(rate(cell)? / one),
+    }
 }
 
 /// The step from one number of streams to the next. It has an interval where its comparison is sure.

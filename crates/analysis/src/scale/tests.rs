@@ -243,6 +243,22 @@ fn speed_up_and_knee_leave_failed_cells_out() {
 }
 
 #[test]
+fn streams_of_two_sittings_have_no_speed_up_and_no_knee() {
+    let taken_over = |streams: u32| {
+        let mut record = all_in_rounds(&flat(|_| ()));
+        let cell = record.cells.iter_mut().find(|cell| cell.workload.streams == streams).unwrap();
+        cell.result.visits.iter_mut().for_each(|visit| visit.sitting = 1);
+        let analysis = Analysis::of(&record);
+        let line = analysis.scale()[0].lines[0].clone();
+        let most = line.point(4).unwrap();
+        (most.speed_up, most.speed_up_interval, line.knee, line.no_ratio)
+    };
+    for streams in [1, 4] {
+        assert_eq!(taken_over(streams), (None, None, None, Some(NoRatio::Sittings)));
+    }
+}
+
+#[test]
 fn a_busy_device_is_the_limit() {
     let record = flat(|_| ());
     let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };

@@ -34,8 +34,11 @@ pub struct Drift {
     pub rounds: usize,
 }
 
-/// The change over the complete passes of at least eight rounds.
+/// The change over the complete passes of at least eight rounds. Passes of two sittings have no time in common in which one could be.
 pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
+    if !cell.is_of_one_sitting() {
+        return None;
+    }
     let (begins_ns, rounds): (Vec<u64>, Vec<Vec<&PointRun>>) = begun_rounds(cell).into_iter().unzip();
     let level = |round: &Vec<&PointRun>| {
         median(&round.iter().flat_map(|run| to_medians(run, places)).collect::<Vec<f64>>()).map(f64::ln)

@@ -24,6 +24,43 @@ fn cut(place: &Place, change: impl Fn(&mut Value)) -> (Value, Vec<String>) {
     (whole, missing)
 }
 
+/// The sittings of a cell's visits.
+fn sittings(cell: &Value) -> Vec<u64> {
+    let visits = cell["result"]["visits"].as_array().unwrap().iter();
+    let mut seen: Vec<u64> = visits.map(|visit| visit["sitting"].as_u64().unwrap_or(0)).collect();
+    seen.dedup();
+    seen
+}
+
+/// The same cell as the run has it that measured it.
+fn in_its_own_run(cell: &Value) -> Value {
+    let mut cell = cell.clone();
+    for visit in cell["result"]["visits"].as_array_mut().unwrap() {
+        visit.as_object_mut().unwrap().remove("sitting");
+    }
+    cell
+}
+
+/// Of two cells that were measured in two sittings no ratio is told, and where one would stand that is said.
+fn not_compared_across_sittings(record: &Value) {
+    let sitting = |id: &Value| {
+        let cells = record["cells"].as_array().unwrap();
+        sittings(cells.iter().find(|cell| cell["id"] == *id).expect("a finding names its cells"))
+    };
+    let findings = record["findings"].as_array().unwrap().iter();
+    let mut compared = findings.filter(|finding| finding["code"] == "direct-vs-buffered").peekable();
+    assert!(compared.peek().is_some());
+    let mut apart = 0;
+    for finding in compared {
+        let cells = finding["cells"].as_array().unwrap();
+        let is_apart = sitting(&cells[0]) != sitting(&cells[1]);
+        let is_told = text(&finding["title"]).contains("not compared: measured in two sittings");
+        assert_eq!(is_apart, is_told, "{finding}");
+        apart += u32::from(is_apart);
+    }
+    assert!(apart > 0, "a pair was cut apart");
+}
+
 fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
@@ -43,10 +80,24 @@ fn finished_cells_are_taken_over_and_the_others_measured() {
         if missing.contains(&text(&then["id"])) {
             assert!(now["result"]["bytes"].as_u64() > Some(0), "{} was measured", now["id"]);
             assert_ne!(then["result"]["visits"], now["result"]["visits"], "it had other turns");
+            assert_eq!(sittings(now), [0], "in this sitting");
         } else {
-            assert!(then == now, "{} was taken over as it was", now["id"]);
+            assert!(then == &in_its_own_run(now), "{} was taken over as it was", now["id"]);
+            assert_eq!(sittings(now), [1], "and says so");
         }
     }
+    // What was taken over once may be taken over again.
+    let mut cut_again = resumed.clone();
+    cut_again["status"] = "interrupted".into();
+    cut_again["cells"].as_array_mut().unwrap().pop();
+    fs::write(place.directory.path().join("again.json"), cut_again.to_string()).unwrap();
+    let again = place.quiet(&[&LINE[..], &["--resume", "again.json", "--json", "-"]].concat());
+    let again: Value = serde_json::from_str(&again).unwrap();
+    let mut seen: Vec<u64> = again["cells"].as_array().unwrap().iter().flat_map(sittings).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, [0, 1, 2]);
+    not_compared_across_sittings(&again);
     let notes = resumed["notes"].to_string();
     assert!(notes.contains("continues record") && !notes.contains(&missing[0]), "{notes}");
     // From the history, with the line typed again.

@@ -160,6 +160,7 @@ const RESULT: Shape = Object(&[
     (
         "visits",
         List(&Object(&[
+            ("sitting", LeftOut(&Whole)),
             ("start_ns", Whole),
             ("elapsed_ns", Whole),
             ("bytes", Whole),

@@ -27,6 +27,9 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
         Err(why) => (
             match why {
                 NoRatio::Burst => format!("{what}: bursts, so direct and buffered are not compared"),
+                NoRatio::Sittings => {
+                    format!("{what}: direct and buffered are not compared: measured in two sittings")
+                }
                 _ => format!("{what}: too few to compare direct and buffered"),
             },
             no_ratio_text(rates, why),
@@ -107,7 +110,7 @@ fn unclear_text(rates: (f64, f64), ratio: Ratio) -> String {
 }
 
 fn no_ratio_text(rates: (f64, f64), why: NoRatio) -> String {
-    let joint = if why == NoRatio::Burst { "but" } else { "from" };
+    let joint = if matches!(why, NoRatio::Burst | NoRatio::Sittings) { "but" } else { "from" };
     format!("{} {joint} {}.", figures(rates), why.words())
 }
 

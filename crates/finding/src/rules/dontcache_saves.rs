@@ -95,6 +95,7 @@ fn compared(ratio: Result<Ratio, NoRatio>, base: IoPath) -> String {
     let ratio = match ratio {
         Ok(ratio) => ratio,
         Err(NoRatio::Burst) => return format!("not compared with {base}, since a limit lets bursts pass"),
+        Err(NoRatio::Sittings) => return format!("not compared with {base}: measured in two sittings"),
         Err(_) => return format!("measured too rarely to be compared with {base}"),
     };
     let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));

@@ -23,6 +23,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 fn title(ratio: Result<Ratio, NoRatio>) -> String {
     match ratio {
         Err(NoRatio::Burst) => "durable writes are not compared with bursts".into(),
+        Err(NoRatio::Sittings) => {
+            "durable writes and others are not compared: measured in two sittings".into()
+        }
         Err(_) => "too few to compare durable writes with others".into(),
         Ok(ratio) if is_dearer(&ratio) => format!("durable writes take {} as long", words::times(ratio.mean)),
         Ok(ratio) if ratio.high <= DEARER => "durable writes are no more expensive than others".into(),

@@ -21,9 +21,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// The stream count at which it helps most.
 fn of_grid(analysis: &Analysis<'_>, grid: &Grid<'_>) -> Option<Finding> {
     let gains = grid.counts().into_iter().filter_map(|count| {
-        let points: Vec<&Point<'_>> =
+        let mut points: Vec<&Point<'_>> =
             grid.lines.iter().filter_map(|line| line.point(count)).filter(|point| is_sound(point)).collect();
         let first = *points.first()?;
+        points.retain(|point| point.cell.sitting() == first.cell.sitting());
         let sure = analysis.comparisons(Kind::Blocks).filter(|one| one.base.id == first.cell.id);
         let gains = sure.filter_map(|one| {
             let ratio = one.ratio.ok().filter(|ratio| ratio.mean >= FACTOR && ratio.is_sure())?;

@@ -74,7 +74,10 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
     let fall = falls.first()?;
     let (mut held, mut is_known) = (None, false);
     let reads = cells(analysis, |read| {
-        read.workload.op == Op::Read && read.workload.targets == cell.workload.targets && read.id != cell.id
+        read.workload.op == Op::Read
+            && read.workload.targets == cell.workload.targets
+            && read.id != cell.id
+            && read.sitting() == cell.sitting()
     });
     for read in reads {
         if !analysis.level_shifts(read).is_empty() {

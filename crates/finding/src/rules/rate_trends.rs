@@ -226,6 +226,17 @@ mod tests {
         }
     }
 
+    /// Cells that were taken over from an earlier run drift along a time of their own.
+    #[test]
+    fn the_time_of_another_sitting_is_another_one() {
+        let mut both = falling(1, &[0.3, -0.3, 0.3, -0.3]);
+        silent(DRIFT, &both);
+        for visit in both.cells.iter_mut().skip(1).step_by(2).flat_map(|cell| &mut cell.result.visits) {
+            visit.sitting = 1;
+        }
+        assert_eq!(fires(DRIFT, &both).cells, ["c0", "c1", "c2", "c3"]);
+    }
+
     /// Four cells of a run of 60 s that share their moments, 200 runs of each kind of noise.
     #[test]
     fn stationary_noise_starts_neither_and_a_drift_of_a_fifth_is_found() {

@@ -46,7 +46,9 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     let begin_ns = |stall: &Stall| if has_times { stall.start_ns } else { stall.cell_ns };
     all.sort_by_key(begin_ns);
     // Times of several cells or visits are comparable only when all are counted from the start of the run.
-    let is_comparable = has_times || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
+    let is_one_sitting = cells.iter().all(|cell| cell.sitting() == cells[0].sitting());
+    let is_comparable =
+        (has_times && is_one_sitting) || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
     let begins_ns: Vec<u64> = all.iter().map(begin_ns).collect();
     let every = if is_comparable { period(&begins_ns) } else { None };
     let lost_ns: u64 = all.iter().map(|stall| stall.lasts_ns).sum();
@@ -257,6 +259,11 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], cells.clone()));
         assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 cells");
         assert!(finding.text.contains("; the other I/Os took 8.00 ms as usual. "), "{}", finding.text);
+        // Two sittings have no time in common.
+        let mut sittings = cells.clone();
+        sittings[0].result.visits.iter_mut().for_each(|visit| visit.sitting = 1);
+        let finding = fires(RULE, &record(vec![disk()], sittings));
+        assert_eq!(finding.title, "4 stalls of 2.00 s each: 2 cells");
         let mut slower = cells;
         slower[0].result.latency_ns.as_mut().unwrap().p50 = Some(400_000);
         let finding = fires(RULE, &record(vec![disk()], slower));

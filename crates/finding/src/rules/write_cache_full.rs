@@ -116,7 +116,12 @@ fn written_before(analysis: &Analysis<'_>, cell: &CellRecord, fall: &LevelShift)
         return fall.bytes - fall.visit_bytes;
     }
     let begin_ns = analysis.rate_series(cell).map_or(0, |course| course.segments[fall.segment].start_ns);
-    cells(analysis, |other| other.workload.op == Op::Write && other.workload.targets == cell.workload.targets)
+    let is_before = |other: &CellRecord| {
+        other.workload.op == Op::Write
+            && other.workload.targets == cell.workload.targets
+            && other.sitting() == cell.sitting()
+    };
+    cells(analysis, is_before)
         .iter()
         .flat_map(|other| &other.result.visits)
         .filter(|visit| visit.start_ns < begin_ns)
@@ -225,6 +230,21 @@ mod tests {
             },
             0
         );
+    }
+
+    /// What was measured in an earlier run was neither before nor after anything of this one.
+    #[test]
+    fn cells_of_another_sitting_say_nothing_of_the_time_of_a_fall() {
+        let taken_over = |cell: CellRecord| {
+            with(cell, |cell| cell.result.visits.iter_mut().for_each(|visit| visit.sitting = 1))
+        };
+        let earlier = || begun(laid_out("e", Op::Write, &[steady(40, 800.0)]), &[10]);
+        let finding = fires(RULE, &record(vec![flash()], vec![taken_over(earlier()), write()]));
+        assert!(finding.text.contains("holds 7.8"), "{}", finding.text);
+        let both = record(vec![flash()], vec![taken_over(earlier()), taken_over(write())]);
+        assert!(fires(RULE, &both).text.contains("holds 9.3"));
+        let reads = || begun(laid_out("r", Op::Read, &[steady(200, 500.0), steady(200, 510.0)]), &[5, 60]);
+        only(slows_down::RULE, RULE, &record(vec![disk()], vec![taken_over(reads()), write()]));
     }
 
     #[test]

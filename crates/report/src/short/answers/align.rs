@@ -33,7 +33,9 @@ fn shift(analysis: &Analysis<'_>) -> Option<String> {
         let Some((_, most)) = known().max_by(by_mean) else {
             let why = pairs.first()?.ratio.err()?;
             return Some(match why {
-                NoRatio::Burst => format!("shifted is not compared with aligned: {}", why.words()),
+                NoRatio::Burst | NoRatio::Sittings => {
+                    format!("shifted is not compared with aligned: {}", why.words())
+                }
                 _ => format!("too few to compare shifted with aligned: {}", why.words()),
             });
         };
