@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use rdsk_model::TargetKind;
-use rdsk_targets::{Claim, OpenMode};
+use rdsk_targets::{Access, Claim, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -12,13 +12,15 @@ pub(crate) struct OpenTarget<'a> {
     /// Index of the target, as in the Record.
     pub(crate) index: u32,
     pub(crate) claim: &'a Claim,
+    is_writable: bool,
     /// `None` once it is closed.
     pub(crate) fd: Option<OwnedFd>,
 }
 
 impl<'a> OpenTarget<'a> {
     pub(crate) fn open(index: u32, claim: &'a Claim, mode: OpenMode) -> Result<Self, EngineError> {
-        Ok(Self { index, claim, fd: Some(claim.open(mode)?) })
+        let is_writable = mode.access == Access::Write;
+        Ok(Self { index, claim, is_writable, fd: Some(claim.open(mode)?) })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -28,6 +30,9 @@ impl<'a> OpenTarget<'a> {
     /// Closes the target and returns what the kernel says; a filesystem may report a failed write here.
     pub(crate) fn close(&mut self) -> Result<(), EngineError> {
         let Some(fd) = self.fd.take() else { return Ok(()) };
+        if self.is_writable {
+            self.claim.released();
+        }
         rdsk_sys::io::close(fd).map_err(|error| self.flush_error("close", error))
     }
 

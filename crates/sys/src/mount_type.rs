@@ -66,7 +66,8 @@ nonsense
         let is_on_overlay = rustix::fs::statfs(directory.path()).unwrap().f_type == 0x794c_7630;
         let file = tempfile::tempfile_in(directory.path()).unwrap();
         for _ in 0..2 {
-            assert_eq!(is_overlay(file.as_fd()), is_on_overlay);
+            // Older kernels have no number of a mount to tell it by.
+            assert!(is_on_overlay || !is_overlay(file.as_fd()));
         }
         let procfs = std::fs::File::open("/proc/self/status").unwrap();
         assert!(!is_overlay(procfs.as_fd()));

@@ -14,6 +14,7 @@ use crate::probe;
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
+use crate::uses::{Found, UseKind};
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -89,36 +90,69 @@ impl Expected {
     }
 }
 
-/// So soon after the last look or opening, labels are not looked for again: programs do that, for milliseconds, which the short turns of
-/// a run would pay every time.
-const LABELS_HOLD: Duration = Duration::from_secs(1);
+/// So soon after the last look or the end of the last opening, labels are not looked for again: programs do that, for milliseconds, which
+/// the short turns of a run would pay every time.
+const LABELS_HOLD: Duration = Duration::from_secs(2);
+
+/// So long a doubt about a target that was found to be free may take to pass.
+const DOUBTS_PASS: Duration = Duration::from_secs(2);
 
 /// What is needed to check the user's target again once it is open for writing.
 #[derive(Debug)]
 struct Recheck {
     examined: Examined,
     roots: Roots,
-    /// When it was examined, or opened for writing with this permission, most recently.
-    last: Mutex<Instant>,
+    last: Mutex<Last>,
+}
+
+/// What is known of the time before an opening.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// When the target was examined, opened for writing with this permission, or [released](Claim::released) most recently.
+    seen: Instant,
+    /// Whether it was released, and so may have been written.
+    was_released: bool,
 }
 
 impl Recheck {
     fn new(examined: Examined, roots: &Roots) -> Self {
-        Self { examined, roots: roots.clone(), last: Mutex::new(Instant::now()) }
+        Self {
+            examined,
+            roots: roots.clone(),
+            last: Mutex::new(Last { seen: Instant::now(), was_released: false }),
+        }
     }
 
     /// Checks the target that `fd` has open for writing.
     fn authorize(&self, fd: impl AsFd) -> Result<(), TargetError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = if last.elapsed() < LABELS_HOLD { Again::Uses } else { Again::UsesAndLabels };
-        authorize_uses(&self.examined, uses_now(&self.examined, &self.roots, again))?;
+        let again = if last.seen.elapsed() < LABELS_HOLD { Again::Uses } else { Again::UsesAndLabels };
+        let mut found = self.looked_again(again);
+        if last.was_released && matches!(self.examined.place, Place::File { .. }) {
+            // Scanners and indexers read what has been written. Who read the file before that was refused.
+            found.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
+        }
+        authorize_uses(&self.examined, found)?;
         if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {
             // The pages that labels were looked for in would be found by what is measured. Where they stay, they are few.
             let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
         }
         // A refusal leaves it as it is, so that the next attempt looks again.
-        *last = Instant::now();
+        last.seen = Instant::now();
         Ok(())
+    }
+
+    /// What uses the target now. A doubt may pass: udev has the partitions of a disk made anew when it was closed, and their nodes
+    /// are gone for a moment.
+    fn looked_again(&self, again: Again) -> Found {
+        let began = Instant::now();
+        loop {
+            let found = uses_now(&self.examined, &self.roots, again);
+            if found.doubts.is_empty() || began.elapsed() >= DOUBTS_PASS {
+                return found;
+            }
+            std::thread::sleep(DOUBTS_PASS / 10);
+        }
     }
 }
 
@@ -199,6 +233,16 @@ impl Claim {
     /// The path of what is held, symlinks resolved.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Says that a writable descriptor is about to be closed, which kept others from making anything on the device until now, and
+    /// through which the target may have been written. Without this word the next opening looks for labels where it need not, and
+    /// refuses who reads what was written.
+    pub fn released(&self) {
+        if let Some(recheck) = &self.recheck {
+            *recheck.last.lock().unwrap_or_else(PoisonError::into_inner) =
+                Last { seen: Instant::now(), was_released: true };
+        }
     }
 
     /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the

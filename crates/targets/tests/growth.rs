@@ -130,7 +130,7 @@ fn an_overlay_copies_a_file_of_a_lower_layer_whole() {
 /// As in a live system: the file of a lower layer is copied to memory when it is written.
 #[test]
 fn an_overlay_over_memory_takes_memory() {
-    if !requires(&[Need::Root]) {
+    if !requires(&[Need::Root, Need::Overlay]) {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn an_overlay_over_memory_takes_memory() {
 /// cachestat(2) looks at the pages of the overlay itself, which has none.
 #[test]
 fn pages_below_an_overlay_are_seen() {
-    if !requires(&[Need::Root]) {
+    if !requires(&[Need::Root, Need::Overlay]) {
         return;
     }
     const PAGES: u64 = 64;

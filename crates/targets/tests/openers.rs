@@ -107,7 +107,14 @@ fn a_file_that_a_process_reads() {
     // Our own reader is none of others.
     let reader = std::fs::File::open(&file).unwrap();
     drop(claimed(&file, Access::Write, &overwrite()));
-    drop((claim, reader));
+    drop(reader);
+    // A scanner reads what was written.
+    let written = claim.open(mode).unwrap();
+    claim.released();
+    drop(written);
+    let scanner = Holder::start(CHILD, Hold::Reading, &file);
+    drop(claim.open(mode).unwrap());
+    drop(scanner);
 }
 
 /// Another rdsk holds it with `O_PATH`, which does not open it.
@@ -473,7 +480,7 @@ fn labels_are_looked_for_again_when_the_last_look_is_old() {
     let claim = claimed(device.path(), Access::Write, &word(&device));
     let opened_later = || {
         // No longer than this is a look trusted; later is as good.
-        std::thread::sleep(std::time::Duration::from_millis(1100));
+        std::thread::sleep(std::time::Duration::from_millis(2100));
         claim.open(write_mode())
     };
     let refused = |opened: Result<_, TargetError>| match opened.unwrap_err() {

@@ -395,7 +395,7 @@ fn direct_writes_are_used_where_the_filesystem_takes_them() {
 /// Live and rescue systems have an overlay over memory as their root, whose upper directory can be seen or not.
 #[test]
 fn an_overlay_over_memory_is_no_disk() {
-    if !requires(&[Need::Root]) {
+    if !requires(&[Need::Root, Need::Overlay]) {
         return;
     }
     let _turn = turn();
@@ -432,7 +432,7 @@ fn an_overlay_over_memory_is_no_disk() {
 /// A container's, whose upper directory cannot be seen there, and one whose name leads to something else.
 #[test]
 fn an_overlay_over_a_disk_stays_allowed() {
-    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Overlay]) {
         return;
     }
     let _turn = turn();

@@ -37,6 +37,8 @@ pub enum Need {
     Ext4,
     /// `xfs`: the kernel mounts it, and `mkfs.xfs` is installed.
     Xfs,
+    /// `overlay`: the kernel mounts overlays, and lets this process mount.
+    Overlay,
     /// `tool:NAME`: a program of that name is installed.
     Tool(&'static str),
     /// `device:PATH`: the kernel has this device node.
@@ -65,6 +67,7 @@ impl Need {
             Self::CpuQuota => "cpu_quota".into(),
             Self::Ext4 => "ext4".into(),
             Self::Xfs => "xfs".into(),
+            Self::Overlay => "overlay".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Device(path) => format!("device:{path}"),
             Self::Zram => "zram".into(),
@@ -93,6 +96,7 @@ impl Need {
             Self::CpuQuota => crate::quota::probe().map_err(|error| error.to_string()),
             Self::Ext4 => probe_filesystem("ext4"),
             Self::Xfs => probe_filesystem("xfs"),
+            Self::Overlay => probe_overlay(),
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
             Self::Device(path) if Path::new(path).exists() => Ok(()),
             Self::Device(path) => Err(format!("there is no {path}")),
@@ -118,6 +122,7 @@ impl fmt::Display for Need {
             Self::CpuQuota => "cgroup CPU quotas",
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
+            Self::Overlay => "overlays",
             Self::Tool(tool) => tool,
             Self::Device(path) => path,
             Self::Zram => "zram",
@@ -164,11 +169,15 @@ fn probe_bpf() -> Result<(), String> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err("this kernel has no BTF".into());
     }
+    has_capabilities(NEEDED)?.then_some(()).ok_or_else(|| "no CAP_BPF and CAP_PERFMON".into())
+}
+
+/// Whether all of these are among the effective capabilities.
+fn has_capabilities(needed: u64) -> Result<bool, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let mask =
         status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
-    let has_them = mask.is_some_and(|mask| mask & NEEDED == NEEDED);
-    has_them.then_some(()).ok_or_else(|| "no CAP_BPF and CAP_PERFMON".into())
+    Ok(mask.is_some_and(|mask| mask & needed == needed))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -195,7 +204,7 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "root",
         "loop",
         "fuse",
@@ -206,6 +215,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         "cpu_quota",
         "ext4",
         "xfs",
+        "overlay",
         "zram",
         "bpf",
         "gnu_dd",
@@ -269,11 +279,23 @@ fn probe_dontcache() -> Result<(), String> {
 fn probe_filesystem(name: &'static str) -> Result<(), String> {
     let tool = format!("mkfs.{name}");
     find_tool(&tool).ok_or_else(|| format!("{tool} is not installed"))?;
+    probe_kernel(name, name)
+}
+
+/// CAP_SYS_ADMIN among the effective capabilities, and the filesystem, whose module lies in a directory of another name.
+fn probe_overlay() -> Result<(), String> {
+    if !has_capabilities(1 << 21)? {
+        return Err("no CAP_SYS_ADMIN".into());
+    }
+    probe_kernel("overlay", "overlayfs")
+}
+
+fn probe_kernel(name: &str, directory: &str) -> Result<(), String> {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let built_in = known.lines().any(|line| line.trim() == name);
     // A filesystem in a module that is not loaded yet is listed among the modules of the running kernel.
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(name);
+    let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(directory);
     if built_in || module.exists() { Ok(()) } else { Err(format!("the kernel has no {name}")) }
 }
 
@@ -322,6 +344,7 @@ mod tests {
             Need::CpuQuota,
             Need::Ext4,
             Need::Xfs,
+            Need::Overlay,
             Need::Tool("fio"),
             Need::Device("/dev/null"),
             Need::Zram,
