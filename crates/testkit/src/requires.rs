@@ -292,7 +292,7 @@ fn probe_overlay() -> Result<(), String> {
 
 fn probe_kernel(name: &str, directory: &str) -> Result<(), String> {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    let built_in = known.lines().any(|line| line.trim() == name);
+    let built_in = known.lines().any(|line| line.split_whitespace().last() == Some(name));
     // A filesystem in a module that is not loaded yet is listed among the modules of the running kernel.
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(directory);
