@@ -1,8 +1,8 @@
 //! The windows of a cell that show how it goes on where nothing hangs. An I/O that hangs for most of a cell's time leaves most of its
 //! windows empty, and an empty one is not the ordinary one for that. It tells no stalls and names no cause.
 
-use crate::metrics;
-use rdsk_model::{CellRecord, Latency};
+use crate::metrics::typical_ns;
+use rdsk_model::CellRecord;
 
 /// Without a completion for this long, and for 20 median latencies, an I/O hangs: what fills and empties in turn, as a cache does, is the
 /// ordinary way of a device, and takes less ...
@@ -10,11 +10,6 @@ const HANGS_NS: u64 = 5_000_000_000;
 pub(crate) const LONG_LATENCIES: u64 = 20;
 /// ... if one waited for at least this share of that time; otherwise the program had requested nothing.
 pub(crate) const WAITED: f64 = 0.5;
-
-/// The latency of an ordinary I/O.
-pub fn typical_ns(latency: &Latency) -> Option<u64> {
-    latency.p50.or(latency.mean.map(metrics::whole))
-}
 
 /// The windows of a cell, given by visit, without those of the times in which an I/O hung, if these are most of them; else all.
 pub(crate) fn ordinary<'a>(

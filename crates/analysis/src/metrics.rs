@@ -3,8 +3,8 @@
 
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{
-    CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Pattern, Record, Request, StopReason, Target,
-    VerdictCode, Visit, Workload,
+    CellRecord, Device, DeviceEvidence, EvidenceSource, Latency, Op, Pattern, Record, Request, StopReason,
+    Target, VerdictCode, Visit, Workload,
 };
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
@@ -367,6 +367,11 @@ pub fn has_reached_depth(cell: &CellRecord) -> bool {
 /// One count over another as a plain figure; callers check for zero.
 pub fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
+}
+
+/// The latency of an ordinary I/O.
+pub fn typical_ns(latency: &Latency) -> Option<u64> {
+    latency.p50.or(latency.mean.map(whole))
 }
 
 /// The whole part of a count of bytes or nanoseconds that was computed.

@@ -1,11 +1,9 @@
 //! Times in which no I/O of a cell completed although some waited: where its windows show them, and what they leave unsure in
 //! its rate. It names no cause.
 
-pub use crate::hangs::typical_ns;
-
 use crate::groups::by_key;
 use crate::hangs::{LONG_LATENCIES, WAITED, ordinary};
-use crate::metrics;
+use crate::metrics::{self, typical_ns};
 use crate::rate_series::{RateSeries, Segment, rate_series};
 use crate::words;
 use rdsk_model::{CellRecord, Estimate, Op, Stall, StallBasis, Stalls};

@@ -381,7 +381,7 @@ fn beside_it(kind: DocumentKind, path: &Path, other: &Path) -> Problem {
         ProblemKind::Io,
         &format!("{}-beside", kind.code),
         format!("{} has appeared meanwhile, so {} was written to {}", shown(path), kind.name, shown(other)),
-        format!("what {} holds is of somebody else; take the other file", shown(path)),
+        format!("{} is not a document of this run and was left as it is; take the other file", shown(path)),
     )
 }
 

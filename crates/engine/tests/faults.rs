@@ -62,7 +62,9 @@ fn a_read_that_hangs_leaves_no_time_without_a_window() {
         disk.clear_log();
         let (_, run, _) = visit(&job);
         let longest_ns = disk.log().iter().map(|one| one.answered_ns - one.arrival_ns).max()?;
-        (longest_ns >= HELD_NS && run.windows[0] > 0).then_some((run, longest_ns))
+        // Who else looks at a new device may have met it.
+        let met_it = run.histogram.max().is_some_and(|ns| ns >= HELD_NS);
+        (met_it && run.windows[0] > 0).then_some((run, longest_ns))
     });
     let (run, held_ns) = visits.next().expect("in one of five visits a read hangs");
     assert!(held_ns > 2 * WINDOWS * WIDTH_NS);

@@ -42,8 +42,8 @@ pub(crate) struct RunState {
     pub(crate) sequences: Sequences,
     /// One observer per set of targets, created when first needed.
     pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
-    /// Relative half-width of each cell's interval after its latest turn; `None` before there is one.
-    pub(crate) half_widths: Vec<Option<f64>>,
+    /// The margin of each cell's interval, relative to its rate, after its latest turn; `None` before there is one.
+    pub(crate) margins: Vec<Option<f64>>,
     /// Rounds in which each cell had a turn.
     pub(crate) rounds_done: Vec<u32>,
     pub(crate) failures_in_a_row: u32,
@@ -73,7 +73,7 @@ impl RunState {
             visits.push((cell, then.result.visits.as_slice()));
         }
         Self {
-            half_widths: plan.cells.iter().zip(&totals).map(|(cell, totals)| totals.margin(cell)).collect(),
+            margins: plan.cells.iter().zip(&totals).map(|(cell, totals)| totals.margin(cell)).collect(),
             totals,
             slices_ns: vec![0; plan.cells.len()],
             turns_ns: vec![0; plan.cells.len()],

@@ -71,7 +71,7 @@ impl Runner<'_> {
         self.spend_slice(index, slice, state);
         state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
         state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
-        state.half_widths[index] = state.totals[index].margin(cell);
+        state.margins[index] = state.totals[index].margin(cell);
         self.tell_of_turn(index, state);
     }
 
@@ -150,7 +150,7 @@ impl Runner<'_> {
         // if anything does.
         let gain_of = |&index: &usize| {
             let rounds = state.rounds_done[index];
-            match state.half_widths[index] {
+            match state.margins[index] {
                 Some(width) if width > self.plan.precision => width / f64::from(rounds.max(1)),
                 None if rounds < 2 => f64::INFINITY,
                 _ => 0.0,

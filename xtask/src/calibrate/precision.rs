@@ -56,7 +56,7 @@ pub(crate) fn tables(campaign: &Campaign, settings: &Settings, seeds: &Range<u64
                 old.add(&record_of(campaign, program, &words)?);
             }
         }
-        let (width, before) = (median(&new.half_widths), median(&old.half_widths));
+        let (width, before) = (median(&new.margins), median(&old.margins));
         let is_narrow = earlier.is_none() || !is_steady || width <= (WIDER * before).max(PRECISION);
         let longest_ns = new.longest_ns.context("no simulated time")?;
         let is_quick = longest_ns as f64 <= OVERRUN * BUDGET_NS as f64;
@@ -86,7 +86,7 @@ fn knows(program: &Path, system: &str) -> bool {
 /// What the runs of one program gave.
 #[derive(Default)]
 struct Seen {
-    half_widths: Vec<f64>,
+    margins: Vec<f64>,
     /// None if the program does not say.
     longest_ns: Option<u64>,
 }
@@ -95,6 +95,6 @@ impl Seen {
     fn add(&mut self, record: &Record) {
         self.longest_ns = self.longest_ns.max(record.simulated_ns);
         let cells = record.cells.iter().filter(|cell| HEADLINE.iter().any(|(id, _)| *id == cell.id));
-        self.half_widths.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.margin()));
+        self.margins.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.margin()));
     }
 }

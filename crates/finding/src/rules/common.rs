@@ -8,6 +8,8 @@ use rdsk_model::{CellRecord, EvidenceSource, Experiment, Record, TargetKind, Ver
 
 /// Maximum number of citations per finding, so that one over a hundred cells stays readable.
 pub(super) const MAX_CITED: usize = 8;
+/// From so many flushes per write on, each write waited for one; from so many writes with FUA per write on, each was one.
+pub(super) const EACH_WRITE: f64 = 0.5;
 
 /// The cells that completed something and satisfy a condition.
 pub(super) fn cells(record: &Record, condition: impl Fn(&CellRecord) -> bool) -> Vec<&CellRecord> {

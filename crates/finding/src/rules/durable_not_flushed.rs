@@ -1,6 +1,6 @@
 //! `durable-not-flushed`: writes that asked to be durable, on a filesystem that was mounted so that it sends no flush.
 
-use super::common::{cells, cite, how_many, is_simulated};
+use super::common::{EACH_WRITE, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::fua_per_write;
 use rdsk_analysis::{Analysis, metrics, words};
@@ -77,9 +77,6 @@ fn lacks_flushes(cell: &CellRecord) -> bool {
     };
     flushes < needed.div_ceil(2)
 }
-
-/// From so many writes with FUA per write on, each went past the cache.
-const EACH_WRITE: f64 = 0.5;
 
 /// Whether the writes went past the cache one by one. Where a device supports FUA, the kernel sends a direct `O_DSYNC` write over blocks
 /// that are there as one with FUA, whatever the mount option says of flushes (Linux 4.18 and later: `iomap_dio_bio_iter` and its

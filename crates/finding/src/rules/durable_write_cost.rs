@@ -1,6 +1,6 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::common::{cite, is_simulated};
+use super::common::{EACH_WRITE, cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{block_io, fua_per_write};
 use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
@@ -80,9 +80,6 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
         _ => finding,
     }
 }
-
-/// From so many flushes per write on, each write waits for one; from so many writes with FUA per write on, each is one.
-const EACH_WRITE: f64 = 0.5;
 
 /// What makes a write durable: what the device says of itself, and above it what was counted.
 fn cause(

@@ -5,7 +5,6 @@ use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::rate_series;
-use rdsk_analysis::stalls::typical_ns;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Record, Severity, Stake, Stall};
 
@@ -101,7 +100,7 @@ fn cited(one: &Stalled<'_>) -> String {
 
 /// What an ordinary I/O takes, from the quickest of the cells to the slowest.
 fn usual(cells: &[&CellRecord]) -> String {
-    let typical = |cell: &&CellRecord| cell.result.latency_ns.as_ref().and_then(typical_ns);
+    let typical = |cell: &&CellRecord| cell.result.latency_ns.as_ref().and_then(metrics::typical_ns);
     let known: Vec<u64> = cells.iter().filter_map(typical).collect();
     match known.iter().min().zip(known.iter().max()) {
         None => "an unknown time".into(),
