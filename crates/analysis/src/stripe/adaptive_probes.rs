@@ -159,7 +159,7 @@ impl AdaptiveProbes {
         if chunk > 0 && expected < self.units() {
             let here = ask(units, from)?;
             if ask(units, expected - 1)? == here && ask(units, expected)? != here {
-                return Ok(Some(expected));
+                return between(units, expected).map(Some);
             }
         }
         self.boundary_after(units, from)
@@ -207,7 +207,15 @@ fn halve(units: &UnitMembers, here: Mask, mut low: u64, mut high: u64) -> Result
             high = middle;
         }
     }
-    Ok(high)
+    between(units, high)
+}
+
+/// The boundary before a unit, once nothing must be requested again for it; what that shows changes how it is looked for.
+fn between(units: &UnitMembers, unit: u64) -> Result<u64, Needs> {
+    for one in [unit - 1, unit] {
+        units.surely_at(one).ok_or(Needs(one))?;
+    }
+    Ok(unit)
 }
 
 /// The largest that divides both.

@@ -11,24 +11,29 @@ pub(super) type Mask = u128;
 pub(super) const MAX_MEMBERS: usize = 128;
 /// Requests at one place before what they have in common is believed.
 const MAX_TRIES: usize = 6;
+/// Reads of one place that must agree before a boundary is believed: while a copy is busy, another one answers.
+const AGREEING_READS: usize = 2;
 /// Bytes beyond those requested from which on others moved data of their own; md's superblock has 512 to 1024.
 const MIN_FOREIGN_BYTES: u64 = 4096;
 /// The share of requests that may move other bytes than their own: superblocks, bitmaps, metadata.
 const DISTURBED: f64 = 0.1;
 
 /// What the requests at one place have in common.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Members that every request reached.
+    /// Members that every request reached; of reads that different copies answered, those of the majority.
     members: Mask,
     tries: usize,
-    /// Whether in some request no more than the requested bytes moved on each of them.
+    /// By how many requests these members are ahead of others.
+    lead: usize,
+    /// Whether in some request that reached them no more than the requested bytes moved on each.
     is_clean: bool,
 }
 
 /// The places that were requested so far, by unit from the start of the span.
 #[derive(Clone, Debug)]
 pub(super) struct UnitMembers {
+    op: Op,
     seen: BTreeMap<u64, Seen>,
     /// Fewest members that a request reached.
     least: u32,
@@ -49,17 +54,9 @@ impl UnitMembers {
             let is_clean = members != 0 && moved_only(op, one);
             noisy += usize::from(!is_clean || members.count_ones() > least);
             let unit = (one.offset_bytes - begin_bytes) / unit_bytes.max(1);
-            let known = seen.entry(unit).or_insert(Seen { members: 0, tries: 0, is_clean: false });
-            known.members = match known.members {
-                // Nothing in common yet: counters that lag show a request beside the next one.
-                0 => members,
-                before if before & members == 0 => before,
-                before => before & members,
-            };
-            known.tries += 1;
-            known.is_clean |= is_clean;
+            seen.entry(unit).or_default().add(op, members, is_clean);
         }
-        Self { seen, least, noisy, requests: chosen.len() }
+        Self { op, seen, least, noisy, requests: chosen.len() }
     }
 
     /// The members that a unit lies on; `None` if it must be requested, or requested again.
@@ -67,6 +64,13 @@ impl UnitMembers {
         let seen = self.seen.get(&unit)?;
         let is_sure = seen.is_clean && seen.members.count_ones() == self.least;
         (is_sure || seen.tries >= MAX_TRIES).then_some(seen.members)
+    }
+
+    /// The same for a unit on which a boundary rests, which needs several reads that agree. A write reaches all copies.
+    pub(super) fn surely_at(&self, unit: u64) -> Option<Mask> {
+        let seen = self.seen.get(&unit)?;
+        let agree = self.op == Op::Write || seen.lead >= AGREEING_READS || seen.tries >= MAX_TRIES;
+        self.at(unit).filter(|_| agree)
     }
 
     /// All units that need no further request.
@@ -91,6 +95,23 @@ impl UnitMembers {
     /// Whether so many requests found others at work that nothing is sure.
     pub(super) fn is_disturbed(&self) -> bool {
         self.noisy as f64 > DISTURBED * self.requests as f64 + MAX_TRIES as f64
+    }
+}
+
+impl Seen {
+    fn add(&mut self, op: Op, members: Mask, is_clean: bool) {
+        self.tries += 1;
+        let in_common = self.members & members;
+        if in_common != 0 {
+            self.members = in_common;
+            self.is_clean |= is_clean;
+            self.lead += 1;
+        } else if self.members == 0 || (op == Op::Read && members != 0 && self.lead == 1) {
+            (self.members, self.is_clean, self.lead) = (members, is_clean, 1);
+        } else {
+            // Counters that lag show a request beside the next one; or another copy answered.
+            self.lead = self.lead.saturating_sub(1);
+        }
     }
 }
 
