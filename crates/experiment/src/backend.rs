@@ -6,9 +6,11 @@ use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine,
 use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
 use rdsk_observe::bpf::{Attachment, available};
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
-use rdsk_targets::{Claim, Examined, Place, Roots};
+use rdsk_targets::{Claim, Examined, Place, REMOVAL_TAKES, Roots};
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Creates the observer of the targets with the given indices.
 pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
@@ -56,9 +58,12 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy, evidence: Evidenc
         Some(Box::new(KernelMembers::of(target, &sys_too)?))
     };
     let (known, sys_for_errors) = (targets.clone(), sys.clone());
+    // All errors of a run wait together.
+    let patience_ends = OnceCell::new();
     let error_location = move |error: &IoError| {
         let target = known.iter().find(|target| target.index == error.target)?;
-        rdsk_observe::place::words_of(error, target, &sys_for_errors)
+        let until = *patience_ends.get_or_init(|| Instant::now() + REMOVAL_TAKES);
+        rdsk_observe::place::words_of(error, target, &sys_for_errors, until)
     };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =

@@ -6,16 +6,22 @@ use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What to report with a failed I/O: that the device is gone, or which byte of the disk below it was. `None` if there is
-/// nothing to add.
-pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> {
+/// nothing to add. While the kernel removes a disk, it fails its I/O and still lists it, which is waited for until `patience_ends`.
+pub fn words_of(error: &IoError, target: &Target, sys: &Path, patience_ends: Instant) -> Option<String> {
     const EIO: i32 = 5;
     const ENXIO: i32 = 6;
     const ENODEV: i32 = 19;
     const ENOSPC: i32 = 28;
     // A write beyond the end of a device has no room there, and one that is gone has no bytes.
     let has_no_room = error.errno == ENOSPC && target.kind == TargetKind::Block;
+    if [ENXIO, ENODEV].contains(&error.errno) && target.device.is_some() {
+        while gone(target, sys).is_none() && Instant::now() < patience_ends {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
     if let Some(gone) = gone(target, sys)
         && (has_no_room || [EIO, ENXIO, ENODEV].contains(&error.errno))
     {
@@ -152,6 +158,10 @@ mod tests {
         IoError { target: 0, stream: Some(0), offset_bytes, errno, message: String::new() }
     }
 
+    fn words_now(error: &IoError, target: &Target, sys: &Path) -> Option<String> {
+        words_of(error, target, sys, Instant::now())
+    }
+
     /// sda with a partition that starts at 1 MiB, and dm-0 above it.
     fn tree() -> FakeSys {
         FakeSys::new()
@@ -191,19 +201,19 @@ mod tests {
         let fake = tree();
         let mut target = target_on(0, "sda1", "8:1");
         assert_eq!(
-            words_of(&error(5, 0), &target, &fake.sys()).as_deref(),
+            words_now(&error(5, 0), &target, &fake.sys()).as_deref(),
             Some("the I/O began at byte 1048576 of sda")
         );
         target.stack.push("sdz".into());
         assert_eq!(gone(&target, &fake.sys()).as_deref(), Some("sdz"), "one below it");
         let missing = target_on(0, "sdq", "65:0");
         for errno in [5, 6, 19, 28] {
-            let words = words_of(&error(errno, 0), &missing, &fake.sys()).unwrap();
+            let words = words_now(&error(errno, 0), &missing, &fake.sys()).unwrap();
             assert_eq!(words, "sdq is gone: the kernel no longer lists it");
         }
-        assert_eq!(words_of(&error(12, 0), &missing, &fake.sys()), None, "no memory is another matter");
+        assert_eq!(words_now(&error(12, 0), &missing, &fake.sys()), None, "no memory is another matter");
         let file = Target { kind: TargetKind::File, ..missing.clone() };
-        assert_eq!(words_of(&error(28, 0), &file, &fake.sys()), None, "a full filesystem is another matter");
+        assert_eq!(words_now(&error(28, 0), &file, &fake.sys()), None, "a full filesystem is another matter");
         assert_eq!(gone(&missing, Path::new("/nonexistent")), None, "without sysfs nothing is known");
         assert!(
             left(&missing, &fake.sys()).unwrap().starts_with("sdq is gone: the kernel no longer lists it")
@@ -212,6 +222,17 @@ mod tests {
         assert_eq!(left(&disk, &fake.sys()), None);
         write(&fake.sys().join("block/sda").canonicalize().unwrap().join("size"), "0\n");
         assert_eq!(left(&disk, &fake.sys()).as_deref(), Some("sda is gone: it has 0 bytes by now"));
+        // It goes while the words for its last error are looked for.
+        let words = words_now(&error(19, 0), &disk, &fake.sys());
+        assert!(words.is_none_or(|words| !words.contains("gone")), "it is still listed");
+        let until = Instant::now() + Duration::from_secs(60);
+        let listed = fake.sys().join("dev/block/8:0");
+        std::thread::scope(|scope| {
+            let words = scope.spawn(|| words_of(&error(19, 0), &disk, &fake.sys(), until));
+            std::thread::sleep(Duration::from_millis(100));
+            std::fs::remove_file(&listed).unwrap();
+            assert_eq!(words.join().unwrap().unwrap(), "sda is gone: the kernel no longer lists it");
+        });
     }
 
     #[test]
@@ -226,7 +247,7 @@ mod tests {
         write(&loop_directory.join("size"), "16\n");
         let mut target = target_on(0, "sda1", "8:1");
         target.stack = vec!["sda1".into(), "sda".into()];
-        let words = |errno: i32| words_of(&error(errno, 0), &target, &fake.sys()).unwrap_or_default();
+        let words = |errno: i32| words_now(&error(errno, 0), &target, &fake.sys()).unwrap_or_default();
         file.set_len(8192).unwrap();
         assert_eq!(words(5), "the backing file of sda has become shorter: it has 4096 of its 8192 bytes");
         assert!(!words(6).contains("shorter"), "only an I/O error means that");

@@ -88,7 +88,23 @@ impl Expected {
         let numbers = sys.join("dev/block");
         numbers.is_dir() && !numbers.join(number.to_string()).exists()
     }
+
+    /// The same, soon: while the kernel removes a disk, it opens it no more and still lists it.
+    fn goes(&self) -> bool {
+        const INTERVAL: Duration = Duration::from_millis(50);
+        let start = Instant::now();
+        while !self.is_gone() {
+            if !matches!(self, Self::Block { .. }) || start.elapsed() > REMOVAL_TAKES {
+                return false;
+            }
+            std::thread::sleep(INTERVAL);
+        }
+        true
+    }
 }
+
+/// So long the kernel may still list a disk that it is removing.
+pub const REMOVAL_TAKES: Duration = Duration::from_secs(2);
 
 /// So soon after the last look or the end of the last opening, labels are not looked for again: programs do that, for milliseconds, which
 /// the short turns of a run would pay every time.
@@ -285,7 +301,7 @@ impl Claim {
             }
             // What is held cannot be missing; the way to it can.
             Errno::NOENT | Errno::NOTDIR if !Path::new("/proc/self/fd").exists() => TargetError::NoProc,
-            Errno::NXIO | Errno::NODEV if node.is_gone() => {
+            Errno::NXIO | Errno::NODEV if node.goes() => {
                 TargetError::Gone { path: shown(&self.path), source: errno.into() }
             }
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
@@ -343,4 +359,31 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
     node.check_inode(&handle, &path)?;
     Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_being_removed_goes_soon() {
+        let directory = tempfile::tempdir().unwrap();
+        let sys = directory.path().to_owned();
+        let listed = sys.join("dev/block/8:16");
+        std::fs::create_dir_all(&listed).unwrap();
+        let node = |minor| Expected::Block {
+            number: DeviceNumber { major: 8, minor },
+            attachment: None,
+            sys: sys.clone(),
+        };
+        assert!(node(32).goes(), "it has gone");
+        assert!(!node(16).goes(), "it stays");
+        std::thread::scope(|scope| {
+            let goes = scope.spawn(|| node(16).goes());
+            std::thread::sleep(Duration::from_millis(100));
+            std::fs::remove_dir(&listed).unwrap();
+            assert!(goes.join().unwrap());
+        });
+        assert!(!Expected::File { dev: 1, ino: 1 }.goes());
+    }
 }

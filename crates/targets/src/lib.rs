@@ -61,7 +61,7 @@ mod witness;
 pub use arrays_at_end::arrays_at_end;
 pub use attachment::{Attachment, Mark};
 pub use authorize::authorize;
-pub use claim::{Claim, OpenMode, claim};
+pub use claim::{Claim, OpenMode, REMOVAL_TAKES, claim};
 pub use device_number::DeviceNumber;
 pub use error::TargetError;
 pub use examine::examine;

@@ -7,7 +7,7 @@ pub(crate) use crate::open_stat::Inode;
 use crate::open_stat::{Stat, stat_likely, stat_node};
 use crate::probe;
 use crate::sysfs::names_in;
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, Use, UseKind};
 use rustix::fs::{FileType, OFlags};
 use std::collections::BTreeMap;
 use std::fs;
@@ -117,10 +117,21 @@ pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
         }
         std::thread::sleep(RECHECK_INTERVAL);
         let again = look();
-        found.uses.retain(|used| again.uses.contains(used));
+        found.uses.retain(|used| again.uses.iter().any(|one| is_same(used, one)));
         found.doubts = again.doubts;
     }
     found
+}
+
+/// Whether two looks saw the same use. Its process may have another name by now: that of a program which it executes, or one that it
+/// gave itself.
+fn is_same(one: &Use, other: &Use) -> bool {
+    let unnamed = |used: &Use| {
+        let (id, named) = used.text.strip_prefix("process ")?.split_once(" (")?;
+        Some((id.to_owned(), named.split_once(") ")?.1.to_owned()))
+    };
+    one.kind == other.kind
+        && (one.text == other.text || unnamed(one).is_some_and(|this| unnamed(other) == Some(this)))
 }
 
 fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
@@ -394,6 +405,23 @@ mod tests {
     fn a_whole_procfs_raises_no_doubt() {
         let fake = Fake::new();
         assert_eq!(doubts(&fake), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_takes_another_name_stays() {
+        let looks = std::cell::Cell::new(0);
+        let found = persistent(|| {
+            looks.set(looks.get() + 1);
+            let mut found = Found::default();
+            let look = looks.get();
+            found
+                .add(UseKind::OpenElsewhere, &format!("process 4711 (name {look}) has sdb open for writing"));
+            found.add(UseKind::OpenElsewhere, &format!("process {look} (same) has sdb open for writing"));
+            found.add(UseKind::OpenElsewhere, &format!("process 4712 (same) has sd{look} open for writing"));
+            found
+        });
+        let texts: Vec<&str> = found.uses.iter().map(|used| used.text.as_str()).collect();
+        assert_eq!(texts, ["process 4711 (name 1) has sdb open for writing"]);
     }
 
     #[test]

@@ -5,11 +5,13 @@ mod support;
 
 use rdsk_model::{IoPath, Sync};
 use rdsk_targets::{Access, OpenMode, Permission, Roots, TargetError, UseKind, authorize, claim, examine};
-use rdsk_testkit::loopdev::mkfs_ext4;
-use rdsk_testkit::{LoopDevice, Need, Swap, requires};
+use rdsk_testkit::loopdev::{attach_file, mkfs_ext4};
+use rdsk_testkit::{LoopDevice, Need, Swap, requires, wait_until};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_lvm_label, write_mode};
+use support::{
+    LONG, MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode,
+};
 
 fn loops() -> bool {
     requires(&[Need::Root, Need::Loop, Need::Tool("lsblk"), Need::Tool("wipefs")])
@@ -44,6 +46,7 @@ fn every_way_refused(device: &LoopDevice, path: &Path, code: &str) -> String {
 
 #[test]
 fn a_mounted_device_is_refused_under_every_name() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4]) {
         return;
     }
@@ -75,6 +78,7 @@ fn a_mounted_device_is_refused_under_every_name() {
 
 #[test]
 fn a_mounted_partition_holds_itself_and_its_disk_but_not_its_neighbour() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4, Need::Tool("partx")]) {
         return;
     }
@@ -95,6 +99,7 @@ fn a_mounted_partition_holds_itself_and_its_disk_but_not_its_neighbour() {
 
 #[test]
 fn swap_is_refused() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("mkswap"), Need::Tool("swapon")]) {
         return;
     }
@@ -107,24 +112,25 @@ fn swap_is_refused() {
 
 #[test]
 fn a_blank_at_the_end_makes_another_backing_file() {
+    let _turn = turn();
     if !loops() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     let (plain, blank) = (directory.path().join("disk"), directory.path().join("disk "));
     std::fs::write(&blank, vec![0; 1 << 20]).unwrap();
-    let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&blank).output().unwrap();
-    let node = String::from_utf8(output.stdout).unwrap();
-    let examined = look(Path::new(node.trim()));
+    let node = attach_file(&blank).unwrap();
+    let examined = look(&node);
     let authorized = |name: &Path| authorize(&examined, Access::Write, &destroy(name.to_str().unwrap()));
     let (wrong, right) = (authorized(&plain), authorized(&blank));
-    run("losetup", &["--detach", node.trim()]);
+    run("losetup", &["--detach", node.to_str().unwrap()]);
     assert_eq!(wrong.unwrap_err().code, "wrong-identity");
     right.unwrap();
 }
 
 #[test]
 fn a_device_held_exclusively_is_refused() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -141,6 +147,7 @@ fn a_device_held_exclusively_is_refused() {
 /// A mount hides the backing file, and another file lies in its place: what uses the right one is not known.
 #[test]
 fn a_backing_file_whose_name_leads_to_another_is_refused() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -161,6 +168,7 @@ fn a_backing_file_whose_name_leads_to_another_is_refused() {
 
 #[test]
 fn a_backing_file_open_elsewhere_is_refused() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -187,6 +195,7 @@ fn a_backing_file_open_elsewhere_is_refused() {
 
 #[test]
 fn two_loop_devices_over_one_file_refuse_each_other() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -199,6 +208,7 @@ fn two_loop_devices_over_one_file_refuse_each_other() {
 
 #[test]
 fn a_loop_over_a_loop_holds_the_lower_and_is_not_written() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -211,6 +221,7 @@ fn a_loop_over_a_loop_holds_the_lower_and_is_not_written() {
 
 #[test]
 fn a_read_only_device_is_refused() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -221,6 +232,7 @@ fn a_read_only_device_is_refused() {
 /// A member of LVM keeps its label until somebody wipes it, on the disk, on a partition of it and on the disk around it.
 #[test]
 fn members_are_refused_even_with_the_right_word() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("partx")]) {
         return;
     }
@@ -242,8 +254,10 @@ fn members_are_refused_even_with_the_right_word() {
     refused(&device, &nodes[0], "member");
     claimed(&nodes[1], Access::Write, &backing(&device));
 
-    // The kernel shows no partitions any more, and the table has them as before.
-    run("partx", &["--delete", device.path().to_str().unwrap()]);
+    // The kernel shows no partitions any more, and the table has them as before. One that another program reads is busy.
+    let mut delete = std::process::Command::new("partx");
+    delete.arg("--delete").arg(device.path());
+    assert!(wait_until(LONG, || delete.output().unwrap().status.success()));
     let message = refused(&device, device.path(), "member");
     assert!(message.contains("(LVM2_member in partition 1 of its table)"), "{message}");
     run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
@@ -253,6 +267,7 @@ fn members_are_refused_even_with_the_right_word() {
 /// Each signature is named when the word is missing or wrong, and the right word opens the device.
 #[test]
 fn signatures_need_the_right_word() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4, Need::Tool("partx")]) {
         return;
     }
@@ -286,6 +301,7 @@ fn signatures_need_the_right_word() {
 
 #[test]
 fn a_mount_between_claim_and_open_is_refused_by_the_kernel() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4]) {
         return;
     }
@@ -304,7 +320,15 @@ fn a_mount_between_claim_and_open_is_refused_by_the_kernel() {
         other => panic!("{other}"),
     }
     drop(mount);
-    claim.open(write_mode()).unwrap();
+    // A program elsewhere may have begun a mount namespace meanwhile, which keeps the mount until it ends.
+    let mut last = Ok(());
+    assert!(
+        wait_until(LONG, || {
+            last = claim.open(write_mode()).map(drop);
+            last.is_ok()
+        }),
+        "{last:?}"
+    );
 }
 
 fn super_claim(examined: rdsk_targets::Examined, device: &LoopDevice) -> TargetError {
@@ -313,6 +337,7 @@ fn super_claim(examined: rdsk_targets::Examined, device: &LoopDevice) -> TargetE
 
 #[test]
 fn an_exclusive_writer_keeps_mounts_out() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4]) {
         return;
     }
@@ -329,6 +354,7 @@ fn an_exclusive_writer_keeps_mounts_out() {
 
 #[test]
 fn another_file_under_the_same_device_is_noticed() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -361,6 +387,7 @@ fn another_file_under_the_same_device_is_noticed() {
 
 #[test]
 fn a_claim_is_no_opener() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -381,6 +408,7 @@ fn a_claim_is_no_opener() {
 
 #[test]
 fn a_claim_for_reading_never_writes() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -404,6 +432,7 @@ fn a_claim_for_reading_never_writes() {
 /// Examines the disk of this machine, for reading only, and does not claim it.
 #[test]
 fn the_disk_under_this_system_is_refused() {
+    let _turn = turn();
     use std::os::unix::fs::MetadataExt as _;
     let root = rdsk_targets::DeviceNumber::from_raw(std::fs::metadata("/").unwrap().dev());
     let Ok(sysfs) = std::fs::read_link(format!("/sys/dev/block/{root}")) else {
@@ -426,6 +455,7 @@ fn the_disk_under_this_system_is_refused() {
 
 #[test]
 fn facts_of_a_loop_device_are_real() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -447,6 +477,7 @@ fn facts_of_a_loop_device_are_real() {
 
 #[test]
 fn a_device_without_a_byte_is_said_to_be_empty() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -465,6 +496,7 @@ fn a_device_without_a_byte_is_said_to_be_empty() {
 
 #[test]
 fn a_loop_over_a_node_that_is_gone_holds_the_device() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -474,16 +506,16 @@ fn a_loop_over_a_node_that_is_gone_holds_the_device() {
     let numbers = lower.sysfs("dev").unwrap();
     let (major, minor) = numbers.trim().split_once(':').unwrap();
     run("mknod", &[node.to_str().unwrap(), "b", major, minor]);
-    let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&node).output().unwrap();
-    let upper = String::from_utf8(output.stdout).unwrap();
+    let upper = attach_file(&node).unwrap();
     std::fs::remove_file(&node).unwrap();
     let authorized = authorize(&look(lower.path()), Access::Write, &backing(&lower));
-    run("losetup", &["--detach", upper.trim()]);
+    run("losetup", &["--detach", upper.to_str().unwrap()]);
     assert_eq!(authorized.unwrap_err().code, "held");
 }
 
 #[test]
 fn a_partition_is_found_and_written_by_its_own_uuid_only() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("partx"), Need::Tool("blkid")]) {
         return;
     }
@@ -519,6 +551,7 @@ fn a_partition_is_found_and_written_by_its_own_uuid_only() {
 
 #[test]
 fn a_path_that_exists_wins_over_a_name_and_kernel_names_need_their_path() {
+    let _turn = turn();
     if !loops() {
         return;
     }

@@ -7,7 +7,7 @@ mod support;
 use rdsk_targets::{Access, TargetError, authorize};
 use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_lvm_label, write_mode};
+use support::{MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode};
 
 const CHILD: &str = "child_that_holds";
 
@@ -45,6 +45,7 @@ fn refused_while_held(device: &LoopDevice, target: &Path, held: &Path, how: Hold
 
 #[test]
 fn a_device_that_a_process_may_write_to() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -62,6 +63,7 @@ fn a_device_that_a_process_may_write_to() {
 /// A virtual machine over a base image, a program that rescues what is on a disk: they would go on with other data.
 #[test]
 fn a_device_that_a_process_reads() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("partx")]) {
         return;
     }
@@ -85,6 +87,7 @@ fn a_device_that_a_process_reads() {
 /// A server of an image, a copy that runs, a backup: they would go on with other data.
 #[test]
 fn a_file_that_a_process_reads() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("disk.img");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -120,6 +123,7 @@ fn a_file_that_a_process_reads() {
 /// Another rdsk holds it with `O_PATH`, which does not open it.
 #[test]
 fn a_claim_of_another_process_is_no_reader() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -146,6 +150,7 @@ fn a_claim_of_another_process_is_no_reader() {
 /// One has the name of udev's worker, which has devices open as long as its rules take.
 #[test]
 fn who_only_looks_on_does_not_count_as_a_reader() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -173,6 +178,7 @@ fn who_only_looks_on_does_not_count_as_a_reader() {
 
 #[test]
 fn a_node_of_another_name_leads_to_the_same_device() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("mknod")]) {
         return;
     }
@@ -188,6 +194,7 @@ fn a_node_of_another_name_leads_to_the_same_device() {
 
 #[test]
 fn a_disk_holds_its_partitions_and_a_partition_its_disk_and_not_its_neighbour() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Tool("partx")]) {
         return;
     }
@@ -202,6 +209,7 @@ fn a_disk_holds_its_partitions_and_a_partition_its_disk_and_not_its_neighbour() 
 
 #[test]
 fn a_file_that_is_mapped_and_not_open() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -223,6 +231,7 @@ fn a_file_that_is_mapped_and_not_open() {
 /// and those that io_uring keeps.
 #[test]
 fn a_file_that_only_the_kernel_knows_to_be_open() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -279,6 +288,7 @@ fn as_nobody(file: &Path) -> String {
 /// Its owner is told by the kernel who writes to it, and others are not.
 #[test]
 fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
+    let _turn = turn();
     use std::os::unix::fs::{PermissionsExt as _, chown};
     if !requires(&[Need::Root]) {
         return;
@@ -311,6 +321,7 @@ fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
 /// Somebody reads it and has locked it: a virtual machine that has an image as the base of its own.
 #[test]
 fn a_file_that_another_has_locked() {
+    let _turn = turn();
     if !requires(&[Need::Tool("flock")]) {
         return;
     }
@@ -335,6 +346,7 @@ fn a_file_that_another_has_locked() {
 /// A library is mapped privately and its file closed: the kernel would let it be overwritten under the program that runs it.
 #[test]
 fn a_library_that_a_program_runs() {
+    let _turn = turn();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let is_library = |path: &&str| path.contains("/libgcc_s.so") || path.contains("/libc.so");
     let Some(library) = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(is_library)
@@ -367,6 +379,7 @@ fn a_library_that_a_program_runs() {
 /// A file that a container has open shows as a file of its overlay, under another device number.
 #[test]
 fn a_file_of_a_layer_that_is_open_through_the_overlay() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
@@ -424,6 +437,7 @@ impl Drop for View<'_> {
 /// The kernel and other processes know the file by another device number. Writing to it would destroy what they keep in it.
 #[test]
 fn a_file_that_is_in_use_below_the_filesystem_that_shows_it() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop, Need::Tool("bindfs")]) {
         return;
     }
@@ -452,6 +466,7 @@ fn a_file_that_is_in_use_below_the_filesystem_that_shows_it() {
 /// Between two opens of a claim another process may open the target, and nothing prevents it.
 #[test]
 fn every_open_for_writing_checks_uses_again() {
+    let _turn = turn();
     if !loops() {
         return;
     }
@@ -473,6 +488,7 @@ fn every_open_for_writing_checks_uses_again() {
 /// A program may make something on the device between two openings, and close it. Nothing else shows that.
 #[test]
 fn labels_are_looked_for_again_when_the_last_look_is_old() {
+    let _turn = turn();
     if !loops() || !requires(&[Need::Ext4]) {
         return;
     }

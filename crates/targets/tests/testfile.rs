@@ -1,5 +1,5 @@
 //! The life of a test file: written with real data, removed on every exit, found again after a kill, and never a file
-//! of the user's.
+//! of the user's. One test removes all files of the process, so the tests that have files take turns.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
 mod support;
@@ -14,11 +14,7 @@ use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use support::{MIB, Mounted, layers, look, run, write_mode};
-
-/// One test removes all files of the process, so the tests that have files take turns.
-static TURN: Mutex<()> = Mutex::new(());
+use support::{MIB, Mounted, layers, look, run, turn, write_mode};
 
 fn options(size: TestFileSize) -> TestFileOptions {
     TestFileOptions { size, seed: 1, is_rewritten: true, stop: StopFlag::new() }
@@ -38,10 +34,6 @@ fn names(directory: &Path) -> Vec<PathBuf> {
 
 fn orphans(directory: &Path) -> Orphans {
     remove_orphans(directory, None).unwrap()
-}
-
-fn turn() -> std::sync::MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[test]

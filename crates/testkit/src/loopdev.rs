@@ -143,6 +143,15 @@ impl Builder {
     }
 }
 
+/// Attaches a free loop device to a file, and returns its node. The caller detaches it: for files whose names lead nowhere later, or end in
+/// blanks, so that a [`LoopDevice`] would not know them again.
+///
+/// # Errors
+/// What losetup said.
+pub fn attach_file(file: &Path) -> io::Result<PathBuf> {
+    attach(Command::new("losetup").args(["--find", "--show"]).arg(file)).map(PathBuf::from)
+}
+
 /// Asks losetup for a free device. Another test may take the device that losetup has found, which losetup reports as busy;
 /// then it is called again.
 fn attach(command: &mut Command) -> io::Result<String> {

@@ -7,7 +7,7 @@ use rdsk_engine::{
     Settled,
 };
 use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
-use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, claim, examine};
+use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, TargetError, claim, examine};
 use rdsk_testkit::{BlkioThrottle, LoopDevice};
 use std::io::Write as _;
 use std::path::Path;
@@ -32,9 +32,18 @@ pub(crate) fn destroying(path: &Path, backing: &Path) -> Claim {
     claimed(path, Access::Write, &Permission { destroy, overwrite: Overwrite::Refused })
 }
 
+/// A program that another test starts keeps our descriptors for a moment before it executes, and so holds what was just closed.
 fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
     let roots = Roots::default();
-    claim(examine(path.to_str().unwrap(), &roots).unwrap(), access, permission, &roots).unwrap()
+    for _ in 0..3000 {
+        match claim(examine(path.to_str().unwrap(), &roots).unwrap(), access, permission, &roots) {
+            Err(TargetError::Refused(refusal)) if refusal.code == "in-use" => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other.unwrap(),
+        }
+    }
+    panic!("{} stays in use", path.display());
 }
 
 /// A fully written file in a temporary directory.

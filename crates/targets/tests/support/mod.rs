@@ -8,8 +8,19 @@ use rdsk_targets::{
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub(crate) const MIB: u64 = 1 << 20;
+/// How long is waited for what must come, on a machine that is busy.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A turn of the tests of one program that must not run at the same time, such as those that open exclusively what they have just
+/// closed: a program that another test starts has our descriptors until it executes, which takes its time on a busy machine.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 pub(crate) fn look(path: &Path) -> Examined {
     examine(path.to_str().unwrap(), &Roots::default()).unwrap()
@@ -45,7 +56,7 @@ pub(crate) fn claimed(path: &Path, access: Access, permission: &Permission) -> C
     for _ in 0..3000 {
         match claim(look(path), access, permission, &Roots::default()) {
             Err(TargetError::Refused(refusal)) if refusal.code == "in-use" => {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
             }
             other => return other.unwrap(),
         }

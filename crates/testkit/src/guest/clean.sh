@@ -26,7 +26,8 @@ mounts_left() { awk '{print $2}' /proc/mounts | tac | grep -vxFf /run/mount-poin
 awk '{print $2}' /run/mounts > /run/mount-points
 cd /
 each stop_process "/proc/[0-9]*"
-for pass in 1 2 3 4; do
+# The kernel removes devices in the background, and a process that was killed has them until it has gone.
+for pass in $(seq 50); do
     [ "$(wc -l < /proc/swaps)" = 1 ] || swapoff -a
     for at in $(mounts_left); do
         umount "$at" || umount -l "$at"
@@ -40,7 +41,7 @@ for pass in 1 2 3 4; do
     each stop_array "/sys/block/md[0-9]*"
     each delete_loop "$(ls -d /sys/block/loop*/loop 2>/dev/null | sed 's,/loop$,,')"
     each reset_zram "/sys/block/zram*"
-    [ -n "$(ls -d /sys/block/*/holders/* /sys/block/md[0-9]* /sys/block/dm-* 2>/dev/null)$(mounts_left)" ] || break
+    [ -n "$(ls -d /sys/block/*/holders/* /sys/block/md[0-9]* /sys/block/dm-* /sys/block/loop*/loop 2>/dev/null)$(mounts_left)" ] || break
     sleep 0.2
 done
 rm -rf /dev/disk /tmp/* /mnt/*

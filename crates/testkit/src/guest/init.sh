@@ -48,7 +48,8 @@ while read -r word name limit bytes <&3; do
     start=$(cut -d' ' -f1 /proc/uptime)
     setsid sh /guest/scenario.sh > /run/scenario/out/stdout 2> /run/scenario/out/log 9>&3 3>&- < /dev/null &
     pid=$!
-    ( sleep "$limit"; : > /run/scenario/late; kill -9 -$pid ) 3>&- &
+    # Until it has executed setsid, it has no group.
+    ( sleep "$limit"; : > /run/scenario/late; kill -9 -$pid || kill -9 $pid ) 3>&- &
     watch=$!
     wait $pid 2>/dev/null
     code=$?

@@ -7,7 +7,7 @@ use crate::refusal::{Allow, ROW, Refusal};
 pub(crate) const DEVICES: &[Refusal] = &[
     Refusal {
         name: "open for writing in a process",
-        set_up: "sleep 600 <> $A & holder=$!",
+        set_up: "sleep 600 <> $A & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         code: "in-use",
         says: &["(sleep) has vda open for writing"],
         tear_down: "kill $holder; wait $holder || :",
@@ -15,7 +15,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
     },
     Refusal {
         name: "opened under another node",
-        set_up: "mknod /tmp/node b $(cat /sys/block/${A#/dev/}/dev | tr : ' '); sleep 600 <> /tmp/node & holder=$!",
+        set_up: "mknod /tmp/node b $(cat /sys/block/${A#/dev/}/dev | tr : ' '); sleep 600 <> /tmp/node & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         code: "in-use",
         says: &["(sleep) has vda open for writing"],
         tear_down: "kill $holder; wait $holder || :",
@@ -51,7 +51,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
     },
     Refusal {
         name: "the disk around a partition that a process has open",
-        set_up: "echo 'start=2048' | partitions $A; sleep 600 <> ${A}1 & holder=$!",
+        set_up: "echo 'start=2048' | partitions $A; sleep 600 <> ${A}1 & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         code: "in-use",
         says: &["has vda1 open for writing"],
         tear_down: "kill $holder; wait $holder || :",
@@ -60,7 +60,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
     },
     Refusal {
         name: "a partition of a disk that a process has open",
-        set_up: "echo 'start=2048' | partitions $A; by_id ata-first ${A}1; sleep 600 <> $A & holder=$!",
+        set_up: "echo 'start=2048' | partitions $A; by_id ata-first ${A}1; sleep 600 <> $A & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         target: "${A}1",
         identity: "ata-first",
         code: "in-use",
@@ -71,7 +71,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
     },
     Refusal {
         name: "member of an array that a process has open",
-        set_up: "raid md0 0 $A $B; by_id md-array /dev/md0; sleep 600 <> $B & holder=$!",
+        set_up: "raid md0 0 $A $B; by_id md-array /dev/md0; sleep 600 <> $B & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         target: "/dev/md0",
         identity: "md-array",
         hashed: "$A $B",
@@ -166,7 +166,7 @@ pub(crate) const FILES: &[Refusal] = &[
     Refusal {
         name: "file open for writing in a process",
         set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1M count=8 status=none
-            sync; sleep 600 <> $file & holder=$!",
+            sync; sleep 600 <> $file & holder=$!; wait_for 60 grep -q sleep /proc/$holder/comm",
         code: "in-use",
         says: &["(sleep)"],
         tear_down: "kill $holder; wait $holder || :",
