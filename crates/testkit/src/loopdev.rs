@@ -1,6 +1,10 @@
 //! Real block devices for tests: loop devices over files in a scratch directory, removed on drop. It never touches a loop
 //! device that it did not create.
 
+mod attach;
+
+pub use attach::attach_file;
+
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -17,6 +21,7 @@ use tempfile::TempDir;
 
 use crate::gpt;
 use crate::tool::{output_of, wait_until};
+use attach::attach;
 
 /// Far longer than the kernel takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -140,31 +145,6 @@ impl Builder {
         device.major_minor = device.sysfs("dev")?;
         device.forget_limits();
         Ok(device)
-    }
-}
-
-/// Attaches a free loop device to a file, and returns its node. The caller detaches it: for files whose names lead nowhere later, or end in
-/// blanks, so that a [`LoopDevice`] would not know them again.
-///
-/// # Errors
-/// What losetup said.
-pub fn attach_file(file: &Path) -> io::Result<PathBuf> {
-    attach(Command::new("losetup").args(["--find", "--show"]).arg(file)).map(PathBuf::from)
-}
-
-/// Asks losetup for a free device. Another test may take the device that losetup has found, which losetup reports as busy;
-/// then it is called again.
-fn attach(command: &mut Command) -> io::Result<String> {
-    const ATTEMPTS: u32 = 50;
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        match output_of(command) {
-            Err(error) if attempt < ATTEMPTS && error.to_string().contains("busy") => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            other => return other,
-        }
     }
 }
 
