@@ -17,12 +17,12 @@ fn one_read_at_a_time(device: &LoopDevice) -> Command {
     command
 }
 
-/// `rdsk stream` on a device with blocks of this size, observed throughout.
-fn stream(device: &LoopDevice, op: &str, block: &str) -> Command {
+/// `rdsk stream` of so many bytes a visit on a device with blocks of this size, observed throughout.
+fn stream(device: &LoopDevice, op: &str, block: &str, bytes: &str) -> Command {
     let identity = identity(device);
     let mut command =
         rdsk(&[&"stream", &device.path(), &"--rw", &op, &"--bs", &block, &"--evidence", &"bpf"]);
-    command.args(["--bytes", "16M", "--budget", "3s"]);
+    command.args(["--bytes", bytes, "--budget", "3s"]);
     if op == "write" {
         command.args(["--destroy", &identity]);
     }
@@ -68,8 +68,10 @@ fn reads_inside_writes_are_told_with_their_call() {
         let is_at_close = told.contains("written inside close(2) = ") && told.contains(", requests = ");
         ensure(is_at_close, || format!("nothing at close: {told}"))
     };
-    whole_and(|| record_of(stream(&device, "write", "512")), is_told);
-    assert!(findings(&whole(|| record_of(stream(&device, "write", "4k"))), "read-modify-write").is_empty());
+    whole_and(|| record_of(stream(&device, "write", "512", "1M")), is_told);
+    assert!(
+        findings(&whole(|| record_of(stream(&device, "write", "4k", "1M"))), "read-modify-write").is_empty()
+    );
 }
 
 /// Direct reads: which limit cut them, one request in flight where nothing does, and what was read ahead beside them.
@@ -87,7 +89,7 @@ fn sizes_depth_and_read_ahead_are_told() {
     // A finding cites bios where no more than 1 % of the requests were missed.
     let direct = "stream/read/direct";
     let told = |record: &Value, code: &str, words: &str| cited(record, code, direct).contains(words);
-    let mut runs = (0..10).map(|_| record_of(stream(&device, "read", &block)));
+    let mut runs = (0..10).map(|_| record_of(stream(&device, "read", &block, "16M")));
     let record =
         runs.find(|record| told(record, "requests-split", ", exactly ")).expect("one of ten is exact");
     let text = word(finding_on(&record, "requests-split", direct), "/text");
@@ -95,7 +97,7 @@ fn sizes_depth_and_read_ahead_are_told() {
 
     // Somebody else may read the device.
     first_right(10, || {
-        let record = record_of(stream(&device, "read", "4k"));
+        let record = record_of(stream(&device, "read", "4k", "16M"));
         let depth = cited(&record, "single-writer-depth", direct);
         let is_one = depth.contains("deepest queue = 1,") && depth.ends_with(" in the device");
         ensure(is_one, || format!("depth: {depth}"))?;

@@ -327,11 +327,12 @@ fn a_target_without_a_device_is_no_place_for_bpf() {
 
 #[test]
 fn a_partition_and_its_disk_are_counted_each() {
-    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Fuse, Need::Tool("partx")]) {
         return;
     }
     let _turn = Turn::Bpf.take();
-    let device = loop_device();
+    // Slow, so that few I/Os are counted: the kernel passes over an event in some thousand.
+    let device = slow_device(1_000_000);
     let parts = device.partition_gpt().expect("the device takes partitions");
     let own = format!("{}p1", device.name());
     // The partition's disk, too. What is below the backing file serves other programs as well, and one of their requests may end

@@ -5,7 +5,12 @@ mod common;
 
 use common::rdsk;
 use rdsk_model::{Experiment, Record};
+use rdsk_testkit::cli;
 use std::path::Path;
+use std::time::Duration;
+
+/// Longer than a whole experiment takes on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
 
 /// The command that asks it; the headline is only a part of `rdsk run`.
 fn command(experiment: Experiment) -> Vec<&'static str> {
@@ -26,7 +31,7 @@ fn every_experiment_has_a_question_a_page_and_a_command() {
         let file = directory.path().join(format!("{name}.json"));
         let mut line = command(experiment);
         line.extend(["sim:linux-disk", "--seed", "1", "-q", "--json", file.to_str().unwrap()]);
-        let run = rdsk(line);
+        let run = cli::run(common::command(line), LONG);
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         let heading = format!("{}: ", name.to_uppercase());
         assert!(run.stdout.lines().any(|line| line.starts_with(&heading)), "{heading}{}", run.stdout);

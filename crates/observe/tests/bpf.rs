@@ -310,10 +310,10 @@ fn a_visit_has_what_the_programs_counted() {
 #[test]
 fn direct_reads_are_counted_one_by_one() {
     let Some(device) = device_of(SIZE) else { return };
-    let operands = "if=DEVICE of=/dev/null bs=4096 count=2000 iflag=direct";
+    let operands = "if=DEVICE of=/dev/null bs=4096 count=200 iflag=direct";
     counted_as(&device, operands, &Ok(()), |counted| {
-        same("bios", &bios(counted, BlockOp::Read, "read"), &[2000, 2000 * 4096])?;
-        ensure(of_size(counted, BlockOp::Read, 4096) >= 2000, || format!("{:?}", counted.requests))?;
+        same("bios", &bios(counted, BlockOp::Read, "read"), &[200, 200 * 4096])?;
+        ensure(of_size(counted, BlockOp::Read, 4096) >= 200, || format!("{:?}", counted.requests))?;
         let its = &counted.devices[0];
         // The mean depth over all latencies: the integral over time is their sum, to a bucket of the histogram.
         let latencies = its.latency.mean().unwrap() * its.issued as f64;
@@ -419,8 +419,8 @@ fn larger_direct_reads_are_split_by_segments() {
 #[test]
 fn one_direct_writer_has_one_request_in_flight() {
     let Some(device) = device_of(SIZE) else { return };
-    let operands = "if=/dev/zero of=DEVICE bs=4k count=2000 conv=notrunc oflag=direct";
-    counted_as(&device, operands, &([0, 0], [2000, 2000 * 4096], 2000, 1), |counted| {
+    let operands = "if=/dev/zero of=DEVICE bs=4k count=200 conv=notrunc oflag=direct";
+    counted_as(&device, operands, &([0, 0], [200, 200 * 4096], 200, 1), |counted| {
         let [reads, writes] = [all_bios(counted, BlockOp::Read), bios(counted, BlockOp::Write, "write")];
         (reads, writes, of_size(counted, BlockOp::Write, 4096), counted.devices[0].deepest)
     });
@@ -429,9 +429,9 @@ fn one_direct_writer_has_one_request_in_flight() {
 #[test]
 fn buffered_writes_to_a_device_are_merged() {
     let Some(device) = device_of(SIZE) else { return };
-    let operands = "if=/dev/zero of=DEVICE bs=16k count=512 conv=notrunc";
+    let operands = "if=/dev/zero of=DEVICE bs=16k count=64 conv=notrunc";
     // A bio for each page, all of them by dd's close, and a request for each that joined no other.
-    let (pages, bytes) = (8 << 20 >> 12, 8 << 20);
+    let (pages, bytes) = (1 << 20 >> 12, 1 << 20);
     let expected = ([[0, 0], [pages, bytes], [pages, bytes]], pages);
     counted_as(&device, operands, &Ok(()), |counted| {
         let its = &counted.devices[0];
@@ -439,8 +439,8 @@ fn buffered_writes_to_a_device_are_merged() {
         let sums = (reads_and_writes(counted), requests.saturating_sub(its.splits));
         same("bios and what became of them", &sums, &expected)?;
         same("bytes of the writes", &request_bytes(counted, BlockOp::Write).0, &bytes)?;
-        // Measured on 6.18: 16 requests of 512 KiB (128 segments of a page); contiguous pages make fewer.
-        ensure(counted.issued(0, BlockOp::Write) <= 16, || format!("{:?}", counted.requests))
+        // Measured on 6.18: 2 requests of 512 KiB (128 segments of a page); contiguous pages make fewer.
+        ensure(counted.issued(0, BlockOp::Write) <= 2, || format!("{:?}", counted.requests))
     });
 }
 

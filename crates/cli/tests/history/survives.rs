@@ -85,7 +85,7 @@ fn a_kill_at_any_moment_loses_no_cell_that_was_kept() {
 
 #[test]
 fn none_of_many_runs_at_once_is_lost() {
-    let runs = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 200 } else { 20 };
+    let runs = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 200 } else { 8 };
     let began = Instant::now();
     let place = Place::new();
     let all: Vec<_> = (0..runs).map(|_| cli::start(place.command(&RUN))).collect();
@@ -272,7 +272,9 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
     std::fs::create_dir(&small).unwrap();
     let mount = |arguments: &[&str]| {
         let mut mount = std::process::Command::new("mount");
-        assert!(mount.args(arguments).arg(&small).status().unwrap().success());
+        mount.args(arguments).arg(&small);
+        // A program that another test starts has our descriptors until it executes.
+        assert!(wait_until(SOON, || mount.status().unwrap().success()));
     };
     mount(&["-t", "tmpfs", "-o", "size=8m", "rdsk-readonly"]);
     let tested = std::panic::catch_unwind(|| {
@@ -301,10 +303,17 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
             ]
         );
     });
-    assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
+    unmount(&small);
     if let Err(why) = tested {
         std::panic::resume_unwind(why);
     }
+}
+
+/// Once nobody has a file of it, not even a program that another test starts, until it executes.
+fn unmount(directory: &Path) {
+    let mut umount = Command::new("umount");
+    umount.arg(directory);
+    assert!(wait_until(SOON, || umount.status().unwrap().success()));
 }
 
 /// A small tmpfs that is full before the run ends: the Record is in the file that the warning names, and the history holds what it
@@ -349,7 +358,7 @@ fn a_full_disk_costs_no_record_and_no_history() {
         assert_eq!((next.ended, next.stderr.as_str()), (Ended::Exited(0), ""));
         assert_eq!(complete_runs(&file), 2);
     });
-    assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
+    unmount(&small);
     if let Err(why) = tested {
         std::panic::resume_unwind(why);
     }

@@ -15,18 +15,22 @@ pub fn attach_file(file: &Path) -> io::Result<PathBuf> {
     attach(Command::new("losetup").args(["--find", "--show"]).arg(file)).map(PathBuf::from)
 }
 
-/// Asks losetup for a free device. Another test may take the device that losetup has found, which losetup reports as busy;
-/// then it is called again.
+/// Asks losetup for a free device. Another test may take the device that losetup has found, or be about to give it back; then it is
+/// called again.
 pub(super) fn attach(command: &mut Command) -> io::Result<String> {
     const ATTEMPTS: u32 = 50;
     let mut attempt = 0;
     loop {
         attempt += 1;
         match output_of(command) {
-            Err(error) if attempt < ATTEMPTS && error.to_string().contains("busy") => {
+            Err(error) if attempt < ATTEMPTS && is_taken(&error.to_string()) => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,
         }
     }
+}
+
+fn is_taken(said: &str) -> bool {
+    ["busy", "No such device", "temporarily unavailable"].iter().any(|words| said.contains(words))
 }
