@@ -137,7 +137,7 @@ fn read_that_hangs() -> Result<(), String> {
     let device = disk.loop_device().expect("requires() found loop devices");
     let held = Extra { every: 200, costs_ns: HELD_NS };
     disk.set_behaviour(Behaviour { extra: Some(held), ..Behaviour::single(1_000_000) });
-    // Of which a busy machine leaves a part.
+    // A busy machine may take two seconds before the first read.
     let line = format!("stream {} --rw read --pattern random --bs 4k --budget 5s", device.path().display());
     let answer = ask(&line);
     let log = disk.log();

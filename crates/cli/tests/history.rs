@@ -31,6 +31,11 @@ impl Place {
         Self { directory: common::scratch() }
     }
 
+    /// One without a disk below it, where there is such a place.
+    fn in_memory() -> Self {
+        Self { directory: tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| common::scratch()) }
+    }
+
     fn file(&self) -> PathBuf {
         self.directory.path().join("h.db")
     }

@@ -96,14 +96,17 @@ fn whole(
 
 /// Our own bios that read one device.
 fn own_reads(counted: &Counted, device: usize) -> u64 {
-    bios(counted, |origin| (origin.device, origin.task, origin.op) == (device, Task::This, BlockOp::Read))
+    bios(counted, |origin| is_own_read(origin, device))
 }
 
-/// The bytes of these.
+/// Their bytes.
 fn own_bytes(counted: &Counted, device: usize) -> u64 {
-    let is_own =
-        |origin: &BioOrigin| (origin.device, origin.task, origin.op) == (device, Task::This, BlockOp::Read);
-    counted.bios.iter().filter(|(origin, _)| is_own(origin)).map(|(_, [_, bytes])| bytes).sum()
+    let own = counted.bios.iter().filter(|(origin, _)| is_own_read(origin, device));
+    own.map(|(_, [_, bytes])| bytes).sum()
+}
+
+fn is_own_read(origin: &BioOrigin, device: usize) -> bool {
+    (origin.device, origin.task, origin.op) == (device, Task::This, BlockOp::Read)
 }
 
 /// All requests that sysfs counted as done.

@@ -207,8 +207,6 @@ fn the_last_read_is_never_missed() {
     let skip = storage.as_ptr().align_offset(BLOCK);
     let buffer = &mut storage[skip..skip + BLOCK];
     let mut observer = observer(&device);
-    let start = Instant::now();
-    let mut sum = EvidenceSum::default();
     let mut observed = || {
         observer.begin();
         for block in 0..23 {
@@ -217,21 +215,20 @@ fn the_last_read_is_never_missed() {
         observer.end_io();
         observer.end()
     };
-    let mut missed = 0;
-    for _ in 0..300 {
-        // More than 23 are those of somebody who looks at the device meanwhile; fewer are what a processor that was taken away for longer
-        // than the last look waits leaves behind.
-        let visit = (0..10).map(|_| observed()).find(|visit| {
-            missed += u32::from(reads_of(visit) < 23);
-            reads_of(visit) == 23
-        });
-        let visit = visit.expect("one was alone");
-        assert_eq!(visit.devices[0].counts.as_ref().unwrap().during_io.diskstat.read_ios, 23);
-        sum.add(visit);
-    }
-    println!("300 visits of 23 reads took {:?}", start.elapsed());
-    assert!(missed <= 3, "the last read was missed {missed} times");
-    let evidence = sum.finish();
+    // A processor that is taken away for longer than the last look waits may hide one.
+    let evidence = first_right(3, || {
+        let start = Instant::now();
+        let mut sum = EvidenceSum::default();
+        for _ in 0..300 {
+            // More than 23 are those of somebody who looks at the device meanwhile.
+            let visit =
+                (0..5).map(|_| observed()).find(|visit| reads_of(visit) <= 23).expect("one was alone");
+            same("reads", &visit.devices[0].counts.as_ref().unwrap().during_io.diskstat.read_ios, &23)?;
+            sum.add(visit);
+        }
+        println!("300 visits of 23 reads took {:?}", start.elapsed());
+        Ok(sum.finish())
+    });
     assert_eq!(evidence.device[0].reads, Some(300 * 23));
     // The other tests run in this process too, and what they read is charged to it.
     assert!(evidence.process.read_bytes >= Some(300 * 94_208), "{:?}", evidence.process);

@@ -7,7 +7,7 @@ pub(crate) use crate::open_stat::Inode;
 use crate::open_stat::{Stat, stat_likely, stat_node};
 use crate::probe;
 use crate::sysfs::names_in;
-use crate::uses::{Found, Use, UseKind};
+use crate::uses::{Found, UseKind};
 use rustix::fs::{FileType, OFlags};
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,6 +37,11 @@ impl Process {
     fn shown(&self) -> String {
         let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
         format!("process {} ({})", self.id, name.trim_end())
+    }
+
+    /// Adds what it does as a use: `has sdb open for writing`.
+    fn uses(&self, kind: UseKind, does: &str, found: &mut Found) {
+        found.add_process(kind, &self.id, &self.shown(), does);
     }
 }
 
@@ -98,8 +103,8 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, f
                 (is_it(&open) && writes(&process.directory, name)).then_some(path)
             };
             if let Some(path) = descriptors(&process).unwrap_or_default().iter().find_map(file) {
-                let text = format!("{} has {} open, which may be this file", process.shown(), path.display());
-                now.add(UseKind::OpenElsewhere, &text);
+                let does = format!("has {} open, which may be this file", path.display());
+                process.uses(UseKind::OpenElsewhere, &does, &mut now);
             }
         }
         now
@@ -117,21 +122,10 @@ pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
         }
         std::thread::sleep(RECHECK_INTERVAL);
         let again = look();
-        found.uses.retain(|used| again.uses.iter().any(|one| is_same(used, one)));
+        found.uses.retain(|used| again.uses.iter().any(|one| one.is_same(used)));
         found.doubts = again.doubts;
     }
     found
-}
-
-/// Whether two looks saw the same use. Its process may have another name by now: that of a program which it executes, or one that it
-/// gave itself.
-fn is_same(one: &Use, other: &Use) -> bool {
-    let unnamed = |used: &Use| {
-        let (id, named) = used.text.strip_prefix("process ")?.split_once(" (")?;
-        Some((id.to_owned(), named.split_once(") ")?.1.to_owned()))
-    };
-    one.kind == other.kind
-        && (one.text == other.text || unnamed(one).is_some_and(|this| unnamed(other) == Some(this)))
 }
 
 fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
@@ -152,14 +146,13 @@ fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         // Who may only read through a node for commands asks for the state of the disk, not for its data.
         let reads = |number: &NodeNumber| matches!(number, NodeNumber::Block(_));
         if let Some((_, device, _)) = open.iter().find(|(_, _, writes)| *writes) {
-            found.add(UseKind::OpenElsewhere, &format!("{} has {device} open for writing", process.shown()));
+            process.uses(UseKind::OpenElsewhere, &format!("has {device} open for writing"), &mut found);
         } else if let Some(device) = mappings(&process).iter().find_map(is_mapped) {
-            let text = format!("{} has {device} mapped for writing", process.shown());
-            found.add(UseKind::OpenElsewhere, &text);
+            process.uses(UseKind::OpenElsewhere, &format!("has {device} mapped for writing"), &mut found);
         } else if let Some((_, device, _)) = open.iter().find(|(number, _, _)| reads(number))
             && !is_onlooker(proc, &process.id)
         {
-            found.add(UseKind::ReadElsewhere, &format!("{} has {device} open for reading", process.shown()));
+            process.uses(UseKind::ReadElsewhere, &format!("has {device} open for reading"), &mut found);
         }
     }
     doubt_count(unseen, &mut found);
@@ -177,17 +170,17 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> Found {
     for process in others(proc, &mut Found::default()) {
         let open = descriptors(&process).and_then(|names| strongest(opened(&process, &names, path, inode)));
         if open == Some(Rights::Writes) {
-            found.add(UseKind::OpenElsewhere, &process.shown());
+            process.uses(UseKind::OpenElsewhere, "", &mut found);
         } else if let Some(rights) = mapping_of(&process, inode) {
             let how = match rights {
                 Rights::Writes => "has it mapped for writing",
                 // A library that it runs, a database that it reads: what it sees would change under it.
                 Rights::Reads => "has it mapped",
             };
-            found.add(UseKind::OpenElsewhere, &format!("{} {how}", process.shown()));
+            process.uses(UseKind::OpenElsewhere, how, &mut found);
         } else if open == Some(Rights::Reads) && !is_onlooker(proc, &process.id) {
             // It serves the file, or copies it: what it hands on would change under it.
-            found.add(UseKind::ReadElsewhere, &format!("{} has it open for reading", process.shown()));
+            process.uses(UseKind::ReadElsewhere, "has it open for reading", &mut found);
         }
     }
     found
@@ -412,16 +405,20 @@ mod tests {
         let looks = std::cell::Cell::new(0);
         let found = persistent(|| {
             looks.set(looks.get() + 1);
-            let mut found = Found::default();
             let look = looks.get();
-            found
-                .add(UseKind::OpenElsewhere, &format!("process 4711 (name {look}) has sdb open for writing"));
-            found.add(UseKind::OpenElsewhere, &format!("process {look} (same) has sdb open for writing"));
-            found.add(UseKind::OpenElsewhere, &format!("process 4712 (same) has sd{look} open for writing"));
+            let mut found = Found::default();
+            for (id, name, does) in [
+                ("4711", format!("name {look}"), String::new()),
+                ("4711", format!("name {look}"), "has sdb open for writing".into()),
+                ("4712", "same".into(), format!("has sd{look} open for writing")),
+                (&look.to_string(), "same".into(), "has sdb open for writing".into()),
+            ] {
+                found.add_process(UseKind::OpenElsewhere, id, &format!("process {id} ({name})"), &does);
+            }
             found
         });
         let texts: Vec<&str> = found.uses.iter().map(|used| used.text.as_str()).collect();
-        assert_eq!(texts, ["process 4711 (name 1) has sdb open for writing"]);
+        assert_eq!(texts, ["process 4711 (name 1)", "process 4711 (name 1) has sdb open for writing"]);
     }
 
     #[test]

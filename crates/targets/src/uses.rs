@@ -64,12 +64,21 @@ pub struct Use {
     /// around it.
     #[serde(skip)]
     pub labelled: Option<PathBuf>,
+    /// By what another look knows this use again; `None` where that is the text.
+    #[serde(skip)]
+    pub(crate) known_by: Option<String>,
 }
 
 impl Use {
     /// A use; control characters in `text` are escaped.
     pub(crate) fn new(kind: UseKind, text: &str) -> Self {
-        Self { kind, text: rdsk_units::printable(text), labelled: None }
+        Self { kind, text: rdsk_units::printable(text), labelled: None, known_by: None }
+    }
+
+    /// Whether another look saw the same use.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let known_by = |used: &Self| used.known_by.clone().unwrap_or_else(|| used.text.clone());
+        self.kind == other.kind && known_by(self) == known_by(other)
     }
 }
 
@@ -84,6 +93,13 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
+    }
+
+    /// A process, by its number and as messages show it, and what it does. Its name may be another one at the next look: that of a program
+    /// which it executes, or one that it gave itself.
+    pub(crate) fn add_process(&mut self, kind: UseKind, id: &str, shown: &str, does: &str) {
+        let known_by = Some(format!("{id} {does}"));
+        self.uses.push(Use { known_by, ..Use::new(kind, format!("{shown} {does}").trim_end()) });
     }
 
     /// A label at this node says that its device belongs to something.

@@ -288,8 +288,8 @@ fn as_nobody(file: &Path) -> String {
 /// Its owner is told by the kernel who writes to it, and others are not.
 #[test]
 fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
-    let _turn = turn();
     use std::os::unix::fs::{PermissionsExt as _, chown};
+    let _turn = turn();
     if !requires(&[Need::Root]) {
         return;
     }

@@ -20,6 +20,19 @@ pub fn first_right<T>(attempts: usize, mut attempt: impl FnMut() -> Result<T, St
     panic!("none of {attempts} attempts is as expected, and of the last one: {last}");
 }
 
+/// None once one of so many attempts has none, else those of the last, for tests that tell the complaints of all their rows together.
+pub fn complaints_after(attempts: usize, mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
+    let mut last = Vec::new();
+    for number in 1..=attempts {
+        last = attempt();
+        if last.is_empty() {
+            break;
+        }
+        eprintln!("attempt {number} of {attempts}: {}", last.join("; "));
+    }
+    last
+}
+
 /// An error in these words unless something holds.
 pub fn ensure(holds: bool, words: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(words()) }

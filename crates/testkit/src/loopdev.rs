@@ -5,6 +5,7 @@ mod attach;
 
 pub use attach::attach_file;
 
+use attach::attach;
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -21,7 +22,6 @@ use tempfile::TempDir;
 
 use crate::gpt;
 use crate::tool::{output_of, wait_until};
-use attach::attach;
 
 /// Far longer than the kernel takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);

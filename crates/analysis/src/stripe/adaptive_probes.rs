@@ -159,7 +159,7 @@ impl AdaptiveProbes {
         if chunk > 0 && expected < self.units() {
             let here = ask(units, from)?;
             if ask(units, expected - 1)? == here && ask(units, expected)? != here {
-                return between(units, expected).map(Some);
+                return confirmed(units, expected).map(Some);
             }
         }
         self.boundary_after(units, from)
@@ -207,11 +207,12 @@ fn halve(units: &UnitMembers, here: Mask, mut low: u64, mut high: u64) -> Result
             high = middle;
         }
     }
-    between(units, high)
+    confirmed(units, high)
 }
 
-/// The boundary before a unit, once nothing must be requested again for it; what that shows changes how it is looked for.
-fn between(units: &UnitMembers, unit: u64) -> Result<u64, Needs> {
+/// A unit with a boundary before it, once both sides are sure. What is requested for that may show that there is none; then the next
+/// choice is another one.
+fn confirmed(units: &UnitMembers, unit: u64) -> Result<u64, Needs> {
     for one in [unit - 1, unit] {
         units.surely_at(one).ok_or(Needs(one))?;
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rdsk_testkit::attempts::complaints_after;
 use rdsk_testkit::guest::{Booted, Call, Disk, Scenario, ScenarioOutcome, Tier};
 use rdsk_testkit::{Need, requires};
 
@@ -33,7 +34,8 @@ fn what_the_field_taught() {
     complaints.extend(fills_up(&mut guest));
     complaints.extend(takes_nothing(&mut guest));
     complaints.extend(goes_elsewhere(&mut guest));
-    complaints.extend(changes_meanwhile(&mut guest));
+    // The kernel passes over a program now and then on a busy machine, and then one of two counts lacks an event.
+    complaints.extend(complaints_after(2, || changes_meanwhile(&mut guest)));
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -250,9 +252,7 @@ wait; mdadm --quiet --stop /dev/md0
     let by = |source: &str| checks.iter().filter_map(|check| check[source].as_u64()).sum::<u64>();
     // Those that were refused are neither among what the array was given nor among what it completed.
     let is_alike = by("bpf").abs_diff(by("sysfs")) * 50 <= by("sysfs") && by("sysfs") > 0;
-    // A program that the kernel passes over, as it does now and then on a busy machine, leaves one of them counted and not the other.
-    let agree = given.abs_diff(submitted) * 50 <= submitted;
-    if refused == 0 || submitted == 0 || !agree || !is_alike {
+    if refused == 0 || given != submitted || !is_alike {
         let result = outcome.call("refused").json()["cells"][0]["result"].clone();
         let (bpf, ended) =
             (&evidence["bpf"], [&result["ops"], &result["engine"], &result["why"], &result["errors"]]);

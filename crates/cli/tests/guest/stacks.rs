@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rdsk_testkit::attempts::complaints_after;
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
@@ -172,12 +173,7 @@ fn members_move_what_was_asked() {
     let mut complaints = Vec::new();
     for stack in STACKS.iter().filter(|stack| stack.tier.is_wanted()) {
         // Members are read a moment after what is above them, and an I/O of read-ahead may end between.
-        let right = |guest: &mut Booted| Some(tried(guest, stack)).filter(|found| !found.is_empty());
-        let found = right(&mut guest).and_then(|first| {
-            eprintln!("{}, tried again: {}", stack.name, first.join("; "));
-            right(&mut guest)
-        });
-        let found = found.unwrap_or_default();
+        let found = complaints_after(2, || tried(&mut guest, stack));
         complaints.extend(found.into_iter().map(|what| format!("{}: {what}", stack.name)));
     }
     complaints.extend(wrong_with_dontcache(&mut guest));
