@@ -384,8 +384,12 @@ fn mappings_that(
 mod tests {
     use super::*;
     use crate::fake::Fake;
-    use crate::uses::Use;
     use std::os::unix::fs::MetadataExt as _;
+
+    /// What messages say of each use.
+    fn told(found: Found) -> Vec<(UseKind, String)> {
+        found.uses.into_iter().map(|used| (used.kind, used.text)).collect()
+    }
 
     fn doubts(fake: &Fake) -> Vec<String> {
         let mut found = Found::default();
@@ -463,7 +467,7 @@ mod tests {
     }
 
     /// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
-    fn uses_of_null(flags: &str, parent: &str) -> Vec<Use> {
+    fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
         let fake = Fake::new();
         fake.file("proc/7/comm", "reader\n");
         fake.file("proc/7/stat", "7 (reader) S 1 7 7 0\n");
@@ -476,19 +480,19 @@ mod tests {
         let mut found = Found::default();
         let nodes = BTreeMap::from([(NodeNumber::Character(number), "sg0".to_owned())]);
         openers(&fake.path("proc"), &nodes, &mut found);
-        found.uses
+        told(found)
     }
 
     #[test]
     fn a_node_for_commands_counts_as_open_if_it_may_write() {
         assert_eq!(uses_of_null("0100000", "init\n"), []);
-        let text = "process 7 (reader) has sg0 open for writing";
-        assert_eq!(uses_of_null("0100002", "init\n"), [Use::new(UseKind::OpenElsewhere, text)]);
+        let writes = (UseKind::OpenElsewhere, "process 7 (reader) has sg0 open for writing".into());
+        assert_eq!(uses_of_null("0100002", "init\n"), [writes]);
         assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
     }
 
     /// What a process of the fake machine with a file open is told to do with it, by the flags of its descriptor.
-    fn uses_of_file(flags: &str, parent: &str) -> Vec<Use> {
+    fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
         let fake = Fake::new();
         fake.file("disk.img", "x");
         fake.file("proc/7/comm", "nbd-server\n");
@@ -500,14 +504,14 @@ mod tests {
         std::os::unix::fs::symlink(fake.path("disk.img"), fake.path("proc/7/fd/3")).unwrap();
         let mut found = Found::default();
         users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut found);
-        found.uses
+        told(found)
     }
 
     #[test]
     fn who_reads_a_file_uses_it() {
-        let reads = Use::new(UseKind::ReadElsewhere, "process 7 (nbd-server) has it open for reading");
+        let reads = (UseKind::ReadElsewhere, "process 7 (nbd-server) has it open for reading".into());
         assert_eq!(uses_of_file("0100000", "init\n"), [reads]);
-        let writes = Use::new(UseKind::OpenElsewhere, "process 7 (nbd-server)");
+        let writes = (UseKind::OpenElsewhere, "process 7 (nbd-server)".into());
         assert_eq!(uses_of_file("0100002", "init\n"), [writes]);
         assert_eq!(uses_of_file("0100000", "(udev-worker)\n"), [], "it only looks on");
         assert_eq!(uses_of_file("0100001", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
