@@ -70,12 +70,12 @@ mod tests {
             let number = |file: &str| -> u64 {
                 std::fs::read_to_string(sys.join(file)).unwrap().trim().parse().unwrap()
             };
-            // A loop device of another test may appear and go between two looks, so a changed size is not compared.
-            let before = number("size") * 512;
-            let size = block_device_size(&disk).unwrap();
-            if before == number("size") * 512 {
-                assert_eq!(size, before, "{}", sys.display());
-                assert_eq!(u64::from(logical_block_size(&disk).unwrap()), number("queue/logical_block_size"));
+            // A loop device of another test may appear and go between two looks, so what changes meanwhile is not compared.
+            let told = || (number("size") * 512, number("queue/logical_block_size"));
+            let before = told();
+            let found = (block_device_size(&disk).unwrap(), logical_block_size(&disk).unwrap().into());
+            if before == told() {
+                assert_eq!(found, before, "{}", sys.display());
                 seen += 1;
             }
         }

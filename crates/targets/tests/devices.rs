@@ -432,8 +432,8 @@ fn a_claim_for_reading_never_writes() {
 /// Examines the disk of this machine, for reading only, and does not claim it.
 #[test]
 fn the_disk_under_this_system_is_refused() {
-    let _turn = turn();
     use std::os::unix::fs::MetadataExt as _;
+    let _turn = turn();
     let root = rdsk_targets::DeviceNumber::from_raw(std::fs::metadata("/").unwrap().dev());
     let Ok(sysfs) = std::fs::read_link(format!("/sys/dev/block/{root}")) else {
         eprintln!("SKIPPED the_disk_under_this_system_is_refused: / is on no block device of its own");
