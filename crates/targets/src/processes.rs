@@ -40,7 +40,7 @@ impl Process {
     }
 
     /// Adds what it does as a use: `has sdb open for writing`.
-    fn uses(&self, kind: UseKind, does: &str, found: &mut Found) {
+    fn add_use(&self, kind: UseKind, does: &str, found: &mut Found) {
         found.add_process(kind, &self.id, &self.shown(), does);
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, f
             };
             if let Some(path) = descriptors(&process).unwrap_or_default().iter().find_map(file) {
                 let does = format!("has {} open, which may be this file", path.display());
-                process.uses(UseKind::OpenElsewhere, &does, &mut now);
+                process.add_use(UseKind::OpenElsewhere, &does, &mut now);
             }
         }
         now
@@ -146,13 +146,13 @@ fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         // Who may only read through a node for commands asks for the state of the disk, not for its data.
         let reads = |number: &NodeNumber| matches!(number, NodeNumber::Block(_));
         if let Some((_, device, _)) = open.iter().find(|(_, _, writes)| *writes) {
-            process.uses(UseKind::OpenElsewhere, &format!("has {device} open for writing"), &mut found);
+            process.add_use(UseKind::OpenElsewhere, &format!("has {device} open for writing"), &mut found);
         } else if let Some(device) = mappings(&process).iter().find_map(is_mapped) {
-            process.uses(UseKind::OpenElsewhere, &format!("has {device} mapped for writing"), &mut found);
+            process.add_use(UseKind::OpenElsewhere, &format!("has {device} mapped for writing"), &mut found);
         } else if let Some((_, device, _)) = open.iter().find(|(number, _, _)| reads(number))
             && !is_onlooker(proc, &process.id)
         {
-            process.uses(UseKind::ReadElsewhere, &format!("has {device} open for reading"), &mut found);
+            process.add_use(UseKind::ReadElsewhere, &format!("has {device} open for reading"), &mut found);
         }
     }
     doubt_count(unseen, &mut found);
@@ -170,17 +170,17 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> Found {
     for process in others(proc, &mut Found::default()) {
         let open = descriptors(&process).and_then(|names| strongest(opened(&process, &names, path, inode)));
         if open == Some(Rights::Writes) {
-            process.uses(UseKind::OpenElsewhere, "", &mut found);
+            process.add_use(UseKind::OpenElsewhere, "", &mut found);
         } else if let Some(rights) = mapping_of(&process, inode) {
             let how = match rights {
                 Rights::Writes => "has it mapped for writing",
                 // A library that it runs, a database that it reads: what it sees would change under it.
                 Rights::Reads => "has it mapped",
             };
-            process.uses(UseKind::OpenElsewhere, how, &mut found);
+            process.add_use(UseKind::OpenElsewhere, how, &mut found);
         } else if open == Some(Rights::Reads) && !is_onlooker(proc, &process.id) {
             // It serves the file, or copies it: what it hands on would change under it.
-            process.uses(UseKind::ReadElsewhere, "has it open for reading", &mut found);
+            process.add_use(UseKind::ReadElsewhere, "has it open for reading", &mut found);
         }
     }
     found

@@ -77,8 +77,11 @@ impl Use {
 
     /// Whether another look saw the same use.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let known_by = |used: &Self| used.known_by.clone().unwrap_or_else(|| used.text.clone());
-        self.kind == other.kind && known_by(self) == known_by(other)
+        self.kind == other.kind && self.known_by() == other.known_by()
+    }
+
+    fn known_by(&self) -> &str {
+        self.known_by.as_ref().unwrap_or(&self.text)
     }
 }
 
