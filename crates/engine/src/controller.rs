@@ -76,7 +76,7 @@ pub(crate) fn run_streams(
             None => Ok((outcomes, halted, cpu_before)),
         }
     })?;
-    let begin_ns = issued(&outcomes).map(|outcome| outcome.start_ns).min().unwrap_or_else(now_ns);
+    let begin_ns = barrier.started_ns().unwrap_or_else(now_ns);
     let mut run = add_up(specs, &outcomes, halted, begin_ns);
     (run.window_ns, run.windows) = windows_of(&counters, run.to_return_ns);
     run.warm_up = (warm_up_ns > 0).then(|| warm_up(&outcomes, warm_up_ns));

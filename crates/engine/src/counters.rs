@@ -90,8 +90,8 @@ pub(crate) fn windows_of(counters: &[SharedCounters], to_return_ns: u64) -> (u64
     (width_ns, windows)
 }
 
-/// Makes the windows of a visit as many as began until its last return. What lies behind these, since it was counted from a moment
-/// earlier, belongs to the last of them.
+/// Makes the windows of a visit as many as began until its last return. What lies behind these completed just as the last of them ended,
+/// and belongs to it.
 pub(crate) fn fit(windows: &mut Vec<u64>, width_ns: u64, to_return_ns: u64) {
     let needed = usize::try_from(to_return_ns.div_ceil(width_ns)).unwrap_or(usize::MAX);
     let behind: u64 = windows.iter().skip(needed).sum();
@@ -117,11 +117,25 @@ pub(crate) struct StreamCounters<'a> {
 }
 
 impl<'a> StreamCounters<'a> {
-    /// Counters whose windows start at `begin_ns`.
-    pub(crate) fn new(shared: &'a SharedCounters, begin_ns: u64) -> Self {
+    /// Counters that have not begun.
+    pub(crate) fn new(shared: &'a SharedCounters) -> Self {
         let width_ns = shared.width_ns();
-        let window_end_ns = begin_ns.saturating_add(width_ns);
-        Self { shared, bytes: 0, ops: 0, begin_ns, width_ns, window_index: 0, window_end_ns, window_bytes: 0 }
+        Self {
+            shared,
+            bytes: 0,
+            ops: 0,
+            begin_ns: 0,
+            width_ns,
+            window_index: 0,
+            window_end_ns: width_ns,
+            window_bytes: 0,
+        }
+    }
+
+    /// The windows start at `begin_ns`; nothing may have been counted before.
+    pub(crate) fn begin(&mut self, begin_ns: u64) {
+        self.begin_ns = begin_ns;
+        self.window_end_ns = begin_ns.saturating_add(self.width_ns);
     }
 
     /// Counts I/Os that completed at `now_ns`; times must not go backwards.
@@ -168,7 +182,8 @@ mod tests {
     /// A stream whose windows are 10 ns wide and begin at 1000 ns, after these completions: time and bytes.
     fn stream(completed: &[(u64, u64)]) -> SharedCounters {
         let shared = SharedCounters::new(10);
-        let mut counters = StreamCounters::new(&shared, 1000);
+        let mut counters = StreamCounters::new(&shared);
+        counters.begin(1000);
         for &(now_ns, bytes) in completed {
             counters.add(now_ns, bytes, 1);
         }

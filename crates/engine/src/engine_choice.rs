@@ -131,8 +131,8 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
 pub(crate) struct Trials {
     /// The better trial of each engine that issued anything.
     pub(crate) best: Vec<Trial>,
-    /// Whether the machine was too busy to let an engine issue anything. Of that engine nothing is known.
-    pub(crate) is_partial: bool,
+    /// Whether others had the processor in every run of one of these.
+    pub(crate) is_disturbed: bool,
 }
 
 /// On a device that completes less than one I/O per 50 µs, the cost of issuing does not show.
@@ -143,11 +143,10 @@ pub(crate) fn is_slow(trial: &Trial) -> bool {
     trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
-/// Why the trials chose another engine than `io_uring`. A single one tells of a slow device, unless the machine was too busy for
-/// the others.
-pub(crate) fn why_chosen(engine: EngineKind, Trials { best, is_partial }: &Trials) -> String {
+/// Why the trials chose another engine than `io_uring`. A single one tells of a slow device, unless it was the machine that was busy.
+pub(crate) fn why_chosen(engine: EngineKind, Trials { best, is_disturbed }: &Trials) -> String {
     let because = match &best[..] {
-        [one] if is_slow(one) && !is_partial => {
+        [one] if is_slow(one) && !is_disturbed => {
             " and is so slow that the cost of issuing does not matter".to_owned()
         }
         [_] => ", and no other engine issued anything in a short trial".to_owned(),
@@ -173,13 +172,13 @@ mod tests {
             cpu_ns: 1,
             within_submit: None,
         };
-        let why = |best: &[Trial], is_partial: bool| {
-            why_chosen(EngineKind::Aio, &Trials { best: best.to_vec(), is_partial })
+        let why = |best: &[Trial], is_disturbed: bool| {
+            why_chosen(EngineKind::Aio, &Trials { best: best.to_vec(), is_disturbed })
         };
         let (slow, fast) = (trial(EngineKind::Aio, 10), trial(EngineKind::Aio, 4000));
         assert!(why(&[slow], false).contains("so slow that the cost of issuing does not matter"));
-        for (best, is_partial) in [(&[fast], false), (&[fast], true), (&[slow], true)] {
-            assert!(why(best, is_partial).contains("no other engine issued anything"), "{best:?}");
+        for (best, is_disturbed) in [(&[fast], false), (&[fast], true), (&[slow], true)] {
+            assert!(why(best, is_disturbed).contains("no other engine issued anything"), "{best:?}");
         }
         let two = why(&[fast, trial(EngineKind::Threads, 3000)], true);
         assert!(two.contains("the fastest of 2 engines"), "{two}");

@@ -4,7 +4,7 @@
 use crate::controller::run_streams;
 use crate::engine_choice::{TRIAL_ENGINES, Trials, is_slow};
 use crate::error::EngineError;
-use crate::job::{CacheCheck, Flow, Job, Limits, Progress};
+use crate::job::{CacheCheck, Flow, Job, Limits, Progress, Run};
 use crate::open_target::OpenTarget;
 use crate::random::mix;
 use crate::stream::RunConfig;
@@ -21,8 +21,11 @@ const MAX_DEPTH: u32 = 16;
 /// Trials per engine. The best one counts, because other programs can only slow it down.
 const ROUNDS: usize = 2;
 
-/// Runs of one trial until one issues anything: on a busy machine its threads may first run after [`TRIAL_NS`].
+/// Runs of one trial until one is not disturbed.
 const STARTS: usize = 3;
+
+/// A trial is disturbed whose one thread waited for a processor for more than this share of its time.
+const MAX_WAIT_SHARE: u64 = 4;
 
 /// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
 /// fetched.
@@ -30,11 +33,20 @@ const SEED: u64 = 0x7472_6961_6c73;
 
 /// How one trial ended.
 enum Ended {
-    Counted(Trial),
-    /// The engine cannot start, fails, or another one takes over.
+    /// How it went, and whether the machine let it.
+    Counted(Trial, Undisturbed),
+    /// The engine cannot start, fails, issues nothing, or another one takes over.
     Unavailable,
-    /// Nothing was issued in any of [`STARTS`] runs: that tells nothing of the engine.
-    Idle,
+}
+
+/// Whether a trial tells of the device and the engine, and not of who else uses the processors.
+type Undisturbed = bool;
+
+impl Trials {
+    fn of(best: Vec<(Trial, Undisturbed)>) -> Self {
+        let is_disturbed = best.iter().any(|(_, is_undisturbed)| !is_undisturbed);
+        Self { best: best.into_iter().map(|(trial, _)| trial).collect(), is_disturbed }
+    }
 }
 
 /// Tries every engine on the job's first target and leaves out those that fail or issue nothing. If the device is slow and `io_submit`
@@ -46,9 +58,9 @@ pub(crate) fn trials(
     job: &Job<'_>,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Result<Trials, EngineError> {
-    let mut told = Trials::default();
-    let Some(&index) = job.workload.targets.first() else { return Ok(told) };
-    let Some(claim) = job.claims.get(index as usize) else { return Ok(told) };
+    let mut best: Vec<(Trial, Undisturbed)> = Vec::new();
+    let Some(&index) = job.workload.targets.first() else { return Ok(Trials::default()) };
+    let Some(claim) = job.claims.get(index as usize) else { return Ok(Trials::default()) };
     let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
     let target = [OpenTarget::open(index, claim, mode)?];
     let workload = reading(job.workload);
@@ -66,63 +78,80 @@ pub(crate) fn trials(
         ..job.clone()
     };
     let spec = StreamSpec::new(&job, 0, &target)?;
-    let (mut order, mut idle) = (TRIAL_ENGINES, Vec::new());
+    let mut order = TRIAL_ENGINES;
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
-                return Ok(told);
+                return Ok(Trials::of(best));
             }
-            let trial = match trial_of(&config(kind, &job), &[spec], &job) {
-                Ended::Counted(trial) => trial,
+            let (trial, is_undisturbed) = match trial_of(&config(kind, &job), &[spec], &job) {
+                Ended::Counted(trial, is_undisturbed) => (trial, is_undisturbed),
                 Ended::Unavailable => continue,
-                Ended::Idle => {
-                    idle.push(kind);
-                    continue;
-                }
             };
-            let is_enough = kind == EngineKind::Aio && is_slow(&trial) && !is_within(&trial);
-            match told.best.iter_mut().find(|known| known.engine == kind) {
-                Some(known) if is_faster(&trial, known) => *known = trial,
+            let is_enough =
+                is_undisturbed && kind == EngineKind::Aio && is_slow(&trial) && !is_within(&trial);
+            match best.iter_mut().find(|(known, _)| known.engine == kind) {
+                Some(known) if is_better((&trial, is_undisturbed), known) => *known = (trial, is_undisturbed),
                 Some(_) => {}
-                None => told.best.push(trial),
+                None => best.push((trial, is_undisturbed)),
             }
             if is_enough {
-                return Ok(told);
+                return Ok(Trials::of(best));
             }
         }
-        if idle.is_empty() && told.best.iter().all(is_slow) {
+        if best.iter().all(|(trial, _)| is_slow(trial)) {
             break;
         }
         // Forwards, then backwards, so that drift affects all alike.
         order.reverse();
     }
-    told.is_partial = idle.iter().any(|&kind| told.best.iter().all(|trial| trial.engine != kind));
-    Ok(told)
+    Ok(Trials::of(best))
 }
 
-/// One trial of the configuration's engine.
+/// Whether a trial says more of its engine than the one before: it was not disturbed, or is faster.
+fn is_better(
+    (trial, is_undisturbed): (&Trial, Undisturbed),
+    (known, was_undisturbed): &(Trial, Undisturbed),
+) -> bool {
+    (is_undisturbed, is_undisturbed == *was_undisturbed && is_faster(trial, known))
+        > (*was_undisturbed, false)
+}
+
+/// One trial of the configuration's engine: the first that was not disturbed, or else the best.
 fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Ended {
     let mut to_the_end = |_: &Progress| Flow::Continue;
+    let mut best: Option<Trial> = None;
     for _ in 0..STARTS {
         let result = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end);
         let Ok((run, _)) = result else { return Ended::Unavailable };
         if run.engine != config.engine || !run.errors.is_empty() {
             return Ended::Unavailable;
         }
-        if run.ops > 0 {
-            return Ended::Counted(Trial {
-                engine: run.engine,
-                ops: run.ops,
-                elapsed_ns: run.to_return_ns,
-                cpu_ns: run.cpu.user + run.cpu.system,
-                within_submit: run.issuing.within_submit,
-            });
+        let trial = Trial {
+            engine: run.engine,
+            ops: run.ops,
+            elapsed_ns: run.to_return_ns,
+            cpu_ns: run.cpu.user + run.cpu.system,
+            within_submit: run.issuing.within_submit,
+        };
+        if run.ops > 0 && !is_disturbed(&run) {
+            return Ended::Counted(trial, true);
+        }
+        if run.ops > 0 && best.as_ref().is_none_or(|best| is_faster(&trial, best)) {
+            best = Some(trial);
         }
         if job.stop.is_raised() {
             break;
         }
     }
-    Ended::Idle
+    best.map_or(Ended::Unavailable, |best| Ended::Counted(best, false))
+}
+
+/// Whether others had the processor while the trial's thread was ready to use it. The many threads of the threads engine wait for each
+/// other anyhow.
+fn is_disturbed(run: &Run) -> bool {
+    run.engine != EngineKind::Threads
+        && run.processor_wait_ns.is_some_and(|wait_ns| wait_ns > run.to_return_ns / MAX_WAIT_SHARE)
 }
 
 /// The trial's own workload: random direct reads in the span of the visit.

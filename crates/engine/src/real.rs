@@ -142,7 +142,6 @@ impl RealEngine {
             return Ok(choice.clone());
         }
         let trials = engine_trial::trials(job, |engine, job| self.config(engine, job))?;
-        let is_partial = trials.is_partial;
         let choice = match engine_choice::fastest(&trials.best) {
             None => first,
             Some(engine) => {
@@ -150,10 +149,7 @@ impl RealEngine {
                 EngineChoice { engine, issuing: Issuing { why, trials: trials.best, within_submit: None } }
             }
         };
-        // What one busy moment did not tell, the next visit may.
-        if !is_partial {
-            self.choice_cache.choices.push((key, choice.clone()));
-        }
+        self.choice_cache.choices.push((key, choice.clone()));
         Ok(choice)
     }
 

@@ -80,6 +80,14 @@ impl StartBarrier {
         }
     }
 
+    /// Waits until a stream has passed the barrier, or all are halted.
+    pub(crate) fn wait_for_start(&self) {
+        const LOOK: Duration = Duration::from_micros(100);
+        while self.started_ns().is_none() && !self.is_halted() {
+            std::thread::sleep(LOOK);
+        }
+    }
+
     /// The start of the run; `None` before the first stream passed the barrier.
     pub(crate) fn started_ns(&self) -> Option<u64> {
         Some(self.start_ns.load(Ordering::Relaxed)).filter(|&start_ns| start_ns > 0)

@@ -3,13 +3,13 @@
 
 use crate::aio::Contexts;
 use crate::arena::{Arena, Fill, pool_bytes};
-use crate::clock::{now_ns, sleep_until};
+use crate::clock::now_ns;
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
 use crate::ring::{self, NoRing, QueueSource, Ring, WaitBatch};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
-use crate::work::{StreamOutcome, Work};
+use crate::work::{Schedule, StreamOutcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
@@ -85,15 +85,12 @@ pub(crate) fn run_stream(
         if participant.ready() == Release::Abort {
             return None;
         }
-        let begin_ns = barrier.start_at(now_ns());
-        let deadline_ns = begin_ns.saturating_add(config.max_elapsed_ns);
-        let turn_ns = begin_ns.saturating_add(config.stagger_ns.saturating_mul(u64::from(spec.stream)));
-        if !sleep_until(turn_ns.min(deadline_ns), || barrier.is_halted()) {
-            return None;
-        }
-        let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
-        let counters = StreamCounters::new(shared, begin_ns);
-        Some(Work::new(spec, barrier, turn_ns, deadline_ns, warm_up_end_ns, counters))
+        let schedule = Schedule {
+            turn_ns: config.stagger_ns.saturating_mul(u64::from(spec.stream)),
+            max_elapsed_ns: config.max_elapsed_ns,
+            warm_up_ns,
+        };
+        Some(Work::new(spec, barrier, schedule, StreamCounters::new(shared)))
     };
     let wait_batch = config.wait_batch;
     let outcome = match issuer {

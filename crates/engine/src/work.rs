@@ -2,7 +2,7 @@
 //! it issues nothing.
 
 use crate::arena::{Arena, Stamper};
-use crate::clock::now_ns;
+use crate::clock::{now_ns, sleep_until};
 use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
@@ -181,11 +181,22 @@ pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
     }
 }
 
+/// What happens when, from the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    /// When the stream's turn is.
+    pub(crate) turn_ns: u64,
+    pub(crate) max_elapsed_ns: u64,
+    /// How long the warm-up takes; 0 without one.
+    pub(crate) warm_up_ns: u64,
+}
+
 /// What lies between two I/Os, and what every engine counts.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub(crate) spec: StreamSpec<'a>,
     pub(crate) barrier: &'a StartBarrier,
+    schedule: Schedule,
     /// No submission at or after this time, but for the first one of a stream that was due before it.
     pub(crate) deadline_ns: u64,
     is_due: bool,
@@ -198,22 +209,27 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// The stream is due at `turn_ns`.
+    /// Everything that is prepared before the stream starts.
     pub(crate) fn new(
         spec: StreamSpec<'a>,
         barrier: &'a StartBarrier,
-        turn_ns: u64,
-        deadline_ns: u64,
-        warm_up_end_ns: Option<u64>,
+        schedule: Schedule,
         counters: StreamCounters<'a>,
     ) -> Self {
         let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
         // Made here, since the loops allocate nothing.
-        let early = warm_up_end_ns.map(|_| Box::default());
-        let outcome = StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) };
-        let warm_up_end_ns = warm_up_end_ns.unwrap_or(u64::MAX);
-        let is_due = turn_ns < deadline_ns;
-        Self { spec, barrier, deadline_ns, is_due, warm_up_end_ns, counters, stamper, outcome }
+        let early = (schedule.warm_up_ns > 0).then(Box::default);
+        Self {
+            spec,
+            barrier,
+            schedule,
+            deadline_ns: u64::MAX,
+            is_due: schedule.turn_ns < schedule.max_elapsed_ns,
+            warm_up_end_ns: u64::MAX,
+            counters,
+            stamper,
+            outcome: StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) },
+        }
     }
 
     /// Counts an I/O that completed at `now_ns`; times must not go backwards.
@@ -252,11 +268,29 @@ impl<'a> Work<'a> {
         (now_ns >= self.deadline_ns && !owes_one()).then_some(StreamEnd::OutOfTime)
     }
 
-    /// Starts the stream's own time.
+    /// Starts the stream's own time when its turn has come, and that of the run if its turn is the first; returns it. The I/O follows at
+    /// once: nothing is prepared within the time of the run, and windows, warm-up and deadline count from the start of the run. A stream
+    /// that is halted before its turn finds that out before its first I/O.
     pub(crate) fn start(&mut self) -> u64 {
-        let now_ns = now_ns();
-        (self.outcome.start_ns, self.outcome.end_ns) = (now_ns, now_ns);
-        now_ns
+        let Schedule { turn_ns, max_elapsed_ns, warm_up_ns } = self.schedule;
+        if turn_ns > 0 {
+            self.barrier.wait_for_start();
+        }
+        let mut start_ns = now_ns();
+        let begin_ns = self.barrier.start_at(start_ns);
+        self.counters.begin(begin_ns);
+        self.deadline_ns = begin_ns.saturating_add(max_elapsed_ns);
+        if warm_up_ns > 0 {
+            self.warm_up_end_ns = begin_ns.saturating_add(warm_up_ns);
+        }
+        if turn_ns > 0 {
+            let turn_ns = begin_ns.saturating_add(turn_ns).min(self.deadline_ns);
+            sleep_until(turn_ns, || self.barrier.is_halted());
+            start_ns = now_ns();
+        }
+        let start_ns = start_ns.max(begin_ns);
+        (self.outcome.start_ns, self.outcome.end_ns) = (start_ns, start_ns);
+        start_ns
     }
 
     pub(crate) fn finish(mut self, end: StreamEnd) -> StreamOutcome {

@@ -47,7 +47,7 @@ fn the_trial_is_made_once_and_counted_apart() {
     }
     let device = ZramDevice::create(BYTES).unwrap();
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
-    // On a machine that is busy for all its starts, an engine issues nothing and is left out; and somebody else may read the device.
+    // Somebody else may read the device.
     let (mut free, (of_trial, engine, issuing)) = first_right(10, || {
         let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
         let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);
@@ -60,7 +60,9 @@ fn the_trial_is_made_once_and_counted_apart() {
     tried.sort_unstable();
     assert_eq!(tried, [EngineKind::Threads, EngineKind::Aio, EngineKind::Uring]);
     for trial in &issuing.trials {
-        assert!(trial.ops > 0 && trial.elapsed_ns >= 1_000_000 && trial.cpu_ns > 0, "{trial:?}");
+        assert!(trial.ops > 0 && trial.elapsed_ns > 0 && trial.cpu_ns > 0, "{trial:?}");
+        // One thread ends with the first read that returns after 4 ms; of many, one may find that out before another says when it read.
+        assert!(trial.elapsed_ns >= 4_000_000 || trial.engine == EngineKind::Threads, "{trial:?}");
         // zram does each read within io_submit.
         let within = (trial.engine == EngineKind::Aio).then_some(trial.ops);
         assert_eq!(trial.within_submit, within, "{trial:?}");

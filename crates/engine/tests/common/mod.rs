@@ -139,12 +139,25 @@ pub(crate) fn visit_with(
     job: &Job<'_>,
     control: &mut dyn Control,
 ) -> Result<(Prepared, Run, Settled), EngineError> {
-    let mut session = engine.open(job)?;
+    let began = Instant::now();
+    let mut session = loop {
+        match engine.open(job) {
+            Err(error) if is_in_use(&error) && began.elapsed() < Duration::from_secs(60) => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            opened => break opened?,
+        }
+    };
     let prepared = session.prepare()?;
     let run = session.run(control)?;
     let settled = session.settle()?;
     assert_sound(&run);
     Ok((prepared, run, settled))
+}
+
+/// Whether somebody uses the target, as a program that another test starts does, which has our descriptors until it executes.
+fn is_in_use(error: &EngineError) -> bool {
+    matches!(error, EngineError::Target(TargetError::Refused(refusal)) if refusal.code == "in-use")
 }
 
 /// What must hold of every Run.
