@@ -83,6 +83,8 @@ pub(crate) struct BlockLayer {
     /// Whether visits are to be followed from here on, and whether this one is not although it could be.
     follows: bool,
     leaves_out: bool,
+    /// Whether the programs are attached for this visit.
+    is_prepared: bool,
     lost: u64,
     /// What was not seen of some visits, in words, each once.
     limits: Vec<&'static str>,
@@ -158,6 +160,7 @@ impl BlockLayer {
             visit: None,
             follows: true,
             leaves_out: false,
+            is_prepared: false,
             lost: 0,
             limits: Vec::new(),
         })
@@ -168,15 +171,30 @@ impl BlockLayer {
         self.follows = follows || self.attachment != Attachment::Windowed;
     }
 
-    /// Just before the first I/O of a visit.
+    /// Before anything is read at the beginning of a visit: attaches the programs, or detaches those that would only cost; both take
+    /// long beside a look at counters.
+    ///
+    /// # Errors
+    /// In words, why this visit will have no such evidence.
+    pub(crate) fn prepare(&mut self) -> Result<(), String> {
+        self.visit = None;
+        (self.leaves_out, self.is_prepared) = (!self.follows, false);
+        let mut programs = locked(&self.programs);
+        if self.leaves_out {
+            programs.detach();
+            return Ok(());
+        }
+        programs.attach().map_err(|error| error.words())?;
+        self.is_prepared = true;
+        Ok(())
+    }
+
+    /// Just before the first I/O of a visit that was prepared.
     ///
     /// # Errors
     /// In words, why this visit will have no such evidence.
     pub(crate) fn begin(&mut self) -> Result<(), String> {
-        self.visit = None;
-        self.leaves_out = !self.follows;
-        if self.leaves_out {
-            locked(&self.programs).detach();
+        if !self.is_prepared {
             return Ok(());
         }
         let visit = Visit::begin(&self.programs, &self.stats, self.attachment);

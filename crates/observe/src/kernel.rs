@@ -2,9 +2,10 @@
 //! after and many times during each visit, and what the kernel charged to the process; with privilege, BPF programs in the
 //! block layer count beside them. It opens nothing for writing.
 
+mod trust;
+
 use crate::bpf::{Attachment, BlockLayer, Unavailable};
-use crate::counted::counted;
-use crate::last_look::{LastLook, Samples, settled};
+use crate::last_look::{Awaited, LastLook, Samples, settled};
 use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
@@ -54,7 +55,7 @@ struct Begun {
     begin_ns: u64,
     first: Samples,
     process: Option<ProcessIo>,
-    processor: Option<ProcessorSample>,
+    processor: Option<(u64, ProcessorSample)>,
     sampler: Sampler,
     /// Which devices the sampler watches, by index.
     sampled: Vec<usize>,
@@ -65,7 +66,7 @@ struct IoEnd {
     end_ns: u64,
     samples: Samples,
     process: Option<ProcessIo>,
-    processor: Option<ProcessorSample>,
+    processor: Option<(u64, ProcessorSample)>,
 }
 
 impl KernelObserver {
@@ -146,11 +147,36 @@ impl KernelObserver {
     }
 
     /// Samples that hold the last request of a visit.
-    fn last_samples(&mut self, visit: &Begun) -> Samples {
+    fn last_samples(&mut self, first: &Samples, awaited: Awaited) -> Samples {
         let mut last_look = std::mem::take(&mut self.last_look);
-        let samples = last_look.settled(&visit.first, || self.samples());
+        let samples = last_look.settled(first, awaited, || self.samples());
         self.last_look = last_look;
         samples
+    }
+
+    /// The processors now, and the time just before.
+    fn read_processors(&self) -> Option<(u64, ProcessorSample)> {
+        let now_ns = self.clock.now_ns();
+        Some((now_ns, self.processors.read()?))
+    }
+
+    /// The thread for samples during a visit, if there is anything to sample.
+    fn ready_sampler(&self) -> Sampler {
+        if self.has_series && self.devices.iter().any(|device| device.file.is_some()) {
+            Sampler::ready(self.sample_width_ns, Arc::clone(&self.clock))
+        } else {
+            Sampler::none()
+        }
+    }
+
+    /// The devices to sample during a visit that began with `first`, by index, and what is needed for it.
+    fn sampled(&self, first: &Samples) -> (Vec<usize>, Vec<Sampled>) {
+        let of_each = self.devices.iter().zip(first).enumerate();
+        let readable = of_each.filter_map(|(index, (device, sample))| {
+            let first = *sample.as_ref().ok()?;
+            Some((index, Sampled { file: device.file.clone()?, first }))
+        });
+        readable.unzip()
     }
 
     /// Records a problem once; there are at most as many as devices times kinds of problems.
@@ -161,11 +187,16 @@ impl KernelObserver {
     }
 
     /// Assembles the parts of a visit.
-    fn evidence(&mut self, begun: Begun, io: &IoEnd, last: &Samples, end_ns: u64) -> VisitEvidence {
-        let Begun { begin_ns, first, process, processor, sampler, sampled, io: _ } = begun;
-        let ends: Vec<Option<DiskStat>> =
-            sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
-        let AllSeries { devices: seen, cost_ns } = sampler.finish(end_ns, &ends);
+    fn evidence(
+        &mut self,
+        begun: Begun,
+        seen: AllSeries,
+        io: &IoEnd,
+        last: &Samples,
+        end_ns: u64,
+    ) -> VisitEvidence {
+        let Begun { begin_ns, first, process, processor, sampler: _, sampled, io: _ } = begun;
+        let AllSeries { devices: seen, cost_ns } = seen;
         self.sampling_ns = self.sampling_ns.saturating_add(cost_ns);
         let mut series_of: Vec<Option<DeviceSeries>> = self.devices.iter().map(|_| None).collect();
         for (index, one) in sampled.into_iter().zip(seen) {
@@ -205,8 +236,9 @@ impl KernelObserver {
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
         let controls = controls(&self.thread, &self.sys, &self.targets, &self.stacks, &carriers);
         let stacks = self.stacks.clone();
-        let processor =
-            processor.zip(io.processor.as_ref()).map(|(before, after)| before.until(after, interval_ns));
+        let processor = processor
+            .zip(io.processor.as_ref())
+            .map(|((from_ns, before), (to_ns, after))| before.until(after, to_ns.saturating_sub(from_ns)));
         let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
         VisitEvidence {
             source: self.source,
@@ -221,72 +253,6 @@ impl KernelObserver {
             ..VisitEvidence::none()
         }
     }
-
-    /// The counts of all devices, except counters that did not move although that proves nothing. It proves that there was no
-    /// I/O if the same counters moved before, or if the counters below did not move either.
-    fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
-        for (device, counts) in self.devices.iter_mut().zip(&raw) {
-            if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_idle()) {
-                device.has_moved = true;
-            }
-        }
-        let doubts: Vec<(usize, String)> = self
-            .devices
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| raw[*index].as_ref().is_ok_and(|counts| counts.until_stable.is_idle()))
-            .filter_map(|(index, device)| Some((index, device.why_zero_is_unknown()?)))
-            .filter(|(index, _)| !self.was_quiet_below(&self.devices[*index], &raw))
-            .collect();
-        for (index, why) in doubts {
-            raw[index] = Err(why);
-        }
-        raw
-    }
-
-    /// Whether the devices below one did nothing, according to counters that can be trusted.
-    fn was_quiet_below(&self, device: &Watched, raw: &[Counts]) -> bool {
-        let stack = self.stacks.iter().find(|stack| stack.target == device.target);
-        let Some((stack, lower)) = stack.and_then(|stack| Some((stack, stack.below.get(&device.name)?)))
-        else {
-            return false;
-        };
-        let of = |name: &str| {
-            let mut all = self.devices.iter().zip(raw);
-            all.find(|(known, _)| known.target == device.target && known.name == name)
-        };
-        let counts = |name: &str| {
-            of(name).is_some_and(|(known, counts)| counts.is_ok() && known.why_zero_is_unknown().is_none())
-        };
-        let below = Stack { tops: lower.names.clone(), over: None, ..stack.clone() };
-        counted(&below, &counts).is_some_and(|counted| {
-            let mut quiet = counted.devices.iter().filter_map(|name| of(name)?.1.as_ref().ok());
-            quiet.all(|counts| counts.until_stable.is_idle())
-        })
-    }
-
-    /// Records why devices count nothing, except those that devices below represent. Returns whether any target is counted.
-    fn note_uncounted(&mut self, devices: &[DeviceVisit]) -> bool {
-        let counts = |target: u32, name: &str| {
-            let mut known = devices.iter().filter(|device| device.target == target);
-            known.any(|device| device.name == name && device.counts.is_ok())
-        };
-        let counted: Vec<u32> = self
-            .stacks
-            .iter()
-            .filter(|stack| counted(stack, &|name| counts(stack.target, name)).is_some())
-            .map(|stack| stack.target)
-            .collect();
-        for (index, device) in devices.iter().enumerate() {
-            let Err(problem) = &device.counts else { continue };
-            let is_replaced =
-                counted.contains(&device.target) && self.devices[index].why_zero_is_unknown().is_some();
-            if !is_replaced {
-                self.note(problem.clone());
-            }
-        }
-        !counted.is_empty()
-    }
 }
 
 impl Observer for KernelObserver {
@@ -297,33 +263,29 @@ impl Observer for KernelObserver {
     fn begin(&mut self) {
         self.visit = None;
         self.loops.iter_mut().for_each(LoopWatch::begin);
+        // What takes time comes first: others' I/O meanwhile is not of the interval.
+        let prepared = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::prepare);
+        prepared.err().into_iter().for_each(|problem| self.note(problem));
+        let sampler = self.ready_sampler();
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
-        let first = settled(|| self.samples());
-        let process = read_process_io(&self.process).ok();
-        let mut sampled = Vec::new();
-        let mut watched = Vec::new();
-        for (index, (device, sample)) in self.devices.iter().zip(&first).enumerate() {
-            if let (true, Some(file), Ok(first)) = (self.has_series, device.file.clone(), sample) {
-                sampled.push(index);
-                watched.push(Sampled { file, first: *first });
-            }
-        }
-        let start_ns = self.clock.now_ns();
-        let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
-        // Starting a thread takes time without any of our I/O, so the interval begins afterwards.
-        let processor = self.processors.read();
+        settled(|| self.samples());
         let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
         begun.err().into_iter().for_each(|problem| self.note(problem));
+        let process = read_process_io(&self.process).ok();
+        let processor = self.read_processors();
+        let first = self.samples();
         let begin_ns = self.clock.now_ns();
+        let (sampled, watched) = self.sampled(&first);
+        sampler.begin(watched, begin_ns);
         self.visit = Some(Begun { begin_ns, first, process, processor, sampler, sampled, io: None });
     }
 
     fn end_io(&mut self) {
         let end_ns = self.clock.now_ns();
         let process = read_process_io(&self.process).ok();
-        let processor = self.processors.read();
+        let processor = self.read_processors();
         let Some(mut visit) = self.visit.take() else { return };
-        let samples = self.last_samples(&visit);
+        let samples = self.last_samples(&visit.first, Awaited::Reads);
         visit.io = Some(IoEnd { end_ns, samples, process, processor });
         self.visit = Some(visit);
         self.loops.iter_mut().for_each(LoopWatch::end_io);
@@ -332,17 +294,23 @@ impl Observer for KernelObserver {
     fn end(&mut self) -> VisitEvidence {
         let Some(mut begun) = self.visit.take() else { return VisitEvidence::none() };
         let process = read_process_io(&self.process).ok();
-        let last = self.last_samples(&begun);
+        // Before the last look, so that no sample is later than it.
+        let mut seen = begun.sampler.stop();
+        // The time until everything is stable is over, so that writes may be waited for.
+        let last = self.last_samples(&begun.first, Awaited::All);
         let end_ns = self.clock.now_ns();
+        let ends: Vec<Option<DiskStat>> =
+            begun.sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
+        seen.end_with(&ends, end_ns);
         // A visit that failed before its I/O ended has no separate end of I/O.
         let io = begun.io.take().unwrap_or_else(|| IoEnd {
             end_ns,
             samples: last.clone(),
             process,
-            processor: self.processors.read(),
+            processor: self.read_processors(),
         });
         let before = self.source;
-        let mut evidence = self.evidence(begun, &io, &last, end_ns);
+        let mut evidence = self.evidence(begun, seen, &io, &last, end_ns);
         let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));
         ended.err().into_iter().for_each(|problem| self.note(problem));
         // A visit that was not to be followed takes nothing from those before.

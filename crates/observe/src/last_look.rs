@@ -11,6 +11,10 @@ pub(crate) const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 /// Then the pauses double up to this one: 51 ms together.
 const LONGEST_PAUSE: Duration = Duration::from_micros(25_600);
 
+/// When everything of a visit is stable, each request was waited for, and only what completed just now may be uncounted: one for each
+/// processor. More is what the kernel or others write.
+const MOST_LATE: u64 = 4;
+
 /// One sample of each device, or why there is none.
 pub(crate) type Samples = Vec<Result<DiskStat, String>>;
 
@@ -27,6 +31,16 @@ pub(crate) fn settled(mut look: impl FnMut() -> Samples) -> Samples {
     samples
 }
 
+/// Which last requests of a visit may still be uncounted, and are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// Reads, of devices that did nothing else. What is in flight after writes is mostly what the kernel writes by itself, and to wait for
+    /// it would be part of the time until the data is stable.
+    Reads,
+    /// Reads, writes, discards and flushes.
+    All,
+}
+
 /// The last look at devices, and how many requests of each stayed in flight although they were waited for.
 #[derive(Debug, Default)]
 pub(crate) struct LastLook {
@@ -34,25 +48,36 @@ pub(crate) struct LastLook {
 }
 
 impl LastLook {
-    /// Looks as [`settled`] does, and longer where a device only read since `first`, still has something in flight and counts nothing:
-    /// the visit's last read, as far as anybody can tell. What is in flight after writes is mostly what the kernel writes by itself, and
-    /// to wait for it would be part of the time until the data is stable.
-    pub(crate) fn settled(&mut self, first: &Samples, mut look: impl FnMut() -> Samples) -> Samples {
-        let mut samples = settled(&mut look);
+    /// Looks as [`settled`] does, and longer where a device did what is awaited since `first`, still has something in flight, and either
+    /// counts nothing or has less and less in flight: the last requests of the visit, as far as anybody can tell. More than was in flight
+    /// when this began is of others.
+    pub(crate) fn settled(
+        &mut self,
+        first: &Samples,
+        awaited: Awaited,
+        mut look: impl FnMut() -> Samples,
+    ) -> Samples {
+        let early = settled(&mut look);
+        let mut samples = early.clone();
         self.in_vain.resize(samples.len(), 0);
+        for (in_vain, early) in self.in_vain.iter_mut().zip(&early) {
+            *in_vain = (*in_vain).min(early.as_ref().map_or(0, |stat| stat.in_flight));
+        }
         let mut pause = 2 * RESAMPLE_AFTER;
-        let mut awaited = self.awaited(first, &samples);
+        let mut awaited = self.awaited(first, awaited, &samples);
         while !awaited.is_empty() && pause <= LONGEST_PAUSE {
             std::thread::sleep(pause);
             pause *= 2;
             let next = look();
-            let stands_still = |index: &usize| has_same_counts(&samples[*index], &next[*index]);
-            let still = awaited.iter().copied().filter(stands_still).collect();
             // What others did meanwhile on the other devices is no part of the visit.
-            for &index in &awaited {
-                samples[index] = next[index].clone();
-            }
-            awaited = still;
+            awaited.retain(|&index| {
+                let may_be_ours = may_be_ours(&early[index], &next[index]);
+                let goes_on = may_be_ours && goes_on(&samples[index], &next[index]);
+                if may_be_ours || next[index].is_err() {
+                    samples[index] = next[index].clone();
+                }
+                goes_on
+            });
         }
         // Whoever has these in flight has them for longer; the next visits do not wait for them again.
         for index in awaited {
@@ -61,25 +86,41 @@ impl LastLook {
         samples
     }
 
-    /// The devices, by index, that may still have to count the last read of the visit.
-    fn awaited(&self, first: &Samples, samples: &Samples) -> Vec<usize> {
+    /// The devices, by index, that may still have to count the last requests of the visit.
+    fn awaited(&self, first: &Samples, awaited: Awaited, samples: &Samples) -> Vec<usize> {
+        let may_be_late = |first: &DiskStat, now: &DiskStat| match awaited {
+            Awaited::Reads => has_only_read(first, now),
+            Awaited::All => {
+                has_only_read(first, now) || (counts(now) != counts(first) && now.in_flight <= MOST_LATE)
+            }
+        };
         let is_awaited = |index: &usize| match (&first[*index], &samples[*index]) {
-            (Ok(first), Ok(now)) => now.in_flight > self.in_vain[*index] && has_only_read(first, now),
+            (Ok(first), Ok(now)) => now.in_flight > self.in_vain[*index] && may_be_late(first, now),
             _ => false,
         };
         (0..samples.len()).filter(is_awaited).collect()
     }
 }
 
-fn has_only_read(first: &DiskStat, now: &DiskStat) -> bool {
-    let others = |stat: &DiskStat| (stat.write_ios, stat.discard_ios, stat.flush_ios);
-    now.read_ios != first.read_ios && others(now) == others(first)
+/// Requests that are counted: reads, writes, discards and flushes.
+fn counts(stat: &DiskStat) -> [Option<u64>; 4] {
+    [Some(stat.read_ios), Some(stat.write_ios), stat.discard_ios, stat.flush_ios]
 }
 
-/// Whether a device completed nothing between two looks and still has something in flight.
-fn has_same_counts(before: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
-    let counts = |stat: &DiskStat| (stat.read_ios, stat.write_ios, stat.discard_ios, stat.flush_ios);
-    matches!((before, now), (Ok(before), Ok(now)) if now.in_flight > 0 && counts(before) == counts(now))
+fn has_only_read(first: &DiskStat, now: &DiskStat) -> bool {
+    now.read_ios != first.read_ios && counts(now)[1..] == counts(first)[1..]
+}
+
+/// Whether a device completed no more between two looks than it had in flight at the first.
+fn may_be_ours(early: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
+    let all = |stat: &DiskStat| counts(stat).iter().flatten().sum::<u64>();
+    matches!((early, now), (Ok(early), Ok(now)) if all(now).saturating_sub(all(early)) <= early.in_flight)
+}
+
+/// Whether it still has something in flight, and completed nothing between two looks or got less to do than it completed.
+fn goes_on(before: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
+    matches!((before, now), (Ok(before), Ok(now))
+        if now.in_flight > 0 && (counts(before) == counts(now) || now.in_flight < before.in_flight))
 }
 
 #[cfg(test)]
@@ -93,12 +134,23 @@ mod tests {
 
     /// What is seen of one device that shows `early`, and from look number `change` on `late`; and the number of looks.
     fn seen(last: &mut LastLook, early: DiskStat, late: DiskStat, change: u32) -> (u64, u32) {
+        let (stat, looks) = seen_of(last, Awaited::Reads, early, late, change);
+        (stat.read_ios, looks)
+    }
+
+    fn seen_of(
+        last: &mut LastLook,
+        awaited: Awaited,
+        early: DiskStat,
+        late: DiskStat,
+        change: u32,
+    ) -> (DiskStat, u32) {
         let mut looks = 0;
-        let samples = last.settled(&vec![Ok(stat(0, 0, 0))], || {
+        let samples = last.settled(&vec![Ok(stat(0, 0, 0))], awaited, || {
             looks += 1;
             vec![Ok(if looks < change { early } else { late })]
         });
-        (samples[0].as_ref().unwrap().read_ios, looks)
+        (*samples[0].as_ref().unwrap(), looks)
     }
 
     /// The first look, and the same again as often as anything is in flight.
@@ -115,11 +167,36 @@ mod tests {
     }
 
     #[test]
+    fn reads_that_are_counted_late_one_after_the_other_are_waited_for() {
+        let mut looks = 0_u64;
+        let samples = LastLook::default().settled(&vec![Ok(stat(0, 0, 0))], Awaited::Reads, || {
+            looks += 1;
+            let done = looks.saturating_sub(SHORT.into()).min(3);
+            vec![Ok(stat(20 + done, 0, 3 - done))]
+        });
+        assert_eq!(samples, [Ok(stat(23, 0, 0))]);
+    }
+
+    #[test]
+    fn a_write_that_is_counted_late_is_waited_for_when_all_is_stable() {
+        for change in [1, SHORT + 1, SHORT + LONG] {
+            let late = stat(0, 23, 0);
+            let seen = seen_of(&mut LastLook::default(), Awaited::All, stat(0, 22, 1), late, change);
+            assert_eq!(seen, (late, change));
+        }
+        let many = seen_of(&mut LastLook::default(), Awaited::All, stat(0, 22, 5), stat(0, 27, 0), 100);
+        assert_eq!(many, (stat(0, 22, 5), SHORT), "that is what the kernel writes");
+        let idle = stat(0, 0, 1);
+        let (_, looks) = seen_of(&mut LastLook::default(), Awaited::All, idle, stat(0, 1, 0), 100);
+        assert_eq!(looks, SHORT, "it did nothing yet");
+    }
+
+    #[test]
     fn a_quiet_device_is_looked_at_once() {
         assert_eq!(seen(&mut LastLook::default(), stat(23, 0, 0), stat(24, 0, 0), 2), (23, 1));
         // Nothing tells when a device without counters is done.
         let gone = || vec![Err("gone".to_owned())];
-        assert_eq!(LastLook::default().settled(&gone(), gone), gone());
+        assert_eq!(LastLook::default().settled(&gone(), Awaited::All, gone), gone());
     }
 
     #[test]
@@ -128,14 +205,16 @@ mod tests {
         assert_eq!(looks, SHORT, "it wrote");
         let (_, looks) = seen(&mut LastLook::default(), stat(0, 0, 1), stat(1, 0, 0), 100);
         assert_eq!(looks, SHORT, "it did nothing yet");
-        let seen = seen(&mut LastLook::default(), stat(22, 0, 4), stat(23, 0, 4), SHORT + 2);
-        assert_eq!(seen, (23, SHORT + 2), "it goes on counting");
+        let once = seen(&mut LastLook::default(), stat(22, 0, 4), stat(23, 0, 4), SHORT + 2);
+        assert_eq!(once, (23, SHORT + 2), "it goes on counting");
+        let more = seen(&mut LastLook::default(), stat(22, 0, 4), stat(27, 0, 3), SHORT + 2);
+        assert_eq!(more, (22, SHORT + 2), "others have the device");
     }
 
     #[test]
     fn devices_that_are_not_waited_for_keep_their_sample() {
         let (mut looks, nothing) = (0, Ok(stat(0, 0, 0)));
-        let samples = LastLook::default().settled(&vec![nothing.clone(), nothing], || {
+        let samples = LastLook::default().settled(&vec![nothing.clone(), nothing], Awaited::Reads, || {
             looks += 1;
             vec![Ok(stat(22, 0, u64::from(looks <= SHORT))), Ok(stat(u64::from(looks), 0, 0))]
         });
@@ -148,7 +227,10 @@ mod tests {
         let mut last = LastLook::default();
         assert_eq!(seen(&mut last, stat(23, 0, 2), stat(23, 0, 2), 1), (23, SHORT + LONG));
         assert_eq!(seen(&mut last, stat(23, 0, 2), stat(23, 0, 2), 1), (23, SHORT));
-        // One more than that.
-        assert_eq!(seen(&mut last, stat(22, 0, 3), stat(23, 0, 2), SHORT + 1), (23, SHORT + 1));
+        // They have gone, and others come.
+        assert_eq!(seen(&mut last, stat(23, 0, 0), stat(23, 0, 0), 1), (23, 1));
+        assert_eq!(seen(&mut last, stat(22, 0, 2), stat(23, 0, 1), SHORT + 1), (23, SHORT + LONG));
+        // One more than those.
+        assert_eq!(seen(&mut last, stat(22, 0, 3), stat(23, 0, 0), SHORT + 1), (23, SHORT + 1));
     }
 }

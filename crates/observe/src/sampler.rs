@@ -1,5 +1,5 @@
 //! A thread that reads the counters of devices many times a second during a visit, to see how they change over time. It is
-//! always joined, and costs one `pread` per device and sample.
+//! started before the visit and joined before the visit's last look, and costs one `pread` per device and sample.
 
 use crate::diskstat::StatFile;
 use crate::series::Series;
@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A device to sample: its open counters, and the sample that its visit began with.
+#[derive(Debug)]
 pub(crate) struct Sampled {
     pub(crate) file: Arc<StatFile>,
     pub(crate) first: DiskStat,
@@ -33,52 +34,69 @@ pub(crate) struct AllSeries {
     pub(crate) cost_ns: u64,
 }
 
-/// The running thread.
+/// The thread, which waits until it is told to begin.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     /// The thread ends when this is dropped.
-    stop: Option<Sender<()>>,
+    told: Option<Sender<Begin>>,
     thread: Option<JoinHandle<AllSeries>>,
 }
 
+/// What to sample, from when on.
+#[derive(Debug)]
+struct Begin {
+    devices: Vec<Sampled>,
+    at_ns: u64,
+}
+
 impl Sampler {
-    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or if no thread can be started, there are
-    /// no samples, only the counters of the whole visit.
-    pub(crate) fn start(devices: Vec<Sampled>, begin_ns: u64, width_ns: u64, clock: Arc<dyn Clock>) -> Self {
-        let (stop, stopped) = channel();
-        let thread = if devices.is_empty() {
-            None
-        } else {
-            std::thread::Builder::new()
-                .name("rdsk-sampler".to_owned())
-                .spawn(move || sample(&devices, begin_ns, width_ns, clock.as_ref(), &stopped))
-                .ok()
-        };
-        Self { stop: Some(stop), thread }
+    /// Starts the thread, which takes time, and samples nothing yet. If none can be started there will be no samples, only the
+    /// counters of the whole visit.
+    pub(crate) fn ready(width_ns: u64, clock: Arc<dyn Clock>) -> Self {
+        let (told, orders) = channel();
+        let thread = std::thread::Builder::new()
+            .name("rdsk-sampler".to_owned())
+            .spawn(move || sample(width_ns, clock.as_ref(), &orders))
+            .ok();
+        Self { told: Some(told), thread }
     }
 
-    /// Stops and joins. `last` are the samples at the end of the visit, taken at `end_ns`, so that each series ends with
-    /// its sample and adds up to the same bytes; `None` for a device without one.
-    pub(crate) fn finish(mut self, end_ns: u64, last: &[Option<DiskStat>]) -> AllSeries {
-        let mut sampled = self.join();
-        for (seen, last) in sampled.devices.iter_mut().zip(last) {
+    /// No thread and no samples.
+    pub(crate) fn none() -> Self {
+        Self { told: None, thread: None }
+    }
+
+    /// Samples from now on, every `width_ns` after `at_ns`, when the first samples of `devices` were taken.
+    pub(crate) fn begin(&self, devices: Vec<Sampled>, at_ns: u64) {
+        if let Some(told) = &self.told {
+            // A thread that has ended has no result either.
+            let _ = told.send(Begin { devices, at_ns });
+        }
+    }
+
+    /// Stops and joins: what is sampled afterwards is later than all of this. A sampler that panicked has no result; that does not
+    /// affect the visit's own counters.
+    pub(crate) fn stop(&mut self) -> AllSeries {
+        drop(self.told.take());
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl AllSeries {
+    /// Goes on to the samples at the end of the visit, taken at `end_ns` when the thread was stopped already, so that each series
+    /// ends with its sample and adds up to the same bytes and time; `None` for a device without one.
+    pub(crate) fn end_with(&mut self, last: &[Option<DiskStat>], end_ns: u64) {
+        for (seen, last) in self.devices.iter_mut().zip(last) {
             if let Some(last) = last {
                 seen.continue_to(last, end_ns);
             }
         }
-        sampled
-    }
-
-    /// A sampler that panicked has no result; that does not affect the visit's own counters.
-    fn join(&mut self) -> AllSeries {
-        drop(self.stop.take());
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        self.join();
+        self.stop();
     }
 }
 
@@ -92,13 +110,11 @@ impl DeviceSeries {
     }
 }
 
-fn sample(
-    devices: &[Sampled],
-    begin_ns: u64,
-    width_ns: u64,
-    clock: &dyn Clock,
-    stopped: &Receiver<()>,
-) -> AllSeries {
+fn sample(width_ns: u64, clock: &dyn Clock, orders: &Receiver<Begin>) -> AllSeries {
+    let Ok(Begin { devices, at_ns }) = orders.recv() else { return AllSeries::default() };
+    if devices.is_empty() {
+        return AllSeries::default();
+    }
     let width_ns = width_ns.max(1);
     let mut cost_ns = 0;
     let mut series: Vec<DeviceSeries> = devices
@@ -107,13 +123,15 @@ fn sample(
             series: Series::new(width_ns),
             in_flight_max: None,
             last: device.first,
-            last_ns: begin_ns,
+            last_ns: at_ns,
         })
         .collect();
-    let mut next_ns = begin_ns.saturating_add(width_ns);
-    let wait =
-        |until_ns: u64| stopped.recv_timeout(Duration::from_nanos(until_ns.saturating_sub(clock.now_ns())));
-    while wait(next_ns) == Err(RecvTimeoutError::Timeout) {
+    let mut next_ns = at_ns.saturating_add(width_ns);
+    let is_over = |until_ns: u64| {
+        let left = Duration::from_nanos(until_ns.saturating_sub(clock.now_ns()));
+        !matches!(orders.recv_timeout(left), Err(RecvTimeoutError::Timeout))
+    };
+    while !is_over(next_ns) {
         let now_ns = clock.now_ns();
         for (device, seen) in devices.iter().zip(&mut series) {
             // If a device cannot be read now, a later sample covers the time in between.
@@ -168,8 +186,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(CountedClock { inner: RealClock::default(), readings: AtomicU64::new(0) });
         let device = device(directory.path(), "10 0 80 0 0 0 0 0 0 0 0");
+        let mut sampler = Sampler::ready(WIDTH_NS, clock.clone());
         let begin_ns = clock.now_ns();
-        let sampler = Sampler::start(vec![device], begin_ns, WIDTH_NS, clock.clone());
+        sampler.begin(vec![device], begin_ns);
         // A sample reads the clock three times, so that two samples are over after nine readings more.
         let sampled_twice = || {
             let before = clock.readings.load(Ordering::Relaxed);
@@ -181,8 +200,9 @@ mod tests {
         write(&directory.path().join("stat"), "20 0 160 0 5 0 40 0 7 0 0");
         sampled_twice();
         let last = parse_stat("21 0 168 0 5 0 40 0 0 0 0").unwrap();
+        let mut sampled = sampler.stop();
         let end_ns = clock.now_ns();
-        let sampled = sampler.finish(end_ns, &[Some(last)]);
+        sampled.end_with(&[Some(last)], end_ns);
         let seen = &sampled.devices[0];
         assert_eq!(seen.series.bytes().iter().sum::<u64>(), (88 + 40) * 512);
         assert_eq!(seen.in_flight_max, Some(7));
@@ -200,17 +220,20 @@ mod tests {
         const HOUR_NS: u64 = 3_600_000_000_000;
         let start = Instant::now();
         for _ in 0..20 {
-            let device = device(directory.path(), "0 0 0 0 0 0 0 0 0 0 0");
-            drop(Sampler::start(vec![device], clock.now_ns(), HOUR_NS, Arc::clone(&clock)));
+            let sampler = Sampler::ready(HOUR_NS, Arc::clone(&clock));
+            sampler.begin(vec![device(directory.path(), "0 0 0 0 0 0 0 0 0 0 0")], clock.now_ns());
+            drop(sampler);
         }
         assert!(start.elapsed() < Duration::from_secs(600), "each would have slept for an hour");
         assert_eq!(Arc::strong_count(&clock), 1, "every thread has ended and let go of the clock");
     }
 
     #[test]
-    fn no_devices_no_thread() {
-        let sampler = Sampler::start(vec![], 0, WIDTH_NS, Arc::new(RealClock::default()));
-        assert!(sampler.thread.is_none());
-        assert!(sampler.finish(1, &[]).devices.is_empty());
+    fn what_is_not_begun_has_no_series() {
+        let mut none = Sampler::none();
+        assert!(none.thread.is_none());
+        none.begin(Vec::new(), 0);
+        assert!(none.stop().devices.is_empty());
+        assert!(Sampler::ready(WIDTH_NS, Arc::new(RealClock::default())).stop().devices.is_empty());
     }
 }

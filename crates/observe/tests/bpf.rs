@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often something is tried that others can disturb.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: usize = 50;
 
 fn directory(device: &LoopDevice) -> PathBuf {
     Path::new("/sys/dev/block").join(device.major_minor())
@@ -211,13 +211,14 @@ fn a_visit_that_is_left_out_is_counted_by_sysfs() {
             let bpf = seen.bpf.as_ref().unwrap();
             assert_eq!((seen.source, &bpf.followed), (EvidenceSource::Bpf, &followed));
             let figures = (bpf.lost, seen.requests.iter().find(size).map(|request| request.count));
-            apart.push(figures);
-            figures == (0, Some(reads))
+            let all = seen.device[0].reads;
+            apart.push((figures, all));
+            // The last read of a visit may be counted very late.
+            figures == (0, Some(reads)) && all.is_some_and(|all| all >= 200)
         };
         let seen = (0..ATTEMPTS).map(|_| four_visits(attachment)).find(|seen| is_one(seen));
         let seen =
             seen.unwrap_or_else(|| panic!("{attachment:?}: never {reads} and none lost, but {apart:?}"));
-        assert!(seen.device[0].reads.is_some_and(|all| all >= 200), "{:?}", seen.device[0]);
         assert_eq!((seen.device[0].visits.len(), seen.device[0].splits), (4, Some(0)));
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 const BLOCK: usize = 4096;
 /// On some machines the kernel passes over a tracepoint once in some ten thousand events, so that what is counted exactly is tried
 /// again.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: usize = 50;
 const LONG: Duration = Duration::from_secs(120);
 
 /// A device as sysfs shows it.

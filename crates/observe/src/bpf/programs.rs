@@ -336,13 +336,14 @@ fn now_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_testkit::{Need, requires};
+    use rdsk_testkit::{Need, Turn, requires};
 
     #[test]
     fn every_program_can_be_loaded_and_attached_both_ways() {
         if !requires(&[Need::Bpf]) {
             return;
         }
+        let _turn = Turn::Bpf.take();
         let btf = Btf::from_sys_fs().expect("requires() found BTF");
         for way in [Way::TpBtf, Way::RawTp] {
             let mut programs = Programs::load_by(way, &[], Family::WithChildren, &btf).expect("they fit");

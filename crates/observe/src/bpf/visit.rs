@@ -215,7 +215,7 @@ mod tests {
     /// Reads after the programs have ended what they end early.
     const LATER: u64 = 500;
     /// The kernel may pass over an event of a program that runs already.
-    const ATTEMPTS: usize = 10;
+    const ATTEMPTS: usize = 50;
     const LONG: Duration = Duration::from_secs(120);
 
     fn read_one(file: &File, index: u64) {

@@ -312,6 +312,58 @@ fn requests_of_others_do_not_hold_up_the_end() {
     assert_eq!(visit.devices[0].in_flight_max, Some(5), "the last sample counts too");
 }
 
+/// A clock at each of whose readings by the thread that made it the device has read 4 KiB more.
+struct BusyClock {
+    inner: RealClock,
+    thread: std::thread::ThreadId,
+    stat: PathBuf,
+    reads: AtomicU64,
+}
+
+impl BusyClock {
+    fn write(&self) {
+        let reads = self.reads.fetch_add(1, Ordering::Relaxed);
+        std::fs::write(&self.stat, format!("{reads} 0 {} 0 0 0 0 0 0 0 0", reads * 8)).unwrap();
+    }
+}
+
+impl Clock for BusyClock {
+    fn now_ns(&self) -> u64 {
+        if std::thread::current().id() == self.thread {
+            self.write();
+            // So that the sampler sees it.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.inner.now_ns()
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, stop: &StopFlag) {
+        self.inner.sleep_until_ns(at_ns, stop);
+    }
+}
+
+#[test]
+fn no_sample_is_later_than_the_last_look() {
+    let tree = Tree::new();
+    let stat = tree.path("sys/dev/block/7:3/stat");
+    tree.stat("7:3", IDLE);
+    let (thread, reads) = (std::thread::current().id(), AtomicU64::new(0));
+    let clock = Arc::new(BusyClock { inner: RealClock::default(), thread, stat, reads });
+    clock.write();
+    let targets = [target_on(0, "loop3", "7:3")];
+    let mut observer =
+        KernelObserver::new(&targets, &tree.path("sys"), &tree.path("proc"), clock).with_sample_width_ns(1);
+    for _ in 0..20 {
+        observer.begin();
+        observer.end_io();
+        let visit = observer.end();
+        let (device, slots) = (&visit.devices[0], visit.devices[0].series.slots());
+        let counted = device.counts.as_ref().unwrap().until_stable.moved_bytes();
+        assert_eq!(slots.iter().map(|slot| slot.bytes).sum::<u64>(), counted);
+        assert_eq!(slots.iter().map(|slot| slot.covered_ns).sum::<u64>(), visit.elapsed_ns);
+    }
+}
+
 #[test]
 fn an_end_without_a_beginning_is_no_evidence() {
     let tree = Tree::new();

@@ -187,7 +187,7 @@ fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen:
 mod tests {
     use super::*;
     use rdsk_model::Op;
-    use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, requires};
+    use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, Turn, requires};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
@@ -252,7 +252,7 @@ mod tests {
 
     const READS: u64 = 200;
     /// The kernel may pass over an event of a program that runs already.
-    const ATTEMPTS: usize = 10;
+    const ATTEMPTS: usize = 50;
 
     fn read(file: &File) {
         let mut memory = vec![0_u8; 8192];
@@ -267,6 +267,7 @@ mod tests {
         if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
             return;
         }
+        let _turn = Turn::Bpf.take();
         let disk = LoopDevice::builder().size(1 << 20).create().unwrap();
         let name = disk.path().file_name().unwrap().to_str().unwrap().to_owned();
         let (sys, flag) = (Path::new("/sys"), i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap());
