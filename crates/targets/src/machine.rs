@@ -116,7 +116,18 @@ pub(crate) struct Backing {
 fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
     let by_kernel = || {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let fd = rustix::fs::open(roots.dev.join(node.kernel_name()), flags, Mode::empty()).ok()?;
+        let path = roots.dev.join(node.kernel_name());
+        let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
+            // Between being told to detach and the last close, which sysfs does not show. A socket or a node of another device in its
+            // place, which answers so too, says nothing of it.
+            Err(Errno::NXIO) => {
+                let meta = fs::symlink_metadata(&path).ok()?;
+                let is_it =
+                    meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number;
+                return is_it.then_some(None);
+            }
+            opened => opened.ok()?,
+        };
         if DeviceNumber::from_raw(rustix::fs::fstat(&fd).ok()?.st_rdev) != node.number {
             return None;
         }

@@ -205,6 +205,7 @@ fn child_that_is_killed() {
 
 #[test]
 fn what_a_kill_leaves_is_removed_by_the_next_run() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_is_killed"])
@@ -232,6 +233,7 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
 
 #[test]
 fn what_a_user_has_named_alike_survives() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let name = |last: char| at(&format!(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FA{last}.tmp"));
@@ -284,6 +286,7 @@ impl Drop for Unmount<'_> {
 /// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to nobody gives new files another owner, too.
 #[test]
 fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Fuse, Need::Tool("bindfs")]) {
         return;
     }
@@ -311,6 +314,7 @@ fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
 
 #[test]
 fn an_orphan_stays_where_another_host_may_hold_it() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let orphan = directory.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
     fs::write(&orphan, "").unwrap();

@@ -6,7 +6,9 @@ use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::uses::Found;
 use rdsk_testkit::{LoopDevice, Need, requires};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const NONE: [&str; 0] = [];
 
@@ -201,6 +203,49 @@ fn a_lost_backing_file_may_be_anything_until_its_device_is_detached() {
     let (name, number) = (gone.name().to_owned(), gone.major_minor().to_owned());
     drop(gone);
     assert_eq!(doubts_beside(&name, &number, Some("/dev")), NONE);
+}
+
+/// As where a service is kept from devices, or a node of another one stands in its place.
+#[test]
+fn what_is_no_node_of_the_device_does_not_answer_for_it() {
+    let dev = tempfile::tempdir().unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(dev.path().join("loop0")).unwrap();
+    let doubt = "it may be what loop0 (/gone/disk (deleted)) keeps its data in";
+    assert_eq!(doubts_beside("loop0", "7:0", dev.path().to_str()), [doubt]);
+    if !requires(&[Need::Root, Need::Tool("mknod")]) {
+        return;
+    }
+    // A number that no device has, on a filesystem that lets nodes be opened.
+    let dev = tempfile::tempdir_in("/dev/shm").unwrap();
+    let node = dev.path().join("loop0");
+    let made = Command::new("mknod").arg(&node).args(["b", "239", "1048575"]).status().unwrap();
+    assert!(made.success());
+    assert_eq!(doubts_beside("loop0", "7:0", dev.path().to_str()), [doubt]);
+}
+
+/// LOOP_CLR_FD by the only one who has the device open: since 6.11 it cannot be opened any more, and sysfs shows its file until it is closed.
+const DETACH_AND_HOLD: &str =
+    "$| = 1; open F, '<', $ARGV[0] or die; ioctl F, 0x4C01, 0 or die; print \"detached\n\"; <STDIN>";
+
+#[test]
+fn a_device_that_is_being_detached_keeps_nothing() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("perl")]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let mut holder = Command::new("perl")
+        .args(["-e", DETACH_AND_HOLD])
+        .arg(device.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let doubts = doubts_beside(device.name(), device.major_minor(), Some("/dev"));
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    assert_eq!((said.as_str(), doubts), ("detached\n", Vec::new()));
 }
 
 #[test]
