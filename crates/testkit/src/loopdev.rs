@@ -288,6 +288,10 @@ impl LoopDevice {
         self.partitioned.store(true, Ordering::Relaxed);
         // Whoever looks at the labels of all devices may have read this one before the table came into its file.
         output_of(Command::new("blockdev").arg("--flushbufs").arg(&self.path))?;
+        // What a test that was killed left of another table stays with the number, and partx mends only a part of it.
+        if (1..=PARTITIONS).any(|number| self.sysfs(&format!("{}p{number}/dev", self.name)).is_ok()) {
+            output_of(Command::new("partx").arg("--delete").arg(&self.path))?;
+        }
         // partx reads the table itself, so this works on kernels that were built without GPT.
         output_of(Command::new("partx").arg("--update").arg(&self.path))?;
         let nodes: Vec<PathBuf> = (1..=PARTITIONS)

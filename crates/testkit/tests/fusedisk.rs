@@ -338,8 +338,9 @@ fn models_of_real_devices_run_in_real_time() {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         read_direct(&node, place % (capacity / 4096 - 1) * 4096, 4096).unwrap();
     }
-    // With the same arrivals, the model in virtual time gives the same times.
-    let log = disk.log();
+    // With the same arrivals, the model in virtual time gives the same times. The log is in the order of the answers.
+    let mut log = disk.log();
+    log.sort_by_key(|served| served.arrival_ns);
     for served in &log {
         let request = match served.op {
             Op::Read => rdsk_disk::Request::read(served.offset_bytes, served.bytes),

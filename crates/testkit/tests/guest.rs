@@ -111,7 +111,7 @@ fact hash1 $(hash ${A}1)
 by_id virtio-A $A
 fact link $(readlink -f /dev/disk/by-id/virtio-A) $A
 module scsi_debug dev_size_mb=8 sector_size=4096
-wait_for 60 grep -q scsi_debug /sys/block/*/device/model
+wait_for 60 sh -c 'grep -q scsi_debug /sys/block/*/device/model'
 blkdiscard -z $A";
     let outcome = run(guest, script).expect_done();
     assert_eq!(outcome.fact("n"), "/dev/nvme0n1 NV-12");

@@ -27,11 +27,11 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "bad sector below a partition and dm-linear",
         // scsi_debug fails reads of the sectors 4660 to 4669 with opts=2.
-        script: "module scsi_debug opts=2 dev_size_mb=48; wait_for 10 ls -d /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/*
+        script: "module scsi_debug opts=2 dev_size_mb=48; wait_for 10 sh -c 'ls -d /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/*'
             sd=/dev/$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block)
             echo 'start=2048' | partitions $sd
             echo '0 16384 linear '$sd'1 1024' | dmsetup create lin; fact disk ${sd#/dev/}
-            call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 200s --quiet --json -
+            call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 200s --evidence sysfs --quiet --json -
             dmsetup remove lin",
         check: bad_sector,
         tier: Tier::Core,

@@ -12,7 +12,8 @@ use crate::guest;
 const MIB: u64 = 1 << 20;
 
 /// Reads in the shortest way that counts.
-const READ: &str = "rdsk run $at --only headline --rw read --budget 4s --quiet --json - --json-compact";
+const READ: &str =
+    "rdsk run $at --only headline --rw read --budget 4s --evidence sysfs --quiet --json - --json-compact";
 
 #[test]
 fn what_the_field_taught() {
@@ -109,7 +110,7 @@ losetup /dev/loop0 $at/image
 call device rdsk run /dev/loop0 --only headline --rw write --budget 1s --quiet --destroy $at/image --json - --json-compact
 ext4 /dev/loop0; inner=$(mounted /dev/loop0)
 call large rdsk run $inner --size 400M --only headline --budget 1s --quiet --json - --json-compact
-call within rdsk run $inner --only headline --rw write --budget 2s --quiet --json - --json-compact
+call within rdsk run $inner --only headline --rw write --budget 2s --evidence sysfs --quiet --json - --json-compact
 sync; fact free $(stat -f -c %a $at); fact total $(stat -f -c %b $at)
 umount $inner; losetup -d /dev/loop0; umount $at
 echo 8G > /sys/block/zram0/disksize; by_id zram-field /dev/zram0
@@ -142,7 +143,7 @@ fn takes_nothing(guest: &mut Booted) -> Vec<String> {
 call info rdsk info /dev/mapper/held --json -
 call suspended rdsk run /dev/mapper/held --only headline --rw read --budget 1s --quiet --json - --json-compact
 dmsetup resume held
-call resumed rdsk run /dev/mapper/held --only headline --rw read --budget 1s --quiet --json - --json-compact
+call resumed rdsk run /dev/mapper/held --only headline --rw read --budget 1s --evidence sysfs --quiet --json - --json-compact
 dmsetup remove held
 ext4 $A; at=$(mounted $A); mkdir $at/log; chattr +a $at/log
 call append rdsk run $at/log --only headline --budget 1s --quiet --json - --json-compact
@@ -172,8 +173,8 @@ fn goes_elsewhere(guest: &mut Booted) -> Vec<String> {
 call dropped rdsk paths /dev/mapper/drop --rw write --bytes 4M --budget 12s --precision 50% --quiet --destroy drop --json - --json-compact
 dmsetup remove drop
 ext4 $A; tune2fs -o journal_data $A > /dev/null; at=$(mounted $A)
-call journalled-run rdsk run $at --only headline --rw write --size 8M --budget 3s --quiet --json - --json-compact
-call journalled rdsk paths $at --rw write --bytes 4M --budget 3s --quiet --json - --json-compact
+call journalled-run rdsk run $at --only headline --rw write --size 8M --budget 3s --evidence sysfs --quiet --json - --json-compact
+call journalled rdsk paths $at --rw write --bytes 4M --budget 3s --evidence sysfs --quiet --json - --json-compact
 umount $at; ext4 $A; at=$(mounted $A); dd if=/dev/urandom of=$at/image bs=1M count=16 status=none; sync
 losetup --direct-io=on /dev/loop0 $at/image
 group=/sys/fs/cgroup/slow; echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $group
@@ -182,7 +183,7 @@ call limited sh -c \"echo \\$\\$ > $group/cgroup.procs; exec rdsk paths /dev/loo
 losetup -d /dev/loop0; umount $at; rmdir $group
 mdadm --quiet --create /dev/md0 --run --metadata=1.2 --level=1 --raid-devices=2 $B missing
 dd if=/dev/urandom of=/dev/md0 bs=1M count=16 oflag=direct status=none
-call lacking rdsk run /dev/md0 --only headline --rw read --budget 2s --quiet --json - --json-compact
+call lacking rdsk run /dev/md0 --only headline --rw read --budget 2s --evidence sysfs --quiet --json - --json-compact
 mdadm --quiet --stop /dev/md0
 ";
     let outcome = guest.run(&Scenario::new("goes elsewhere", script).limit(Duration::from_secs(600)));
@@ -230,7 +231,7 @@ echo 64 > /sys/block/md0/queue/max_sectors_kb
 call refused rdsk run /dev/md0 --only headline --rw read --engine uring --budget 9s --quiet --json - --json-compact
 before=$(awk '{print $1}' /sys/block/md0/stat)
 (wait_for 60 awk -v least=$((before + 40)) '$1 < least { exit 1 }' /sys/block/md0/stat; mdadm --quiet /dev/md0 --fail $B) &
-call lost rdsk run /dev/md0 --only headline --rw read --budget 20s --quiet --json - --json-compact
+call lost rdsk run /dev/md0 --only headline --rw read --budget 20s --evidence sysfs --quiet --json - --json-compact
 wait; mdadm --quiet --stop /dev/md0
 ";
     let outcome = guest.run(&Scenario::new("changes meanwhile", script).limit(Duration::from_secs(600)));

@@ -127,7 +127,10 @@ fact after $(hash /dev/sda)";
 impl Row {
     /// The row as a script: `info`, then the wrong words, then the right ones.
     fn script(&self) -> String {
-        let run = format!("rdsk run \"{}\" --only headline --rw write --budget 500ms --quiet", self.target);
+        let run = format!(
+            "rdsk run \"{}\" --only headline --rw write --budget 500ms --evidence sysfs --quiet",
+            self.target
+        );
         let mut script = format!(
             "fresh $A $B\n{}\ncall info rdsk info \"{}\" --json -\nfact device $device\n",
             self.set_up, self.target

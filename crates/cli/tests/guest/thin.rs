@@ -33,12 +33,14 @@ fn error_code(call: &Call) -> String {
     call.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Two filesystems of 40 MiB in a pool of 64 MiB: the test file of a run without `--size` would have filled it up.
+/// Two filesystems of 60 MiB in a pool of 64 MiB, of which other files leave some 17: the test file of a run without `--size` would have
+/// filled it up. It may take some 10 MiB, and a file of up to 16 MiB may take twice its part of the time.
 const POOL: &str = "pvcreate -q $A; vgcreate -q vg $A
 lvcreate -q -L 64M --poolmetadatasize 4M -Zn -T vg/pool
 for n in one two; do lvcreate -q -V 60M -T vg/pool -n $n; ext4 /dev/mapper/vg-$n; done
 at=$(mounted /dev/mapper/vg-one); other=$(mounted /dev/mapper/vg-two)
-dd if=/dev/urandom of=$other/precious bs=1M count=8 status=none; sync
+dd if=/dev/urandom of=$other/precious bs=1M count=8 status=none
+dd if=/dev/zero of=$other/filler bs=1M count=22 status=none; sync
 used() { dmsetup status --noflush vg-pool-tpool | cut -d' ' -f6; }
 fact before $(used)
 ";
@@ -51,9 +53,10 @@ fn directories_and_zones_and_filesystems_that_turn_read_only() {
 sum=$(md5sum < $other/precious)
 call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
 # A file grows as long as its part of the budget lasts: 3 s gave a busy machine 6 MiB.
-call run rdsk run $at --only headline --rw write --budget 40s --quiet --json - --json-compact
+call run rdsk run $at --only headline --rw write --budget 20s --evidence sysfs --quiet --json - --json-compact
 sync; fact after $(used)
-dd if=/dev/urandom of=$other/more bs=1M count=2 status=none conv=fsync
+# With a file as small as it may be, this takes what a run could still have taken, and some of the tenth.
+dd if=/dev/urandom of=$other/more bs=1M count=4 status=none conv=fsync
 echo 3 > /proc/sys/vm/drop_caches
 [ \"$sum\" = \"$(md5sum < $other/precious)\" ]
 fact left $(ls -A $at | grep -c rdsk || :)
@@ -163,7 +166,7 @@ for word in size=64 zoned=1 zone_size=4 memory_backed=1 blocksize=4096 power=1; 
 dev=/dev/$(basename $(dirname $(dirname $(grep -l host-managed /sys/block/*/queue/zoned))))
 by_id scsi-zoned $dev
 call write rdsk run $dev --only headline --rw write --budget 1s --quiet --destroy scsi-zoned --json - --json-compact
-call read rdsk run $dev --only headline --rw read --budget 1s --quiet --json - --json-compact
+call read rdsk run $dev --only headline --rw read --budget 1s --evidence sysfs --quiet --json - --json-compact
 echo 0 > $n/power; rmdir $n
 ";
     let outcome = guest.run(&Scenario::new("zoned", script).limit(Duration::from_secs(600))).expect_done();

@@ -184,14 +184,13 @@ fn the_tree_goes_when_dropped() {
 /// A real loop device beside its fake: every fake file exists on the real one, and both report the same facts.
 #[test]
 fn a_real_loop_device_has_the_same_files() {
-    const SAME: [&str; 11] = [
+    const SAME: [&str; 10] = [
         "size",
         "dev",
         "ro",
         "removable",
         "hidden",
         "alignment_offset",
-        "inflight",
         "queue/logical_block_size",
         "queue/write_cache",
         "queue/zoned",

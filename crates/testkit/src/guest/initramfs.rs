@@ -1,11 +1,14 @@
 //! Builds the guest's initramfs: busybox, the named programs with their libraries, the modules and the scripts.
 //! It reads the host's files and changes none of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use super::cpio::Archive;
 use super::kernel::{Kernel, module_content};
@@ -28,6 +31,14 @@ const SETTINGS: &[&str] = &["/etc/mke2fs.conf", "/etc/protocols", "/etc/services
 const HIDDEN_LIBRARIES: &[&str] = &["/lib/x86_64-linux-gnu/libgcc_s.so.1"];
 /// With merged directories every path has one form.
 const MERGED: &[&str] = &["bin", "sbin", "lib", "lib64"];
+
+/// What was found out of files, each by its path, its size and the time of its last change. Guests of one program carry the same files.
+type Known<T> = Mutex<BTreeMap<(PathBuf, u64, SystemTime), T>>;
+
+/// The libraries of each program that was asked for.
+static LIBRARIES: Known<Vec<PathBuf>> = Mutex::new(BTreeMap::new());
+/// The content of each file that was asked for, without its debugging information.
+static SLIM: Known<Arc<[u8]>> = Mutex::new(BTreeMap::new());
 
 /// The content besides the fixed parts.
 #[derive(Debug)]
@@ -109,11 +120,6 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
 }
 
 fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) -> io::Result<()> {
-    let mut load = String::new();
-    for (module, parameters) in contents.loaded {
-        load.push_str(&format!("{module} {parameters}\n"));
-    }
-    archive.file("guest/load", load.as_bytes(), 0o644);
     archive.directory("guest/modules");
     let names: BTreeSet<&str> = contents
         .loaded
@@ -122,17 +128,49 @@ fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) 
         .chain(contents.carried)
         .map(String::as_str)
         .collect();
+    let mut files = BTreeMap::new();
     for name in names {
-        let mut list = String::new();
+        let mut paths = Vec::new();
         for file in kernel.module_files(name)? {
             let (path, content) = module_content(&file)?;
             archive.file(&merged(&path), &content, 0o644);
-            list.push_str(&path);
-            list.push('\n');
+            paths.push(path);
         }
+        let list: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
         archive.file(&format!("guest/modules/{name}"), list.as_bytes(), 0o644);
+        files.insert(name, paths);
     }
+    archive.file("guest/load", load_script(contents.loaded, &files).as_bytes(), 0o644);
     Ok(())
+}
+
+/// Lines of shell that load each file once, in the order in which they need each other: `load PATH PARAMETER…` for a module that was
+/// named, and `part PATH` for one that another needs. `files` are those of each module.
+fn load_script(loaded: &[(String, String)], files: &BTreeMap<&str, Vec<String>>) -> String {
+    // The parameters of a module that was named.
+    let mut order: Vec<(&str, Option<&str>)> = Vec::new();
+    for (module, parameters) in loaded {
+        for path in files.get(module.as_str()).into_iter().flatten() {
+            let named = is_file_of(path, module).then_some(parameters.as_str());
+            match order.iter_mut().find(|(known, _)| known == path) {
+                Some((_, known)) if named.is_some() && known.is_none_or(str::is_empty) => *known = named,
+                Some(_) => {}
+                None => order.push((path.as_str(), named)),
+            }
+        }
+    }
+    let mut text = String::new();
+    for (path, named) in order {
+        let line = named.map_or_else(|| format!("part {path}"), |words| format!("load {path} {words}"));
+        writeln!(text, "{}", line.trim_end()).expect("a String takes everything");
+    }
+    text
+}
+
+/// Whether a file is this module itself. Names of files and of modules differ in their dashes.
+fn is_file_of(path: &str, module: &str) -> bool {
+    let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".ko"));
+    name.is_some_and(|name| name.replace('-', "_") == module.replace('-', "_"))
 }
 
 /// The form of a path in a system with merged directories, without the leading slash.
@@ -144,6 +182,10 @@ fn merged(path: &str) -> String {
 
 /// The libraries of a program; none for a script or a program without any.
 fn needed_libraries(program: &Path) -> io::Result<Vec<PathBuf>> {
+    remembered(&LIBRARIES, program, || ask_for_libraries(program))
+}
+
+fn ask_for_libraries(program: &Path) -> io::Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     libraries_in(&text).map_err(|missing| {
@@ -163,7 +205,28 @@ fn libraries_in(ldd: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 /// A file's content, without its debugging information if `strip` can remove it: a smaller archive boots faster.
-fn slim(path: &Path) -> io::Result<Vec<u8>> {
+fn slim(path: &Path) -> io::Result<Arc<[u8]>> {
+    remembered(&SLIM, path, || stripped(path).map(Arc::from))
+}
+
+/// What is known of a file; whoever asks first finds it out, and the others wait.
+fn remembered<T: Clone>(
+    known: &Known<T>,
+    path: &Path,
+    find_out: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let about = fs::metadata(path)?;
+    let version = (path.to_owned(), about.len(), about.modified()?);
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&version) {
+        return Ok(found.clone());
+    }
+    let found = find_out()?;
+    known.insert(version, found.clone());
+    Ok(found)
+}
+
+fn stripped(path: &Path) -> io::Result<Vec<u8>> {
     let content = fs::read(path)?;
     if !content.starts_with(b"\x7fELF") {
         return Ok(content);
@@ -201,6 +264,40 @@ mod tests {
         let script = tempfile::NamedTempFile::new().unwrap();
         fs::write(script.path(), "#!/bin/sh\n").unwrap();
         assert!(needed_libraries(script.path()).unwrap().is_empty());
-        assert_eq!(slim(script.path()).unwrap(), b"#!/bin/sh\n");
+        assert_eq!(&slim(script.path()).unwrap()[..], b"#!/bin/sh\n");
+    }
+
+    #[test]
+    fn what_is_known_of_a_file_holds_until_it_changes() {
+        let known = Mutex::new(BTreeMap::new());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let ask = |answer: u8| remembered(&known, file.path(), || Ok(answer)).unwrap();
+        assert_eq!((ask(1), ask(2)), (1, 1));
+        fs::write(file.path(), "longer").unwrap();
+        assert_eq!((ask(3), ask(4)), (3, 3));
+        remembered(&known, Path::new("/nonexistent/file"), || Ok(5)).unwrap_err();
+    }
+
+    #[test]
+    fn each_module_is_loaded_once_and_after_what_it_needs() {
+        let paths = |names: &[&str]| names.iter().map(|name| format!("/m/{name}.ko")).collect();
+        let files: BTreeMap<&str, Vec<String>> = [
+            ("dm_mod", paths(&["dax", "dm-mod"])),
+            ("dm_crypt", paths(&["dax", "dm-mod", "dm-crypt"])),
+            ("scsi_debug", paths(&["scsi_mod", "scsi_debug"])),
+            ("ext4", Vec::new()),
+        ]
+        .into();
+        let named = |name: &str, parameters: &str| (name.to_owned(), parameters.to_owned());
+        let loaded = [
+            named("dm_crypt", ""),
+            named("dm_mod", "a=1 b=2"),
+            named("ext4", ""),
+            named("scsi_debug", "dev_size_mb=64"),
+            named("dm_mod", ""),
+        ];
+        let expected = "part /m/dax.ko\nload /m/dm-mod.ko a=1 b=2\nload /m/dm-crypt.ko\npart /m/scsi_mod.ko\n\
+                        load /m/scsi_debug.ko dev_size_mb=64\n";
+        assert_eq!(load_script(&loaded, &files), expected);
     }
 }

@@ -151,11 +151,16 @@ fn a_busy_mount_is_left_lazily() {
 
 #[test]
 fn partitions_appear_can_be_mounted_and_go() {
-    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Tool("partx")]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Tool("partx"), Need::Tool("addpart")]) {
         return;
     }
     for sector_size in [512, 4096] {
         let device = LoopDevice::builder().size(32 * MIB).sector_size(sector_size).create().unwrap();
+        // Partitions that somebody left on the number: one that is larger, and one in the way of the second.
+        for (number, start, sectors) in [("1", "2048", "40000"), ("2", "50000", "2048")] {
+            let mut add = Command::new("addpart");
+            output_of(add.arg(device.path()).args([number, start, sectors])).unwrap();
+        }
         let nodes = device.partition_gpt().unwrap();
         assert_eq!(nodes.len(), 2);
         for (node, start_mib) in nodes.iter().zip([1, 16]) {

@@ -89,7 +89,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
             wait_for 20 nbd-client -N disk 127.0.0.1 10809 /dev/nbd0",
         code: "in-use",
         says: &["(nbd-server) has vda open for writing"],
-        tear_down: "nbd-client -d /dev/nbd0; kill $server || :; wait $server || :; wait_for 20 test -z \"$(pidof nbd-server || :)\"",
+        tear_down: "nbd-client -d /dev/nbd0; kill $server || :; wait $server || :; wait_for 20 sh -c '! pidof nbd-server'",
         tier: Tier::Extended,
         ..ROW
     },
@@ -135,7 +135,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         name: "a filesystem in user space on it",
         set_up: "ext4 $A; mkdir -p /mnt/fuse; fuse2fs $A /mnt/fuse -o fakeroot; wait_for 20 grep -q /mnt/fuse /proc/mounts; sync",
         code: "mounted",
-        tear_down: "umount /mnt/fuse; wait_for 20 test -z \"$(pidof fuse2fs || :)\"",
+        tear_down: "umount /mnt/fuse; wait_for 20 sh -c '! pidof fuse2fs'",
         tier: Tier::Extended,
         ..ROW
     },

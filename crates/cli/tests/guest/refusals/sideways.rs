@@ -60,7 +60,7 @@ pub(crate) const STACKED: &[Refusal] = &[
             lv=${A}5; ext4 $lv; at=$(mounted $lv); settle $at; by_id ata-extended ${A}1",
         target: "${A}1",
         identity: "ata-extended",
-        command: "stream --bs 512 --budget 1s --rw write",
+        command: "stream --bs 512 --budget 1s --rw write --evidence sysfs",
         code: "mounted",
         says: &["vda5"],
         tear_down: "umount $at",
