@@ -45,8 +45,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("sqlite3", &["sqlite3"]),
     ("sysstat", &["iostat"]),
     ("thin-provisioning-tools", &["thin_check"]),
-    ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "flock", "lsblk"]),
-    ("util-linux", &["mkswap", "partx", "prlimit", "setpriv", "setsid", "unshare", "wipefs", "zramctl"]),
+    ("util-linux", &["addpart", "blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "flock"]),
+    ("util-linux", &["lsblk", "mkswap", "partx", "prlimit", "setpriv", "setsid", "unshare"]),
+    ("util-linux", &["wipefs", "zramctl"]),
     ("util-linux-extra", &["fincore"]),
     ("xfsprogs", &["mkfs.xfs"]),
 ];
@@ -163,8 +164,8 @@ mod tests {
 
     /// Programs of Debian's essential packages; they need no installation.
     const BASE: &[&str] = &[
-        "bash", "cat", "cp", "dd", "env", "head", "ln", "mknod", "nohup", "sh", "sleep", "stat", "sync",
-        "timeout", "truncate", "yes",
+        "bash", "cat", "cp", "dd", "env", "head", "ln", "mknod", "nohup", "perl", "sh", "sleep", "stat",
+        "sync", "timeout", "truncate", "yes",
     ];
 
     /// The other names of `lvm`.

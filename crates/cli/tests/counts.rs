@@ -21,6 +21,12 @@ const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
 const REQUESTS: u64 = 23;
 const BLOCK: u64 = 4096;
 
+/// The round of each visit.
+fn rounds(cell: &Value) -> Vec<u64> {
+    let visits = cell["result"]["visits"].as_array().expect("a cell lists its visits");
+    visits.iter().map(|visit| count(visit, "/round")).collect()
+}
+
 fn visits(cell: &Value) -> u64 {
     cell["result"]["visits"].as_array().expect("a cell lists its visits").len() as u64
 }
@@ -208,9 +214,9 @@ fn same_seed_does_the_same_work_on_both_engines() {
                     eprintln!("{id}: no whole visits: {}", brief(cell));
                     continue;
                 }
-                // What the device holds in the end is of all cells.
+                // What the device holds in the end is of all cells, and of the order of their rounds.
                 let all: Vec<_> =
-                    written().map(|cell| (visits(cell), count(cell, "/result/bytes"))).collect();
+                    written().map(|cell| (rounds(cell), count(cell, "/result/bytes"))).collect();
                 let moved = ["/result/bytes", "/result/ops"].map(|name| count(direct, name));
                 let device_moved = ["/writes", "/write_bytes"].map(|name| count(device(direct, &disk), name));
                 seen.insert(all, (moved, device_moved, hash));

@@ -8,7 +8,7 @@ mod given_up;
 
 use common::{command, error_and_hint, holds_only, record};
 use given_up::stopped_by_itself;
-use rdsk_testkit::attempts::first_right;
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Running, Signal};
 use rdsk_testkit::{Need, requires, wait_until};
 use serde_json::Value;
@@ -124,10 +124,9 @@ fn a_signal_while_the_file_is_made_leaves_none() {
         );
         holds_only(scratch.path(), &[]);
         stopped_by_itself(&record)?;
-        assert!(
-            error.contains("while the test file was created") && hint.contains("--size"),
-            "{error} {hint}"
-        );
+        // On a machine that stands still the file may be made.
+        ensure(error.contains("while the test file was created"), || error.clone())?;
+        assert!(hint.contains("--size"), "{error} {hint}");
         Ok(())
     });
 }

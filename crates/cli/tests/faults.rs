@@ -259,7 +259,7 @@ fn a_test_file_that_does_not_fit() {
 fn crowded_out(device: &LoopDevice) -> Answer {
     let mount = device.mount().expect("its filesystem is new");
     // Slow until the space is gone, so that this test is not too late.
-    let limits = Limits { write_bps: Some(2 * MIB), ..Limits::default() };
+    let limits = Limits { write_bps: Some(MIB), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("looked for by requires()");
     let line = format!("paths {} --size 32M --bytes 1M --runtime 50ms --json -", word(mount.path()));
     let started = start_command(throttle.command(rdsk(&line)));

@@ -12,13 +12,23 @@ use rdsk_model::{
     BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState,
     ProcessorUse, QuotaUse,
 };
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli;
 use serde_json::{Value, json};
 
-/// A short run of everything.
+/// A short run of everything. On a disk that stands still while the file is made there is no time for more than one short visit.
 fn whole() -> Answer {
     let place = directory();
-    ask(&format!("run {} --size 16M --budget 4s --label night", word(place.path()))).expect_code(0)
+    first_right(5, || {
+        let answer = ask(&format!("run {} --size 16M --budget 4s --label night", word(place.path())));
+        let answer = answer.expect_code(0);
+        let has_interval = answer.cells().iter().any(has_interval);
+        ensure(has_interval, || "no cell has an interval".to_owned()).map(|()| answer)
+    })
+}
+
+fn has_interval(cell: &Value) -> bool {
+    cell["result"]["ops"].as_u64() > Some(1) && cell["result"]["bytes_per_s"]["low"].is_number()
 }
 
 fn wrong_for(shape: &Shape) -> Value {
@@ -150,12 +160,8 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
 
 /// What the types allow and the meaning does not.
 fn breaches(record: &Value) {
-    let measured = contract::list(&record["cells"])
-        .iter()
-        .position(|cell| {
-            cell["result"]["ops"].as_u64() > Some(1) && cell["result"]["bytes_per_s"]["low"].is_number()
-        })
-        .expect("some cell has an interval");
+    let measured =
+        contract::list(&record["cells"]).iter().position(has_interval).expect("some cell has an interval");
     let at = |rest: &str| format!("/cells/{measured}{rest}");
     let second = record["cells"][1]["id"].clone();
     for (pointer, value) in [

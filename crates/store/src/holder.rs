@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(elsewhere(|place| place.namespace = "pid:[1]".into()), Life::Unknown);
         child.kill().unwrap();
         // It stays as a zombie until it is waited for.
-        assert!((0..1000).any(|_| {
+        assert!((0..20_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
             holder.life(proc) == Life::Ended
         }));

@@ -253,6 +253,11 @@ mod tests {
         assert!(cachestat_by_mincore(file.as_fd(), MAX_MINCORE_BYTES, 0).is_ok(), "the last page alone");
     }
 
+    /// One of some attempts holds: the kernel may take clean pages away at any moment.
+    fn once(attempt: impl FnMut(u32) -> bool) {
+        assert!((0..20).any(attempt), "in none of twenty attempts");
+    }
+
     #[test]
     fn follows_a_file_from_dirty_to_clean_to_dropped() {
         let file = written_file();
@@ -264,29 +269,34 @@ mod tests {
             assert!(after_write.dirty.unwrap() + after_write.writeback.unwrap() > 0, "{after_write:?}");
         }
 
-        file.sync_all().unwrap();
-        let after_sync = cachestat(&file, 0, 0).unwrap();
-        assert_eq!(after_sync.cached, PAGES);
-        if after_sync.source == CacheSource::Cachestat {
-            assert_eq!((after_sync.dirty_bytes(), after_sync.writeback_bytes()), (Some(0), Some(0)));
-        }
-
+        once(|_| {
+            let file = written_file();
+            file.sync_all().unwrap();
+            let after_sync = cachestat(&file, 0, 0).unwrap();
+            if after_sync.source == CacheSource::Cachestat {
+                assert_eq!((after_sync.dirty_bytes(), after_sync.writeback_bytes()), (Some(0), Some(0)));
+            }
+            assert!(after_sync.cached <= PAGES);
+            after_sync.cached == PAGES
+        });
         drop_cached(&file, 0, 0).unwrap();
         assert_eq!(cachestat(&file, 0, 0).unwrap().cached, 0);
     }
 
     #[test]
     fn drops_and_counts_only_the_range() {
-        let mut file = tempfile::tempfile().unwrap();
         let page = page_size();
-        // Page by page, because one large write may become one large folio, which is dropped whole or not at all.
-        for _ in 0..PAGES {
-            file.write_all(&vec![0x5a; usize::try_from(page).unwrap()]).unwrap();
-        }
-        drop_cached(&file, 0, 16 * page).unwrap();
-        assert_eq!(cachestat(&file, 0, 16 * page).unwrap().cached, 0);
-        assert_eq!(cachestat(&file, 16 * page, 0).unwrap().cached, PAGES - 16);
-        assert_eq!(cachestat(&file, PAGES * page, 0).unwrap().cached, 0);
+        once(|_| {
+            let mut file = tempfile::tempfile().unwrap();
+            // Page by page, because one large write may become one large folio, which is dropped whole or not at all.
+            for _ in 0..PAGES {
+                file.write_all(&vec![0x5a; usize::try_from(page).unwrap()]).unwrap();
+            }
+            drop_cached(&file, 0, 16 * page).unwrap();
+            assert_eq!(cachestat(&file, 0, 16 * page).unwrap().cached, 0);
+            assert_eq!(cachestat(&file, PAGES * page, 0).unwrap().cached, 0);
+            cachestat(&file, 16 * page, 0).unwrap().cached == PAGES - 16
+        });
     }
 
     #[test]
@@ -305,9 +315,11 @@ mod tests {
             let by_mincore = cachestat_by_mincore(file.as_fd(), offset, len).unwrap();
             assert_eq!(by_mincore.source, CacheSource::Mincore);
             assert_eq!(by_mincore.dirty, None);
-            if let Ok(by_call) = cachestat_call(file.as_fd(), offset, len) {
-                assert_eq!(by_mincore.cached, by_call.cached, "offset {offset} len {len}");
-            }
+            once(|_| {
+                let by_mincore = cachestat_by_mincore(file.as_fd(), offset, len).unwrap();
+                cachestat_call(file.as_fd(), offset, len)
+                    .map_or(true, |by_call| by_mincore.cached == by_call.cached)
+            });
         }
         drop_cached(&file, 0, 0).unwrap();
         assert_eq!(cachestat_by_mincore(file.as_fd(), 0, 0).unwrap().cached, 0);

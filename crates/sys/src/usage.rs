@@ -91,9 +91,14 @@ mod tests {
         let process_before = process_usage().unwrap();
         let thread_before = thread_usage().unwrap();
         let of_worker = std::thread::spawn(|| {
-            burn_processor(Duration::from_millis(60));
-            let usage = thread_usage().unwrap();
-            usage.user_ns + usage.system_ns
+            // Until it has used the processor, however long it waits for it.
+            loop {
+                burn_processor(Duration::from_millis(20));
+                let usage = thread_usage().unwrap();
+                if usage.user_ns + usage.system_ns >= 20_000_000 {
+                    return usage.user_ns + usage.system_ns;
+                }
+            }
         })
         .join()
         .unwrap();

@@ -25,7 +25,7 @@ pub(crate) fn whole_and(run: impl Fn() -> Value, is_exact: impl Fn(&Value) -> Re
         })
     };
     let mut missed = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..30 {
         let record = run();
         match is_exact(&record) {
             Ok(()) if is_whole(&record) => return record,
