@@ -99,7 +99,7 @@ pub(crate) fn trials(
                 return Ok(Trials::of(best));
             }
         }
-        if best.iter().all(|(trial, _)| is_slow(trial)) {
+        if best.iter().all(|(trial, is_undisturbed)| is_slow(trial) && *is_undisturbed) {
             break;
         }
         // Forwards, then backwards, so that drift affects all alike.

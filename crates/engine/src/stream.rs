@@ -80,11 +80,11 @@ pub(crate) fn run_stream(
     let engine = issuer.engine();
     let waited_before = Cell::new(None);
     let work = || {
-        // Reading it takes some of the time that would be measured.
-        waited_before.set(thread_wait_ns());
         if participant.ready() == Release::Abort {
             return None;
         }
+        // To be woken is no part of the time that is measured.
+        waited_before.set(thread_wait_ns());
         let schedule = Schedule {
             turn_ns: config.stagger_ns.saturating_mul(u64::from(spec.stream)),
             max_elapsed_ns: config.max_elapsed_ns,

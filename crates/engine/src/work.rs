@@ -268,9 +268,9 @@ impl<'a> Work<'a> {
         (now_ns >= self.deadline_ns && !owes_one()).then_some(StreamEnd::OutOfTime)
     }
 
-    /// Starts the stream's own time when its turn has come, and that of the run if its turn is the first; returns it. The I/O follows at
-    /// once: nothing is prepared within the time of the run, and windows, warm-up and deadline count from the start of the run. A stream
-    /// that is halted before its turn finds that out before its first I/O.
+    /// Starts the stream's own time when its turn has come, and that of the run if its turn is the first; returns it. Everything is prepared,
+    /// so that the I/O follows at once; windows, warm-up and deadline count from the start of the run. A stream that is halted before its
+    /// turn finds that out before its first I/O.
     pub(crate) fn start(&mut self) -> u64 {
         let Schedule { turn_ns, max_elapsed_ns, warm_up_ns } = self.schedule;
         if turn_ns > 0 {

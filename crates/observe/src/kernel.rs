@@ -266,9 +266,9 @@ impl Observer for KernelObserver {
         // What takes time comes first: others' I/O meanwhile is not of the interval.
         let prepared = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::prepare);
         prepared.err().into_iter().for_each(|problem| self.note(problem));
-        let sampler = self.ready_sampler();
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
         settled(|| self.samples());
+        let sampler = self.ready_sampler();
         let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
         begun.err().into_iter().for_each(|problem| self.note(problem));
         let process = read_process_io(&self.process).ok();

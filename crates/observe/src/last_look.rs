@@ -11,8 +11,8 @@ pub(crate) const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 /// Then the pauses double up to this one: 51 ms together.
 const LONGEST_PAUSE: Duration = Duration::from_micros(25_600);
 
-/// When everything of a visit is stable, each request was waited for, and only what completed just now may be uncounted: one for each
-/// processor. More is what the kernel or others write.
+/// When everything of a visit is stable, each request was waited for, and only what completed just now may be uncounted: one for
+/// each processor that waits. More is mostly what the kernel or others write.
 const MOST_LATE: u64 = 4;
 
 /// One sample of each device, or why there is none.
@@ -65,6 +65,7 @@ impl LastLook {
         }
         let mut pause = 2 * RESAMPLE_AFTER;
         let mut awaited = self.awaited(first, awaited, &samples);
+        let mut others = Vec::new();
         while !awaited.is_empty() && pause <= LONGEST_PAUSE {
             std::thread::sleep(pause);
             pause *= 2;
@@ -75,12 +76,14 @@ impl LastLook {
                 let goes_on = may_be_ours && goes_on(&samples[index], &next[index]);
                 if may_be_ours || next[index].is_err() {
                     samples[index] = next[index].clone();
+                } else {
+                    others.push(index);
                 }
                 goes_on
             });
         }
-        // Whoever has these in flight has them for longer; the next visits do not wait for them again.
-        for index in awaited {
+        // Whoever has these in flight has them for longer, or goes on; the next visits do not wait for them again.
+        for index in awaited.into_iter().chain(others) {
             self.in_vain[index] = samples[index].as_ref().map_or(0, |stat| stat.in_flight);
         }
         samples
@@ -111,9 +114,9 @@ fn has_only_read(first: &DiskStat, now: &DiskStat) -> bool {
     now.read_ios != first.read_ios && counts(now)[1..] == counts(first)[1..]
 }
 
-/// Whether a device completed no more between two looks than it had in flight at the first.
+/// Whether a device completed no more between two looks than it had in flight at the first. A flush is one of the writes, too.
 fn may_be_ours(early: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
-    let all = |stat: &DiskStat| counts(stat).iter().flatten().sum::<u64>();
+    let all = |stat: &DiskStat| counts(stat)[..3].iter().flatten().sum::<u64>();
     matches!((early, now), (Ok(early), Ok(now)) if all(now).saturating_sub(all(early)) <= early.in_flight)
 }
 
@@ -184,6 +187,9 @@ mod tests {
             let seen = seen_of(&mut LastLook::default(), Awaited::All, stat(0, 22, 1), late, change);
             assert_eq!(seen, (late, change));
         }
+        let flush = |count| DiskStat { flush_ios: Some(count), ..stat(0, 22 + count, 1 - count) };
+        let seen = seen_of(&mut LastLook::default(), Awaited::All, flush(0), flush(1), SHORT + 1);
+        assert_eq!(seen, (flush(1), SHORT + 1));
         let many = seen_of(&mut LastLook::default(), Awaited::All, stat(0, 22, 5), stat(0, 27, 0), 100);
         assert_eq!(many, (stat(0, 22, 5), SHORT), "that is what the kernel writes");
         let idle = stat(0, 0, 1);

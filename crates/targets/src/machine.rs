@@ -110,6 +110,19 @@ pub(crate) struct Backing {
     device: Option<DeviceNumber>,
 }
 
+/// Whether sysfs shows nothing in flight, and would: a loop device that is being detached takes nothing new, and still does what it has
+/// begun. One that has gone has nothing.
+fn is_idle(node: &Node, roots: &Roots) -> bool {
+    let directory = roots.sys.join("block").join(node.kernel_name());
+    let shows =
+        |file: &str, word: &str| Some(words_of(&directory.join(file))?.iter().all(|shown| shown == word));
+    !directory.exists() || (shows("inflight", "0") == Some(true) && shows("queue/iostats", "1") == Some(true))
+}
+
+fn words_of(file: &Path) -> Option<Vec<String>> {
+    Some(fs::read_to_string(file).ok()?.split_whitespace().map(str::to_owned).collect())
+}
+
 /// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; if it may not
 /// be asked, the name has to do. The outer `None` means that neither answers, the inner that the device was detached
 /// after sysfs was read, as the kernel's ENXIO says: nothing backs it.
@@ -124,7 +137,7 @@ fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
                 let meta = fs::symlink_metadata(&path).ok()?;
                 let is_it =
                     meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number;
-                return is_it.then_some(None);
+                return (is_it && is_idle(node, roots)).then_some(None);
             }
             opened => opened.ok()?,
         };
@@ -136,7 +149,10 @@ fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
                 let device = (backing.rdev != 0).then(|| DeviceNumber::from_raw(backing.rdev));
                 Some(Some(Backing { inode: (backing.dev, backing.ino), device }))
             }
-            Err(error) => (error.raw_os_error() == Some(Errno::NXIO.raw_os_error())).then_some(None),
+            Err(error) => {
+                let is_detached = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+                (is_detached && is_idle(node, roots)).then_some(None)
+            }
         }
     };
     let by_name = || {
