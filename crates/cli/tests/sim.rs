@@ -37,7 +37,7 @@ fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
     assert_eq!(record["host"]["clock"]["source"], "virtual");
     assert_eq!(record["targets"][0]["kind"], "sim");
     let virtual_ns = figure(&record, "/simulated_ns");
-    assert!(virtual_ns > 60e9 && real_ns < virtual_ns, "{virtual_ns} virtual, {real_ns} real");
+    assert!(virtual_ns > 60e9 && real_ns < virtual_ns / 2.0, "{virtual_ns} virtual, {real_ns} real");
     for one in record["cells"].as_array().unwrap() {
         assert_ne!(one["verdict"]["code"], "unverified", "{}", one["id"]);
     }

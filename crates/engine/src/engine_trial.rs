@@ -24,28 +24,34 @@ const ROUNDS: usize = 2;
 /// Runs of one trial until one is not disturbed.
 const STARTS: usize = 3;
 
-/// A trial is disturbed whose one thread waited for a processor for more than this share of its time.
-const MAX_WAIT_SHARE: u64 = 4;
+/// A trial is disturbed if its one thread waited for a processor for more than one of so many parts of its time.
+const PARTS: u64 = 4;
 
 /// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
 /// fetched.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// How one trial ended.
-enum Ended {
-    /// How it went, and whether the machine let it.
-    Counted(Trial, Undisturbed),
-    /// The engine cannot start, fails, issues nothing, or another one takes over.
-    Unavailable,
+/// One trial, and whether it tells of the device and the engine, and not of who else uses the processors.
+struct Made {
+    trial: Trial,
+    is_undisturbed: bool,
 }
 
-/// Whether a trial tells of the device and the engine, and not of who else uses the processors.
-type Undisturbed = bool;
+impl Made {
+    /// Whether it says more of its engine than another one.
+    fn is_better_than(&self, other: &Self) -> bool {
+        match (self.is_undisturbed, other.is_undisturbed) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => is_faster(&self.trial, &other.trial),
+        }
+    }
+}
 
 impl Trials {
-    fn of(best: Vec<(Trial, Undisturbed)>) -> Self {
-        let is_disturbed = best.iter().any(|(_, is_undisturbed)| !is_undisturbed);
-        Self { best: best.into_iter().map(|(trial, _)| trial).collect(), is_disturbed }
+    fn of(best: Vec<Made>) -> Self {
+        let is_disturbed = best.iter().any(|made| !made.is_undisturbed);
+        Self { best: best.into_iter().map(|made| made.trial).collect(), is_disturbed }
     }
 }
 
@@ -58,7 +64,7 @@ pub(crate) fn trials(
     job: &Job<'_>,
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Result<Trials, EngineError> {
-    let mut best: Vec<(Trial, Undisturbed)> = Vec::new();
+    let mut best: Vec<Made> = Vec::new();
     let Some(&index) = job.workload.targets.first() else { return Ok(Trials::default()) };
     let Some(claim) = job.claims.get(index as usize) else { return Ok(Trials::default()) };
     let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
@@ -84,22 +90,21 @@ pub(crate) fn trials(
             if job.stop.is_raised() {
                 return Ok(Trials::of(best));
             }
-            let (trial, is_undisturbed) = match trial_of(&config(kind, &job), &[spec], &job) {
-                Ended::Counted(trial, is_undisturbed) => (trial, is_undisturbed),
-                Ended::Unavailable => continue,
-            };
-            let is_enough =
-                is_undisturbed && kind == EngineKind::Aio && is_slow(&trial) && !is_within(&trial);
-            match best.iter_mut().find(|(known, _)| known.engine == kind) {
-                Some(known) if is_better((&trial, is_undisturbed), known) => *known = (trial, is_undisturbed),
+            let Some(made) = trial_of(&config(kind, &job), &[spec], &job) else { continue };
+            let is_enough = kind == EngineKind::Aio
+                && made.is_undisturbed
+                && is_slow(&made.trial)
+                && !is_within(&made.trial);
+            match best.iter_mut().find(|known| known.trial.engine == kind) {
+                Some(known) if made.is_better_than(known) => *known = made,
                 Some(_) => {}
-                None => best.push((trial, is_undisturbed)),
+                None => best.push(made),
             }
             if is_enough {
                 return Ok(Trials::of(best));
             }
         }
-        if best.iter().all(|(trial, is_undisturbed)| is_slow(trial) && *is_undisturbed) {
+        if best.iter().all(|made| made.is_undisturbed && is_slow(&made.trial)) {
             break;
         }
         // Forwards, then backwards, so that drift affects all alike.
@@ -108,24 +113,15 @@ pub(crate) fn trials(
     Ok(Trials::of(best))
 }
 
-/// Whether a trial says more of its engine than the one before: it was not disturbed, or is faster.
-fn is_better(
-    (trial, is_undisturbed): (&Trial, Undisturbed),
-    (known, was_undisturbed): &(Trial, Undisturbed),
-) -> bool {
-    (is_undisturbed, is_undisturbed == *was_undisturbed && is_faster(trial, known))
-        > (*was_undisturbed, false)
-}
-
-/// One trial of the configuration's engine: the first that was not disturbed, or else the best.
-fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Ended {
+/// One trial of the configuration's engine: the first that was not disturbed, or else the fastest. `None` if the engine cannot start,
+/// fails, issues nothing, or another one takes over.
+fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Option<Made> {
     let mut to_the_end = |_: &Progress| Flow::Continue;
-    let mut best: Option<Trial> = None;
+    let mut best: Option<Made> = None;
     for _ in 0..STARTS {
-        let result = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end);
-        let Ok((run, _)) = result else { return Ended::Unavailable };
+        let (run, _) = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end).ok()?;
         if run.engine != config.engine || !run.errors.is_empty() {
-            return Ended::Unavailable;
+            return None;
         }
         let trial = Trial {
             engine: run.engine,
@@ -134,24 +130,22 @@ fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Ende
             cpu_ns: run.cpu.user + run.cpu.system,
             within_submit: run.issuing.within_submit,
         };
-        if run.ops > 0 && !is_disturbed(&run) {
-            return Ended::Counted(trial, true);
+        let made = Made { trial, is_undisturbed: !is_disturbed(&run) };
+        if run.ops > 0 && best.as_ref().is_none_or(|best| made.is_better_than(best)) {
+            best = Some(made);
         }
-        if run.ops > 0 && best.as_ref().is_none_or(|best| is_faster(&trial, best)) {
-            best = Some(trial);
-        }
-        if job.stop.is_raised() {
+        if best.as_ref().is_some_and(|best| best.is_undisturbed) || job.stop.is_raised() {
             break;
         }
     }
-    best.map_or(Ended::Unavailable, |best| Ended::Counted(best, false))
+    best
 }
 
 /// Whether others had the processor while the trial's thread was ready to use it. The many threads of the threads engine wait for each
 /// other anyhow.
 fn is_disturbed(run: &Run) -> bool {
     run.engine != EngineKind::Threads
-        && run.processor_wait_ns.is_some_and(|wait_ns| wait_ns > run.to_return_ns / MAX_WAIT_SHARE)
+        && run.processor_wait_ns.is_some_and(|wait_ns| wait_ns > run.to_return_ns / PARTS)
 }
 
 /// The trial's own workload: random direct reads in the span of the visit.
@@ -181,4 +175,34 @@ fn is_faster(trial: &Trial, other: &Trial) -> bool {
 /// Whether most reads completed during their submission, one after the other.
 fn is_within(trial: &Trial) -> bool {
     trial.within_submit.is_some_and(|within| within * 2 > trial.ops)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_others_disturbed_counts_less_than_any_other() {
+        let made = |ops, is_undisturbed| Made {
+            trial: Trial {
+                engine: EngineKind::Aio,
+                ops,
+                elapsed_ns: TRIAL_NS,
+                cpu_ns: 1,
+                within_submit: None,
+            },
+            is_undisturbed,
+        };
+        for (one, other, is_better) in [
+            (made(10, true), made(20, false), true),
+            (made(20, false), made(10, true), false),
+            (made(20, true), made(10, true), true),
+            (made(20, false), made(10, false), true),
+            (made(10, true), made(10, true), false),
+        ] {
+            assert_eq!(one.is_better_than(&other), is_better);
+        }
+        assert!(Trials::of(vec![made(1, true), made(1, false)]).is_disturbed);
+        assert!(!Trials::of(vec![made(1, true)]).is_disturbed);
+    }
 }

@@ -7,8 +7,8 @@ mod common;
 
 use common::{PAGE, job, ops, random, reading, visit};
 use rdsk_engine::{Engine as _, EnginePolicy, QueueSource, RealEngine};
-use rdsk_model::{EngineKind, Issuing, Op, Workload};
-use rdsk_testkit::attempts::{first_right, same};
+use rdsk_model::{EngineKind, Issuing, Op, Trial, Workload};
+use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, FuseDisk, Need, ZramDevice, requires};
 
 const BYTES: usize = 16 << 20;
@@ -53,6 +53,9 @@ fn the_trial_is_made_once_and_counted_apart() {
         let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);
         same("engines that were tried", &issuing.trials.len(), &3)?;
         same("the counters of the visit hold the visit alone: reads", &of_run, &3000)?;
+        // Of many threads, one may find that the time is over before another, which lost its processor, says when it read.
+        let is_long = |trial: &Trial| trial.elapsed_ns >= 1_000_000;
+        ensure(issuing.trials.iter().all(is_long), || format!("{issuing:?}"))?;
         Ok((free, (of_trial, engine, issuing)))
     });
     assert!(of_trial >= issuing.trials.iter().map(|trial| trial.ops).sum(), "{of_trial}: {issuing:?}");
@@ -60,8 +63,8 @@ fn the_trial_is_made_once_and_counted_apart() {
     tried.sort_unstable();
     assert_eq!(tried, [EngineKind::Threads, EngineKind::Aio, EngineKind::Uring]);
     for trial in &issuing.trials {
-        assert!(trial.ops > 0 && trial.elapsed_ns > 0 && trial.cpu_ns > 0, "{trial:?}");
-        // One thread ends with the first read that returns after 4 ms; of many, one may find that out before another says when it read.
+        assert!(trial.ops > 0 && trial.cpu_ns > 0, "{trial:?}");
+        // One thread ends with the first read that returns after 4 ms.
         assert!(trial.elapsed_ns >= 4_000_000 || trial.engine == EngineKind::Threads, "{trial:?}");
         // zram does each read within io_submit.
         let within = (trial.engine == EngineKind::Aio).then_some(trial.ops);

@@ -114,13 +114,11 @@ pub(crate) struct Backing {
 /// begun. One that has gone has nothing.
 fn is_idle(node: &Node, roots: &Roots) -> bool {
     let directory = roots.sys.join("block").join(node.kernel_name());
-    let shows =
-        |file: &str, word: &str| Some(words_of(&directory.join(file))?.iter().all(|shown| shown == word));
-    !directory.exists() || (shows("inflight", "0") == Some(true) && shows("queue/iostats", "1") == Some(true))
-}
-
-fn words_of(file: &Path) -> Option<Vec<String>> {
-    Some(fs::read_to_string(file).ok()?.split_whitespace().map(str::to_owned).collect())
+    let shows_only = |file: &str, word: &str| {
+        let shown = fs::read_to_string(directory.join(file));
+        shown.is_ok_and(|text| text.split_whitespace().all(|shown| shown == word))
+    };
+    !directory.exists() || (shows_only("inflight", "0") && shows_only("queue/iostats", "1"))
 }
 
 /// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; if it may not
