@@ -28,7 +28,7 @@ enum Relation {
     Below,
     /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
-    /// One that spans the whole pool of which it is a volume. LVM keeps an unused one for every pool.
+    /// One that spans the whole pool of which the target is a volume. LVM keeps an unused one for every pool.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,

@@ -51,7 +51,7 @@ pub(crate) struct Extents {
 pub(crate) enum Sharing {
     No,
     Yes,
-    /// One is a volume of a pool, and the other spans the whole pool.
+    /// The first is a volume of a pool, and the other spans the whole pool.
     ByPool,
     /// They may; why that is not known.
     Perhaps(String),
@@ -79,6 +79,14 @@ impl Extents {
             (Overlap::Yes, None) => Sharing::Yes,
         }
     }
+
+    /// Whether they reach a pool otherwise than as one of its volumes.
+    pub(crate) fn span_pool(&self, pool: &Node) -> bool {
+        let first = |extent: &Extent| {
+            extent.opaque_ranges.iter().find(|range| range.device == pool.name).map(|range| range.volume)
+        };
+        self.list.iter().any(|extent| first(extent) == Some(None))
+    }
 }
 
 /// Whether two ranges overlap; the closest relation comes last.
@@ -98,7 +106,9 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
         if let Some(same) = two.opaque_ranges.iter().find(|other| other.device == range.device) {
             return match (range.volume, same.volume) {
                 (Some(volume), Some(other)) if volume != other => Overlap::No,
-                (Some(_), None) | (None, Some(_)) => Overlap::ByPool,
+                (Some(_), None) => Overlap::ByPool,
+                // Any block of the pool may be one of the volume.
+                (None, Some(_)) => Overlap::Yes,
                 _ => overlap(range.begin, range.end, same.begin, same.end),
             };
         }
@@ -302,7 +312,7 @@ mod tests {
     #[test]
     fn volumes_of_a_pool_are_kept_apart_by_the_pool() {
         let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
-        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2"), ("dm-3", "253:3")] {
             fake = fake.disk(name, number);
         }
         let fake = fake
@@ -310,6 +320,7 @@ mod tests {
             .stack("dm-0", "sdb")
             .stack("dm-1", "dm-0")
             .stack("dm-2", "dm-0")
+            .stack("dm-3", "dm-0")
             .answer("table dm-0", "0 2048 thin-pool 8:16 8:0 128 0 0")
             .answer("table dm-1", "0 2048 thin 253:0 1")
             .answer("table dm-2", "0 2048 thin 253:0 2");
@@ -318,8 +329,15 @@ mod tests {
         for (writes, rests) in [("sda", "dm-2"), ("dm-1", "sda")] {
             assert_eq!(sharing(&fake, writes, rests), Sharing::Yes, "{writes} {rests}");
         }
-        assert_eq!(sharing(&fake, "dm-0", "dm-2"), Sharing::ByPool);
-        assert_eq!(sharing(&fake, "dm-2", "dm-0"), Sharing::ByPool);
+        for pool in ["dm-0", "dm-3"] {
+            assert_eq!(sharing(&fake, "dm-2", pool), Sharing::ByPool, "{pool} has other blocks for it");
+            assert_eq!(sharing(&fake, pool, "dm-2"), Sharing::Yes, "{pool} is what the volume lies in");
+        }
+        fake.with(|machine, _| {
+            let node = |name| machine.tree.get(name).unwrap();
+            let spans = |name| Extents::of(machine, node(name), Reach::Writes).span_pool(node("dm-0"));
+            assert!(spans("dm-0") && spans("dm-3") && !spans("dm-2") && !spans("sda"));
+        });
     }
 
     #[test]

@@ -425,6 +425,30 @@ fn an_origin_is_in_use_while_its_snapshot_is() {
     assert_eq!(unmounted.uses("sda"), NONE);
 }
 
+/// As LVM makes a thin pool: dm-0 is the pool, dm-1 a linear device over it that has the pool's name, dm-2 a volume.
+#[test]
+fn a_pool_is_in_use_while_it_has_volumes_and_not_the_other_way_round() {
+    let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
+    for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+        fake = fake.disk(name, number);
+    }
+    let fake = fake
+        .stack("dm-0", "sda")
+        .stack("dm-0", "sdb")
+        .stack("dm-1", "dm-0")
+        .stack("dm-2", "dm-0")
+        .answer("table dm-0", "0 2097152 thin-pool 8:16 8:0 128 0 0")
+        .answer("table dm-2", "0 2097152 thin 253:0 1");
+    assert_eq!(fake.uses("dm-1"), ["SharedSectors: dm-2"]);
+    assert_eq!(fake.uses("dm-2"), NONE, "LVM keeps dm-1 for every pool");
+    let fake = fake.mount("253:2", "/data", "ext4", "/dev/mapper/vg-lv");
+    let expected = ["Mounted: /data on dm-2, which has some of its sectors", "SharedSectors: dm-2"];
+    assert_eq!(fake.uses("dm-1"), expected);
+    let fake = fake.mount("253:1", "/raw", "ext4", "/dev/mapper/vg-pool");
+    let expected = ["Mounted: /data on dm-2", "Mounted: /raw on dm-1, which spans its whole pool"];
+    assert_eq!(fake.uses("dm-2"), expected);
+}
+
 #[test]
 fn an_extended_partition_holds_its_logical_ones() {
     let fake = Fake::new()
