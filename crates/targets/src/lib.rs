@@ -78,5 +78,5 @@ pub use signature::Signature;
 pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};
 pub use testfile::{TestFileOptions, create_test_file, plan_test_file, share_space};
 pub use testfile_writer::{CreatedTestFile, TestFileProgress, TestFileSize};
-pub use uses::{Use, UseKind};
+pub use uses::{Labelled, Use, UseKind};
 pub use witness::Witness;
