@@ -347,7 +347,9 @@ impl Claim {
         let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
         let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
         if !attachment.as_ref().is_none_or(|then| then.is_still(sys)) {
-            return changed("its medium or backing file has changed, or another disk has its number");
+            return changed(
+                "its medium, its backing file or its place on the disk has changed, or another device has its number",
+            );
         }
         // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
         match rdsk_sys::device::block_device_size(&fd) {
