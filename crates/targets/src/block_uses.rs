@@ -8,6 +8,7 @@ use crate::facts;
 use crate::file_uses;
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
+use crate::md_container;
 use crate::probe;
 use crate::processes::{self, NodeNumber};
 use crate::served;
@@ -219,9 +220,13 @@ fn add_overlapping<'machine>(
     found: &mut Found,
 ) {
     let below = machine.tree.stack(node);
+    let containers: Vec<String> =
+        below.iter().filter_map(|name| md_container::container_of(machine.tree.get(name)?)).collect();
+    // The container of an array has the same disks, and no sectors of its own.
+    let is_container = |other: &Node| containers.contains(&other.name) && other.size_bytes() == Some(0);
     let own = Extents::of(machine, node, Reach::Writes);
     for other in machine.tree.nodes() {
-        if relation_of(related, other).is_some() {
+        if relation_of(related, other).is_some() || is_container(other) {
             continue;
         }
         let relation = if below.contains(&other.name) {

@@ -31,6 +31,7 @@ mod locks;
 mod luns;
 mod lvm;
 mod machine;
+mod md_container;
 mod mounts;
 mod naming;
 mod onlookers;

@@ -425,6 +425,49 @@ fn an_origin_is_in_use_while_its_snapshot_is() {
     assert_eq!(unmounted.uses("sda"), NONE);
 }
 
+/// One cache for two disks, and two arrays in the container of a controller: what the one is used for says nothing of the other.
+#[test]
+fn devices_that_share_a_cache_or_a_container_are_kept_apart() {
+    let cache = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sdb", "8:16")
+        .disk("sdc", "8:32")
+        .disk("bcache0", "252:0")
+        .disk("bcache1", "252:16")
+        .stack("bcache0", "sda")
+        .stack("bcache0", "sdc")
+        .stack("bcache1", "sdb")
+        .stack("bcache1", "sdc")
+        .mount("252:16", "/data", "ext4", "/dev/bcache1");
+    assert_eq!(cache.uses("bcache0"), NONE);
+    assert_eq!(cache.uses("bcache1"), ["Mounted: /data on bcache1"]);
+    assert_eq!(
+        cache.uses("sdc"),
+        ["Mounted: /data on bcache1", "Holder: bcache0", "Holder: bcache1"],
+        "the cache itself"
+    );
+    let mut container = Fake::new().disk("sda", "8:0").disk("md127", "9:127").stack("md127", "sda");
+    container =
+        container.attribute("md127/size", "0\n").attribute("md127/md/metadata_version", "external:imsm\n");
+    for (name, number, offset) in [("md126", "9:126", "0\n"), ("md125", "9:125", "2048\n")] {
+        container = container
+            .disk(name, number)
+            .stack(name, "sda")
+            .attribute(&format!("{name}/md/metadata_version"), "external:/md127/0\n")
+            .attribute(&format!("{name}/md/reshape_position"), "none\n")
+            .attribute(&format!("{name}/md/dev-sda/offset"), offset)
+            .attribute(&format!("{name}/md/dev-sda/size"), "1024\n");
+    }
+    let container = container.mount("9:125", "/data", "ext4", "/dev/md125");
+    assert_eq!(container.uses("md126"), NONE);
+    assert_eq!(container.uses("sda").len(), 4, "{:?}", container.uses("sda"));
+    let silent = container.attribute("md125/md/dev-sda/size", "\n");
+    assert_eq!(
+        silent.uses("md126"),
+        ["Mounted: /data on md125, which has some of its sectors", "SharedSectors: md125"]
+    );
+}
+
 /// As LVM makes a thin pool: dm-0 is the pool, dm-1 a linear device over it that has the pool's name, dm-2 a volume.
 #[test]
 fn a_pool_is_in_use_while_it_has_volumes_and_not_the_other_way_round() {
