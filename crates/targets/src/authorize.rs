@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
-use crate::uses::{Found, Labelled, ONLY_ITS_OWNER, UseKind};
+use crate::uses::{Found, LOST_EXPORT, Labelled, ONLY_ITS_OWNER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -93,6 +93,9 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
     let hint = match examined.place {
+        _ if examined.doubts.iter().all(|doubt| doubt.ends_with(LOST_EXPORT)) => {
+            "measure reads, or, if nobody needs it any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
+        }
         Place::File { .. } if examined.doubts.iter().any(|doubt| doubt.starts_with(ONLY_ITS_OWNER)) => {
             "measure reads, or run as the owner of the file, or as root outside of containers"
         }

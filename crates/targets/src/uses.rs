@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The beginning of a doubt that the owner of a file would not have.
 pub(crate) const ONLY_ITS_OWNER: &str = "the kernel tells only its owner whether it is open for writing";
 
+/// The end of a doubt about an export whose file or device cannot be looked at.
+pub(crate) const LOST_EXPORT: &str = "which cannot be found here";
+
 /// How a target is in use, the most serious first: a refusal names the first kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -235,6 +235,23 @@ fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
 }
 
 #[test]
+fn an_export_of_what_is_gone_is_to_be_ended() {
+    let lost = "the SCSI target fileio_0/image exports /gone/image, which cannot be found here";
+    for examined in [disk(), file(false)] {
+        let doubtful = |doubts: &[&str]| {
+            let doubts = doubts.iter().map(|&doubt| doubt.into()).collect();
+            refused(&Examined { doubts, ..examined.clone() }, &destroy("WD 1"))
+        };
+        let refusal = doubtful(&[lost]);
+        assert_eq!(refusal.code, "cannot-prove-unused");
+        assert!(refusal.message.ends_with(lost), "{}", refusal.message);
+        assert!(refusal.hint.contains("targetcli") && !refusal.hint.contains("root"), "{}", refusal.hint);
+        // What else is not known comes first: that may need another user, or a program.
+        assert!(!doubtful(&[lost, "wipefs is not installed"]).hint.contains("targetcli"));
+    }
+}
+
+#[test]
 fn files_need_overwrite_unless_they_are_ours() {
     let refusal = refused(&file(false), &Permission::default());
     assert_eq!(refusal.code, "needs-overwrite");
