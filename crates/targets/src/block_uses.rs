@@ -278,16 +278,9 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
             found.add(UseKind::Mounted, text.trim_end_matches(','));
         }
     }
-    // mountinfo names one device of a btrfs filesystem; sysfs lists all of them, as long as it is mounted anywhere.
-    let registered = machine.roots.sys.join("fs/btrfs");
-    for filesystem in names_in(&registered) {
-        for member in names_in(&registered.join(&filesystem).join("devices")) {
-            if let Some(device) =
-                machine.tree.get(&member).filter(|device| relation_of(related, device).is_some())
-                && seen.insert(member.clone())
-            {
-                found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
-            }
+    for device in machine.btrfs_filesystems().flatten() {
+        if relation_of(related, device).is_some() && seen.insert(device.name.clone()) {
+            found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
         }
     }
 }

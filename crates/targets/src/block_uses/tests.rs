@@ -49,7 +49,7 @@ fn the_disk_under_the_system_is_never_free() {
 
 #[test]
 fn the_disk_under_an_overlay_of_the_system_is_never_free() {
-    for point in ["/sysroot", "/run/live/medium", "/run/initramfs/live"] {
+    for point in ["/sysroot", "/run/live/medium", "/run/initramfs/live", "/cdrom", "/run/archiso/bootmnt"] {
         let fake = Fake::new()
             .disk("sda", "8:0")
             .disk("sda/sda1", "8:1")
