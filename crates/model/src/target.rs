@@ -89,7 +89,7 @@ pub struct Device {
     pub name: String,
     /// `8:0`.
     pub major_minor: String,
-    /// What it is: `disk`, `partition`, `loop`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
+    /// What it is: `disk`, `partition`, `loop`; a driver that keeps its data elsewhere, as `bcache` or `zram`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
     /// `dm CRYPT-LUKS2`, `dm mpath`. `None` where nobody looked.
     pub kind: Option<String>,
     /// What people call it: `vg/lv`, a name of `/dev/mapper`; untrusted text.

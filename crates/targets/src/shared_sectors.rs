@@ -5,7 +5,7 @@ use crate::device_mapper::{Part, Role, Row, Span};
 use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
 use crate::md_container;
-use crate::sysfs::{Node, SECTOR_BYTES, read_number};
+use crate::sysfs::{Node, SECTOR_BYTES, is_numbered, read_number};
 
 /// Layers of a stack, and ranges of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
@@ -262,12 +262,8 @@ impl Descent<'_, '_> {
 /// (drivers/md/bcache/super.c; drivers/block/drbd/drbd_nl.c, `drbd_m_holder`).
 fn shared_out(node: &Node, below: &Node) -> Option<Volume> {
     const DRIVERS: [&str; 2] = ["bcache", "drbd"];
-    let is_of = |name: &str, driver: &str| {
-        let number = name.strip_prefix(driver);
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let driver = DRIVERS.into_iter().find(|driver| is_of(&node.name, driver))?;
-    let users = below.holders.iter().filter(|holder| is_of(holder, driver)).count();
+    let driver = DRIVERS.into_iter().find(|driver| is_numbered(&node.name, driver))?;
+    let users = below.holders.iter().filter(|holder| is_numbered(holder, driver)).count();
     (users > 1).then_some(Volume::SharedOut(node.number))
 }
 
