@@ -94,7 +94,8 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
             nodes.insert(NodeNumber::Character(number), name);
         }
     }
-    processes::openers(&machine.roots.proc, &nodes, &mut found);
+    let members = members_in_containers(machine, node);
+    processes::openers(&machine.roots.proc, &nodes, &members, &mut found);
     for (same, _) in related.iter().filter(|(_, relation)| *relation == Relation::Same) {
         locked(machine, same, &mut found);
     }
@@ -111,6 +112,15 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
     }
     takes_no_writes(machine, node, &mut found);
     found
+}
+
+/// The members of the arrays in containers that a device is built on.
+fn members_in_containers(machine: &Machine<'_>, node: &Node) -> BTreeSet<NodeNumber> {
+    let below = machine.tree.stack(node);
+    let arrays = below.iter().filter_map(|name| machine.tree.get(name));
+    let arrays = arrays.filter(|array| md_container::container_of(array).is_some());
+    let members = arrays.flat_map(|array| &array.slaves).filter_map(|name| machine.tree.get(name));
+    members.map(|member| NodeNumber::Block(member.number)).collect()
 }
 
 /// UBI keeps its volumes on flash memory without opening the block device that shows the same memory.

@@ -2,14 +2,14 @@
 //! `O_EXCL` does not cover openers that did not use it themselves, so every process is checked. It opens no target.
 
 use crate::device_number::DeviceNumber;
-use crate::onlookers::is_onlooker;
+use crate::onlookers::{is_onlooker, keeps_metadata};
 pub(crate) use crate::open_stat::Inode;
 use crate::open_stat::{Stat, stat_likely, stat_node};
 use crate::probe;
 use crate::sysfs::names_in;
 use crate::uses::{Found, UseKind};
 use rustix::fs::{FileType, OFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,15 @@ pub(crate) enum NodeNumber {
 }
 
 /// Adds a use for each process that has one of `devices` (with names) open, or mapped for writing, and a doubt if some may not be
-/// inspected. Who only watches devices does not count as a reader of them.
-pub(crate) fn openers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
-    found.extend(persistent(|| openers_now(proc, devices)));
+/// inspected. Who only watches devices does not count as a reader of them, nor who keeps the metadata of those in `members` as a writer:
+/// what a device in a container is made of.
+pub(crate) fn openers(
+    proc: &Path,
+    devices: &BTreeMap<NodeNumber, String>,
+    members: &BTreeSet<NodeNumber>,
+    found: &mut Found,
+) {
+    found.extend(persistent(|| openers_now(proc, devices, members)));
 }
 
 /// Adds a doubt if there may be processes whose open files cannot be seen.
@@ -128,7 +134,7 @@ pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
     found
 }
 
-fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
+fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BTreeSet<NodeNumber>) -> Found {
     let mut found = Found::default();
     let mut unseen = 0;
     for process in others(proc, &mut found) {
@@ -139,7 +145,8 @@ fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         let open = |name: &String| {
             let number = device_behind(&process.directory.join("fd").join(name))?;
             let device = devices.get(&number).filter(|_| !only_names(&process.directory, name))?;
-            Some((number, device, writes(&process.directory, name)))
+            let is_of_the_array = members.contains(&number) && keeps_metadata(proc, &process.id);
+            (!is_of_the_array).then(|| (number, device, writes(&process.directory, name)))
         };
         let open: Vec<_> = names.iter().filter_map(open).collect();
         let is_mapped = |mapping: &Mapping| devices.get(&node_number(mapping.stat.as_ref()?)?);

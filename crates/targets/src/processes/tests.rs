@@ -11,7 +11,7 @@ fn told(found: Found) -> Vec<(UseKind, String)> {
 
 fn doubts(fake: &Fake) -> Vec<String> {
     let mut found = Found::default();
-    openers(&fake.roots().proc, &BTreeMap::new(), &mut found);
+    openers(&fake.roots().proc, &BTreeMap::new(), &BTreeSet::new(), &mut found);
     assert_eq!(found.uses, []);
     found.doubts
 }
@@ -86,9 +86,20 @@ fn who_only_reads_is_given_longer_to_go() {
 
 /// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
 fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
+    uses_of_null_by("reader", flags, parent, &BTreeSet::new())
+}
+
+/// The same by the name of the process, whose program has that name, too, where the device may be a member of an array.
+fn uses_of_null_by(
+    name: &str,
+    flags: &str,
+    parent: &str,
+    members: &BTreeSet<NodeNumber>,
+) -> Vec<(UseKind, String)> {
     let fake = Fake::new();
-    fake.file("proc/7/comm", "reader\n");
-    fake.file("proc/7/stat", "7 (reader) S 1 7 7 0\n");
+    fake.file("proc/7/comm", &format!("{name}\n"));
+    fake.file("proc/7/stat", &format!("7 ({name}) S 1 7 7 0\n"));
+    std::os::unix::fs::symlink(format!("/sbin/{name}"), fake.path("proc/7/exe")).unwrap();
     fake.file("proc/1/comm", parent);
     fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\n"));
     fs::create_dir(fake.path("proc/7/fd")).unwrap();
@@ -97,8 +108,17 @@ fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     let number = DeviceNumber::from_raw(null.rdev());
     let mut found = Found::default();
     let nodes = BTreeMap::from([(NodeNumber::Character(number), "sg0".to_owned())]);
-    openers(&fake.path("proc"), &nodes, &mut found);
+    openers(&fake.path("proc"), &nodes, members, &mut found);
     told(found)
+}
+
+#[test]
+fn who_keeps_the_metadata_of_an_array_does_not_use_its_members() {
+    let null = DeviceNumber::from_raw(fs::metadata("/dev/null").unwrap().rdev());
+    let members = BTreeSet::from([NodeNumber::Character(null)]);
+    assert_eq!(uses_of_null_by("mdmon", "0100002", "init\n", &members), []);
+    assert_eq!(uses_of_null_by("mdmon", "0100002", "init\n", &BTreeSet::new()).len(), 1, "another disk");
+    assert_eq!(uses_of_null_by("qemu", "0100002", "init\n", &members).len(), 1, "another program");
 }
 
 #[test]
