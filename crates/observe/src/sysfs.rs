@@ -1,5 +1,6 @@
 //! Where sysfs keeps block devices. It finds names and paths and reads no counters.
 
+use rdsk_model::is_nvme_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,21 +15,6 @@ pub(crate) fn name_of(directory: &Path) -> Option<String> {
 /// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
 pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))
-}
-
-/// Whether a name is that of a hidden device, one path to an NVMe device of several: `nvme0c1n1` of `nvme0n1`.
-pub(crate) fn is_nvme_path(name: &str, device: &str) -> bool {
-    fn halves(name: &str) -> Option<(&str, &str)> {
-        name.strip_prefix("nvme")?.split_once('n')
-    }
-    let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
-        return false;
-    };
-    let is_controller = |(known, number): (&str, &str)| known == subsystem && is_number(number);
-    is_number(subsystem)
-        && is_number(namespace)
-        && of == namespace
-        && path.split_once('c').is_some_and(is_controller)
 }
 
 /// The directories of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
@@ -65,7 +51,8 @@ pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {
 }
 
 /// Whether the kernel counts the flushes of the device with this directory: of whole disks only, and only as requests; a driver that
-/// takes bios counts a flush as a write, or not at all. Where it does not, it prints zeros.
+/// takes bios counts a flush as a write, or not at all, and an NVMe multipath device as a read (`rdsk_analysis` takes those off). Where it
+/// does not, it prints zeros.
 pub(crate) fn counts_flushes(directory: &Path) -> bool {
     let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
     has_requests && !directory.join("partition").exists()
