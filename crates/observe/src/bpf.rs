@@ -297,8 +297,8 @@ impl BlockLayer {
 
     /// In which form a device is given I/Os.
     fn driver(&self, index: usize) -> Takes {
-        let takes_bios = self.counted.iter().any(|one| one.takes_bios && one.device == self.names[index]);
-        if takes_bios { Takes::Bios } else { Takes::Requests }
+        let is_it = |one: &&CountedDevice| one.device == self.names[index];
+        self.counted.iter().find(is_it).map_or(Takes::Requests, Takes::of)
     }
 }
 

@@ -181,6 +181,7 @@ fn members_move_what_was_asked() {
         complaints.extend(found.into_iter().map(|what| format!("{}: {what}", stack.name)));
     }
     complaints.extend(wrong_with_dontcache(&mut guest));
+    complaints.extend(complaints_after(4, || wrong_with_a_journal(&mut guest)));
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -214,6 +215,37 @@ fn wrong_with_dontcache(guest: &mut Booted) -> Option<String> {
             wrong.map(|cell| format!("dontcache on {version:?}: {} {}", cell["id"], cell["result"]["why"]))
         }
     }
+}
+
+/// What is wrong with the counts of a journal's commits on a mapped device with a volatile cache below it: device mapper counts a write
+/// with data that asks for a flush before it twice, and the programs see it once.
+fn wrong_with_a_journal(guest: &mut Booted) -> Vec<String> {
+    let script = "echo '0 65536 linear '$A' 2048' | dmsetup create lin; ext4 /dev/mapper/lin; at=$(mounted /dev/mapper/lin)
+        fact cache \"$(cat /sys/block/dm-*/queue/write_cache)\"; cd /
+        call rdsk rdsk run $at --size 4M --budget 3s --evidence bpf --quiet --json -";
+    let outcome = guest.run(&Scenario::new("a journal on dm-linear", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let call = outcome.call("rdsk");
+    if call.code != 0 || outcome.fact("cache") != "write back" {
+        return vec![format!("exit {}, cache {}: {}", call.code, outcome.fact("cache"), call.said())];
+    }
+    let record = call.json();
+    let cells = record["cells"].as_array().expect("a Record has cells");
+    let seen = cells.iter().map(|cell| &cell["evidence"]["bpf"]);
+    let checks: Vec<&Value> = seen
+        .filter(|bpf| !bpf.is_null() && number(&bpf["lost"]) == 0)
+        .filter_map(|bpf| bpf["checks"].as_array())
+        .flatten()
+        .filter(|check| check["device"].as_str().is_some_and(|name| name.starts_with("dm-")))
+        .collect();
+    let wrong = checks.iter().filter(|check| check["bpf"] != check["sysfs"]);
+    let mut found: Vec<String> = wrong.map(|check| format!("a journal on dm-linear: {check}")).collect();
+    if checks.is_empty() {
+        found.push("a journal on dm-linear: no cell without a loss".into());
+    }
+    found
 }
 
 /// Makes one stack, measures it, and gives everything that is wrong with the Record.
