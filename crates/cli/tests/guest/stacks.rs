@@ -80,6 +80,14 @@ const STACKS: &[Stack] = &[
         ..ROW
     },
     Stack {
+        // The blocks of `align` reach over the ends of chunks, of which md counts all parts since 6.6, and Debian's 6.1 since 6.1.55.
+        name: "md RAID 0",
+        set_up: "raid md0 0 $A $B -- --chunk=64; ext4 /dev/md0 -O ^has_journal
+            at=$(mounted /dev/md0); top=/dev/md0; members=\"$A $B\"",
+        words: RUN_SYSFS,
+        ..ROW
+    },
+    Stack {
         name: "md RAID 5",
         set_up: "raid md0 5 $A $B $C -- --chunk=64 --bitmap=none; ext4 /dev/md0 -O ^has_journal
             at=$(mounted /dev/md0); top=/dev/md0; members=\"$A $B $C\"",
@@ -157,7 +165,7 @@ fn members_move_what_was_asked() {
     }
     let mut guest = guest()
         .modules(&["ext4", "raid1", "raid456", "dm_mod", "dm_crypt", "dm_thin_pool", "btrfs", "nvme"])
-        .modules(&["xts", "aesni_intel", "aes_generic", "dm_multipath", "dm_round_robin", "zram"])
+        .modules(&["xts", "aesni_intel", "aes_generic", "dm_multipath", "dm_round_robin", "zram", "raid0"])
         .programs(&["mkfs.ext4", "mkfs.btrfs", "btrfs", "mdadm", "lvm", "dmsetup", "pvcreate", "vgcreate"])
         .programs(&["lvcreate", "vgchange", "wipefs", "lsblk"])
         .disk(Disk::virtio("A", 48 * MIB))
