@@ -1,5 +1,6 @@
 //! Where sysfs keeps block devices. It finds names and paths and reads no counters.
 
+use crate::read_trimmed;
 use rdsk_model::is_nvme_path;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,13 +42,34 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
-/// What is said of such devices.
-pub(crate) const UNNAMED_BIOS: &str = "bios of NVMe multipath devices do not name them when they end";
+/// What is said of devices whose bios do not name them when they end.
+pub(crate) const UNNAMED_NVME: &str = "bios of NVMe multipath devices do not name them when they end";
+const UNNAMED_BCACHE: &str = "bios of bcache devices name what they lie on when they end";
+const UNNAMED_MD: &str = "bios of such an md array name a member when they end";
 
-/// Whether the bios of a device name it when they end: those of an NVMe multipath device name one of its paths then, as does all that lies on
-/// its partitions (drivers/nvme/host: `nvme_trace_bio_complete`), so that they would seem to stay under way.
-pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {
-    nvme_paths(name, sys).is_empty() && nvme_disk_with_paths(name, sys).is_none()
+/// In words, why the bios of a device do not name it when they end, so that they would seem to stay under way; `None` if they do. Those of
+/// an NVMe multipath device name one of its paths then, as does all that lies on its partitions (drivers/nvme/host:
+/// `nvme_trace_bio_complete`). Other drivers pass on a bio itself, and no clone: bcache, so that what it lies on sees ends of bios that it
+/// was not given (drivers/md/bcache/request.c, `bio_set_dev`), and md where it counts nothing (drivers/md, `linear_make_request` and
+/// `faulty_make_request`; `md_account_bio` before 6.6, with `queue/iostats` at 0).
+pub(crate) fn why_unnamed(name: &str, sys: &Path) -> Option<&'static str> {
+    if !nvme_paths(name, sys).is_empty() || nvme_disk_with_paths(name, sys).is_some() {
+        return Some(UNNAMED_NVME);
+    }
+    let directory = block_path(sys, name);
+    let disk = if directory.join("partition").exists() { directory.join("..") } else { directory };
+    if disk.join("mq").exists() {
+        return None;
+    }
+    if disk.join("bcache").exists() {
+        return Some(UNNAMED_BCACHE);
+    }
+    let is_off = || read_trimmed(&disk.join("queue/iostats")).as_deref() == Some("0");
+    match read_trimmed(&disk.join("md/level")).as_deref() {
+        Some("linear" | "faulty") => Some(UNNAMED_MD),
+        Some("raid0") if is_off() => Some(UNNAMED_MD),
+        _ => None,
+    }
 }
 
 /// Whether the kernel counts the flushes of the device with this directory: of whole disks only, and only as requests; a driver that

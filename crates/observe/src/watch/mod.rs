@@ -14,9 +14,7 @@ use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
 use crate::still::{has_done, why_silent};
-use crate::sysfs::{
-    UNCOUNTED_PARTITION, UNNAMED_BIOS, block_path, counts_flushes, names_its_bios, nvme_disk_with_paths,
-};
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, counts_flushes, nvme_disk_with_paths, why_unnamed};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,8 +167,8 @@ impl Watcher {
 /// In words, why programs that count others do not count a device.
 fn why_not_counted(name: &str, sys: &Path) -> &'static str {
     let directory = block_path(sys, name);
-    if !names_its_bios(name, sys) {
-        UNNAMED_BIOS
+    if let Some(why) = why_unnamed(name, sys) {
+        why
     } else if directory.exists() && !directory.join("dev").exists() {
         "it is hidden and has no number, by which the programs would know it"
     } else {
