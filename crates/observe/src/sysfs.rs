@@ -42,12 +42,14 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
-/// What is said of devices whose bios do not name them when they end.
+/// What is said of devices that their I/O does not name when it ends.
 pub(crate) const UNNAMED_NVME: &str = "bios of NVMe multipath devices do not name them when they end";
 const UNNAMED_BCACHE: &str = "bios of bcache devices name what they lie on when they end";
 const UNNAMED_MD: &str = "bios of such an md array name a member when they end";
+const UNNAMED_PARTITION: &str = "requests name no partition while queue/iostats of its disk is 0";
 
-/// In words, why the bios of a device do not name it when they end, so that they would seem to stay under way; `None` if they do. Those of
+/// In words, why the I/O of a device does not name it when it ends, so that it would seem to stay under way or not to be; `None` if it
+/// does. A request has a partition only where the kernel keeps statistics of it (block/blk-mq.c, `blk_account_io_start`). Bios of
 /// an NVMe multipath device name one of its paths then, as does all that lies on its partitions (drivers/nvme/host:
 /// `nvme_trace_bio_complete`). Other drivers pass on a bio itself, and no clone: bcache, so that what it lies on sees ends of bios that it
 /// was not given (drivers/md/bcache/request.c, `bio_set_dev`), and md where it counts nothing (drivers/md, `linear_make_request` and
@@ -57,14 +59,15 @@ pub(crate) fn why_unnamed(name: &str, sys: &Path) -> Option<&'static str> {
         return Some(UNNAMED_NVME);
     }
     let directory = block_path(sys, name);
-    let disk = if directory.join("partition").exists() { directory.join("..") } else { directory };
+    let is_partition = directory.join("partition").exists();
+    let disk = if is_partition { directory.join("..") } else { directory };
+    let is_off = || read_trimmed(&disk.join("queue/iostats")).as_deref() == Some("0");
     if disk.join("mq").exists() {
-        return None;
+        return (is_partition && is_off()).then_some(UNNAMED_PARTITION);
     }
     if disk.join("bcache").exists() {
         return Some(UNNAMED_BCACHE);
     }
-    let is_off = || read_trimmed(&disk.join("queue/iostats")).as_deref() == Some("0");
     match read_trimmed(&disk.join("md/level")).as_deref() {
         Some("linear" | "faulty") => Some(UNNAMED_MD),
         Some("raid0") if is_off() => Some(UNNAMED_MD),

@@ -126,7 +126,10 @@ impl BlockCounts {
                 growth.lost = growth.lost.saturating_add(new);
             }
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
-            found.insert(name.clone(), growth);
+            // That depends on switches, which may be turned meanwhile.
+            if why_unnamed(name, &self.sys).is_none() {
+                found.insert(name.clone(), growth);
+            }
         }
         Ok(found)
     }
@@ -229,6 +232,18 @@ mod tests {
         are_unnamed(&["md4"], true);
         let refused = BlockCounts::of(&["bcache0".to_owned()], &sys).map(|_| ());
         assert!(refused.is_err_and(|why| why.starts_with("bios of bcache devices")));
+    }
+
+    /// Such requests have no partition, and it would seem to be idle; the disk counts all of them.
+    #[test]
+    fn a_partition_is_not_counted_while_statistics_of_its_disk_are_off() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).partition("sda", 1, 1 << 20, 1 << 20);
+        fake.set_attribute("sda", "mq/0/nr_tags", "64\n");
+        let why = |name: &str| why_unnamed(name, &fake.sys());
+        assert_eq!((why("sda1"), why("sda")), (None, None));
+        fake.set_attribute("sda", "queue/iostats", "0\n");
+        assert!(why("sda1").is_some_and(|why| why.contains("queue/iostats of its disk is 0")));
+        assert_eq!(why("sda"), None);
     }
 
     /// What only seems to be in flight is found where nothing is, unless the counters would not show it.
