@@ -12,6 +12,11 @@ pub(crate) fn version_at(proc: &Path) -> Option<Version> {
     version_of(&read_trimmed(&proc.join("sys/kernel/osrelease"))?)
 }
 
+/// The version of the kernel whose `/sys` this is, by the `/proc` beside it; `None` where that does not say.
+pub(crate) fn version_beside(sys: &Path) -> Option<Version> {
+    version_at(&sys.parent()?.join("proc"))
+}
+
 /// The version in a release such as `5.10.0-32-amd64`.
 pub(crate) fn version_of(release: &str) -> Option<Version> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
@@ -31,6 +36,7 @@ mod tests {
         assert_eq!(version_of("4.18.0-553.el8_10.x86_64"), Some((4, 18)));
         assert_eq!(version_of("7.0"), Some((7, 0)));
         assert_eq!(["", "6", "next", "v6.1"].map(version_of), [None; 4]);
-        assert_eq!(version_at(Path::new("/no/such/proc")), None);
+        assert_eq!((version_at(Path::new("/no/such/proc")), version_beside(Path::new("/"))), (None, None));
+        assert_eq!(version_beside(Path::new("/sys")), version_at(Path::new("/proc")));
     }
 }

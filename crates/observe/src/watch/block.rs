@@ -263,7 +263,13 @@ mod tests {
             std::fs::write(queue.join("iostats"), "0\n").unwrap();
         }
         assert!(!quiet("sda", 0) && !quiet("sda", 5), "it was counted before");
+        assert!(!quiet("dm-0", 0) && !quiet("dm-0", 5), "the kernel is not known");
+        let release = fake.proc().join("sys/kernel/osrelease");
+        std::fs::create_dir_all(release.parent().unwrap()).unwrap();
+        std::fs::write(&release, "6.1.0-56-amd64\n").unwrap();
         assert!(!quiet("dm-0", 0) && quiet("dm-0", 5), "it counts by itself");
+        std::fs::write(&release, "6.12.1\n").unwrap();
+        assert!(!quiet("dm-0", 5), "it was counted before the switch");
     }
 
     #[test]
