@@ -247,10 +247,10 @@ impl BlockLayer {
             let Some(device) = device else { continue };
             let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
-            if is_timed && unended(ended, carrier.index) == 0 {
-                device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
-            }
+            let deepest = (is_timed && unended(ended, carrier.index) == 0).then_some(its.deepest);
+            device.in_flight_max = deepest.or(device.in_flight_max);
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
+                counts.deepest = deepest;
                 counts.splits = Some(its.splits);
                 counts.reads_caused_by_writes = is_timed.then(|| reads_in_writes(counted, carrier.index));
             }
