@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod passes;
 pub mod rate_series;
 pub mod read_ahead;
+mod read_requests;
 pub mod saturation;
 pub mod scale;
 pub mod stalls;
