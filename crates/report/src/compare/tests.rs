@@ -1,6 +1,6 @@
 use super::*;
 use crate::style::{Charset, Color};
-use rdsk_compare::{Condition, compare, course, differences, judge};
+use rdsk_compare::{Condition, compare, course, differences, judge, repeated};
 use rdsk_finding::fixtures::{all_in_rounds, run};
 use rdsk_model::{Estimate, VerdictCode};
 use serde_json::Value;
@@ -223,4 +223,47 @@ fn a_figure_that_a_run_lost_is_named() {
     let missing = &document["conditions"][0]["missing"][0];
     assert_eq!((&missing["cell"], &missing["other"]), (&Value::from(id), &Value::from(1)));
     assert_eq!(missing["why"], "7 I/Os, 20 are needed");
+}
+
+/// The pair of a run that lost a figure is left out, and said to be; a run without a partner, too.
+#[test]
+fn a_figure_that_one_of_several_runs_lost_is_named_with_its_run() {
+    let began = |(minute, mut run): (usize, Record)| {
+        run.started_at = format!("2026-03-01T10:{minute:02}:00Z");
+        run
+    };
+    let base: Vec<Record> = (0..5).map(|_| scaled(1.0)).enumerate().map(began).collect();
+    let mut other = base[..4].to_vec();
+    let of_device = |cell: &&mut CellRecord| {
+        cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+            && cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_some())
+    };
+    let cell = other[1].cells.iter_mut().find(of_device).unwrap();
+    let id = cell.id.clone();
+    let latency = cell.result.latency_ns.as_mut().unwrap();
+    (latency.count, latency.p50) = (7, None);
+    let compared = repeated(&base, &other).unwrap();
+    let conditions = ["p50:slower>10%".parse().unwrap()];
+    let judgements = judge(&compared, &conditions);
+    assert!(judgements[0].is_open());
+    let names = ["rdsk run".to_owned(), "rdsk run".to_owned()];
+    let comparing = Comparing {
+        names: &names,
+        runs: &[&base[0], &other[0]],
+        differences: &[],
+        compared: &compared,
+        judgements: &judgements,
+    };
+    let text = compared_text(&comparing, Extent::Full, Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["of 3 of 4 pairs of runs", "Left out: 1 run without a partner."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let named = format!("no p50 in run 2 of B: {id} (7 I/Os, 20 are needed)");
+    assert_eq!(text.matches(&named).count(), 2, "below the tables and below the condition: {text}");
+    let document: Value = serde_json::from_str(&compared_json(&comparing, &[])).unwrap();
+    let pair = &document["comparisons"][0];
+    assert_eq!((&pair["basis"]["pairs"], &pair["basis"]["alone"]), (&Value::from(4), &Value::from(1)));
+    assert_eq!(pair["lost"], document["conditions"][0]["missing"]);
+    assert_eq!(pair["lost"][0]["run"], serde_json::json!({ "side": "b", "number": 2 }));
 }
