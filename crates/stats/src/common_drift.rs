@@ -259,7 +259,7 @@ mod tests {
                         .collect();
                     (round as f64, crate::mean(&windows).unwrap(), 1.0)
                 };
-                common_drift(&[(0..6).map(visit).collect()], 0.01 / 3.0).is_some()
+                common_drift(&[(0..6).map(visit).collect()], 0.0025).is_some()
             };
             let found = (0..200).filter(is_found).count();
             assert!(found >= 180, "{rho}: {found}");
