@@ -124,6 +124,35 @@ fn a_course_has_a_curve_and_says_since_when() {
     assert!(text.contains("takes 8 runs") && !text.contains("DIFFERS"), "{text}");
 }
 
+/// Of twelve runs of one day, the day of the seventh says nothing.
+#[test]
+fn runs_of_one_day_are_told_apart_by_the_time() {
+    let mut runs: Vec<Record> = (0..12)
+        .map(|hour| {
+            let mut one = scaled(if hour >= 6 { 0.8 } else { 1.0 } + 0.001 * f64::from(hour % 3));
+            one.started_at = format!("2026-03-06T{:02}:05:00.25Z", hour + 10);
+            one.id = format!("run {hour}");
+            one.host.as_mut().unwrap().kernel = if hour < 6 { "6.1" } else { "7.0" }.into();
+            one
+        })
+        .collect();
+    let said = |runs: &[Record]| {
+        let runs: Vec<&Record> = runs.iter().collect();
+        let found = course(&runs, &runs[0].cells[0].id, Metric::Rate).unwrap();
+        course_text(&found, &differences(&runs), Style::default())
+    };
+    let text = said(&runs);
+    assert!(text.contains("since 2026-03-06T16:05:00Z 20"), "{text}");
+    assert!(text.contains("7.0 in 6 runs since 2026-03-06T16:05:00Z"), "{text}");
+    // The first run of another day needs none.
+    runs[6..].iter_mut().for_each(|run| run.started_at = run.started_at.replace("-06T", "-07T"));
+    for run in &mut runs[7..] {
+        run.started_at = run.started_at.replace("-07T", "-08T");
+    }
+    let text = said(&runs);
+    assert!(text.contains("since 2026-03-07 20") && !text.contains("since 2026-03-07T"), "{text}");
+}
+
 fn course_of(runs: &mut [Record], factors: &[f64], metric: Metric) -> (String, Value) {
     for (day, (run, factor)) in (1..).zip(runs.iter_mut().zip(factors)) {
         run.started_at = format!("2026-03-{day:02}T10:00:00Z");
