@@ -7,6 +7,9 @@ use rdsk_analysis::{metrics, passes, words};
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::{Bytes, printable};
 
+/// What a row says whose writes returned from a cache, where its verdict says nothing else.
+pub(crate) const INTO_CACHE: &str = "into cache";
+
 /// The cells of one experiment, in the order of the Record.
 pub(crate) fn of(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
     record.cells.iter().filter(move |cell| cell.experiment == experiment)
