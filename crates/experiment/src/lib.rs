@@ -33,6 +33,7 @@ mod stream;
 mod stripe;
 mod unplanned;
 mod warm_up;
+mod window;
 mod zones;
 
 pub use copy::{Copies, CopiesEnd, Leftovers, WaitFor, Watching};

@@ -8,8 +8,9 @@ use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync
 
 /// dd's block in the report.
 const BLOCK_BYTES: u64 = 16 << 10;
-/// The span of the buffered cells: small enough to drop and check its cache quickly.
-const BUFFERED_SPAN_BYTES: u64 = 1 << 30;
+/// What a visit through the page cache may use: small enough to drop and check its cache quickly. Sequential visits move on through
+/// the same span as direct ones; random I/O of all paths stays within it, since seeks over another span would be other ones.
+const WINDOW_BYTES: u64 = 1 << 30;
 const WEIGHT: f64 = 2.0;
 
 /// Bytes after which a write of `--end-fsync` is flushed, as much as a pass of `paths` writes.
@@ -40,10 +41,11 @@ impl Question for Stream {
                     }
                     let free_bytes = context.is_time_free().then(|| free_pass_bytes(op, path, sync));
                     let pass_bytes = context.options.pass_bytes.or(free_bytes);
-                    let wish_bytes = match (path, pass_bytes) {
-                        (_, Some(bytes)) => bytes,
-                        (IoPath::Direct, None) => u64::MAX,
-                        (IoPath::Buffered | IoPath::DontCache, None) => BUFFERED_SPAN_BYTES,
+                    let wish_bytes = match (context.options.pattern, sync, pass_bytes) {
+                        (_, _, Some(bytes)) => bytes,
+                        // Passes are over the same bytes each time.
+                        (Pattern::Random, _, None) | (_, Sync::FsyncAtEnd, None) => WINDOW_BYTES,
+                        (Pattern::Sequential, _, None) => u64::MAX,
                     };
                     let span_bytes = context.span_bytes(wish_bytes, block_bytes);
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
@@ -74,6 +76,10 @@ impl Question for Stream {
             }
         }
         cells
+    }
+
+    fn window_bytes(&self) -> Option<u64> {
+        Some(WINDOW_BYTES)
     }
 
     fn max_streams(&self, options: &PlanOptions) -> u32 {

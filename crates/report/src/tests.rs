@@ -88,6 +88,19 @@ fn a_rate_into_a_cache_is_shown_beside_the_rate_until_stable() {
 }
 
 #[test]
+fn random_streams_say_over_how_much_they_are() {
+    let mut run = fixtures::run();
+    for cell in run.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Stream) {
+        cell.workload.pattern = rdsk_model::Pattern::Random;
+    }
+    let text = alone(&run, Experiment::Stream);
+    assert!(
+        text.contains("STREAM: one stream, watched by iostat, blocks of 16 KiB, random over 1 GiB\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn pages_alone() {
     let run = fixtures::run_on_three_paths();
     for (name, page) in [

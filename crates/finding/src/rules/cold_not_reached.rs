@@ -3,9 +3,12 @@
 use super::common::{cells, cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CacheState, CellRecord, ColdCheck, Finding, Severity};
+use rdsk_model::{CacheState, CellRecord, ColdCheck, Experiment, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("cold-not-reached", Severity::Uncertain, Needs::Counters, check);
+
+/// A visit that uses a part of its span has only that part made cold, which is so large at most: the window of `stream`.
+const WINDOW_BYTES: u64 = 1 << 30;
 
 /// Share of the span, and of the checked ranges, that may stay cached: a page that readahead brought back is no failure.
 const TOLERATED: f64 = 0.01;
@@ -39,7 +42,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// The worst check among the visits, when it is above the tolerance.
 fn worst(cell: &CellRecord) -> Option<ColdCheck> {
-    let span = (cell.workload.span_bytes * cell.workload.targets.len().max(1) as u64).max(1);
+    let most = if cell.experiment == Experiment::Stream { WINDOW_BYTES } else { u64::MAX };
+    let span = (cell.workload.span_bytes.min(most) * cell.workload.targets.len().max(1) as u64).max(1);
     let badness = |check: &ColdCheck| {
         let cached = check.cached_bytes.map_or(0.0, |bytes| metrics::ratio(bytes, span));
         let wrong = metrics::ratio(check.ranges_wrong, check.ranges_checked.max(1));
@@ -75,6 +79,19 @@ mod tests {
         assert_eq!(finding.evidence, ["c: cached before the first I/O = 8 MiB, ranges cached = 0 of 1000"]);
         fires(RULE, &cold(Some(0), 11));
         fires(RULE, &cold(None, 11));
+    }
+
+    /// What is cached is that of the part which a visit uses, whatever the size of the target.
+    #[test]
+    fn a_visit_of_stream_is_checked_over_its_window() {
+        let of = |experiment| {
+            let mut record = cold(Some(64 << 20), 0);
+            let cell = &mut record.cells[0];
+            (cell.experiment, cell.workload.span_bytes) = (experiment, 100 << 30);
+            record
+        };
+        fires(RULE, &of(Experiment::Stream));
+        silent(RULE, &of(Experiment::Headline));
     }
 
     #[test]
