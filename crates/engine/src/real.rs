@@ -11,6 +11,7 @@ use crate::error::EngineError;
 use crate::job::{Engine, Job, Prepared, Run, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
+use crate::prepare::SpanOnly;
 use crate::random::mix;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
@@ -21,12 +22,13 @@ use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadConte
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
-/// What probes and trials found, so that each runs once.
+/// What probes, trials and attempts to empty the cache found, so that each runs once.
 #[derive(Clone, Debug, Default)]
 pub struct ChoiceCache {
     /// Whether rings are available; `None` before the probe.
     ring: Option<Result<(), String>>,
     choices: Vec<(TrialKey, EngineChoice)>,
+    span_only: SpanOnly,
 }
 
 /// What workloads share a trial by: first target, block size, offset, span and depth.
@@ -72,6 +74,7 @@ impl Engine for RealEngine {
             job: job.clone(),
             targets,
             prepared: Prepared::default(),
+            span_only: &mut self.choice_cache.span_only,
             begin_ns: None,
         }))
     }

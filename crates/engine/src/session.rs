@@ -7,7 +7,7 @@ use crate::engine_choice::fewer_threads;
 use crate::error::EngineError;
 use crate::job::{Control, Job, Prepared, Run, Session, Settled};
 use crate::open_target::OpenTarget;
-use crate::prepare;
+use crate::prepare::{self, SpanOnly};
 use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{EngineKind, Issuing, Op, Sync};
@@ -22,6 +22,8 @@ pub(crate) struct RealSession<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) targets: Vec<OpenTarget<'a>>,
     pub(crate) prepared: Prepared,
+    /// What earlier sessions of the engine learnt about emptying the cache.
+    pub(crate) span_only: &'a mut SpanOnly,
     /// The clock at the first submission.
     pub(crate) begin_ns: Option<u64>,
 }
@@ -49,7 +51,7 @@ impl RealSession<'_> {
 
 impl Session for RealSession<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.prepared = prepare::prepare(self.job.workload, &self.targets, &self.job.stop)?;
+        self.prepared = prepare::prepare(self.job.workload, &self.targets, self.span_only, &self.job.stop)?;
         Ok(self.prepared)
     }
 
