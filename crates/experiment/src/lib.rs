@@ -13,6 +13,7 @@ mod copy;
 mod execute;
 mod headline;
 mod mediums;
+mod memory;
 mod merge_evidence;
 mod options;
 mod overlap;

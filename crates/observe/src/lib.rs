@@ -36,7 +36,7 @@ mod watched;
 pub use counted::counted;
 pub use delta::{CountersWentBack, delta};
 pub use diskstat::parse_stat;
-pub use host::host;
+pub use host::{available_memory_bytes, host};
 pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;
 pub use members::{KernelMembers, SimMembers};
