@@ -85,15 +85,13 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
     {
-        let document = match parse::subcommand_of(words) {
+        json_file::output_failure(Some(&sink), || match parse::subcommand_of(words) {
             Some(subcommand) if subcommand == &INFO => info::document(&[], Some(problem)),
             _ => {
                 let record = rdsk_experiment::failed_record(command(words), None, problem.clone());
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)
             }
-        };
-        // The usage error matters more than a document that could not be written.
-        let _ = sink.write(&document);
+        });
     }
     out::failure(problem)
 }

@@ -126,3 +126,43 @@ fn what_the_environment_refuses_is_in_the_document() {
         assert_eq!(record["error"]["message"], *error);
     }
 }
+
+/// Not by a mistake, a refusal or a plan: a baseline is measured once. Standard error says so, and the exit code stays that of what
+/// happened.
+#[test]
+fn a_measured_run_is_replaced_only_by_another() {
+    let scratch = common::scratch();
+    let run = |words: &[&str]| {
+        let mut command = common::command(words);
+        command.current_dir(scratch.path());
+        cli::run(command, common::SOON)
+    };
+    let line = ["run", "sim:wd2500", "--only", "headline", "--budget", "5s", "--json", "base.json"];
+    assert_eq!(run(&line).status_code, Some(0));
+    let base = scratch.path().join("base.json");
+    let kept = fs::read_to_string(&base).unwrap();
+    for (words, code) in [
+        (&["run", "sim:wd2500", "--iodeph", "4"][..], 2),
+        (&["runn", "sim:wd2500"], 2),
+        (&["run", "/nonexistent/target"], 3),
+        (&["run", "sim:wd2500", "--resume", "nothing-of-this-name"], 2),
+        // Nothing of it is missing.
+        (&["run", "--resume", "base.json"], 2),
+        (&["run", "sim:linux-disk", "--resume", "base.json"], 2),
+        (&["run", "sim:wd2500", "--dry-run"], 3),
+        (&["run", "--resume", "base.json", "--dry-run"], 3),
+        (&["show", "nothing-of-this-name"], 2),
+        (&["info", "sim:wd2500"], 3),
+        (&["info", "--nonsense"], 2),
+    ] {
+        let refused = run(&[words, &["--json", "base.json"]].concat());
+        assert_eq!(refused.status_code, Some(code), "{words:?}: {}", refused.stderr);
+        let told = "refusing to write the JSON to base.json: it is a measured run";
+        assert!(refused.stderr.contains(told), "{words:?}: {}", refused.stderr);
+        assert_eq!(refused.stderr.matches("hint: ").count(), 1, "{words:?}: {}", refused.stderr);
+        assert_eq!(fs::read_to_string(&base).unwrap(), kept, "{words:?}");
+    }
+    assert_eq!(run(&line).status_code, Some(0));
+    assert_ne!(fs::read_to_string(&base).unwrap(), kept, "it has another id");
+    holds_only(scratch.path(), &["base.json"]);
+}
