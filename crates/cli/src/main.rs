@@ -46,6 +46,12 @@ fn main() -> ExitCode {
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let own = words.get(1).and_then(|word| OwnCommand::named(word));
+    // The output of a copy and that of a watched command are not ours; what is ours there, `out` keeps from devices.
+    if !matches!(own, Some(OwnCommand::Dd | OwnCommand::Watch))
+        && let Err(problem) = out::check_streams()
+    {
+        return ExitCode::from(out::failure(&problem));
+    }
     // dd leaves no file behind that a signal would leave, and ends as dd does.
     if own != Some(OwnCommand::Dd) {
         interrupt::survive_file_limits();

@@ -7,6 +7,7 @@ mod common;
 use common::{error_and_hint, holds_only, rdsk, record};
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
 use std::fs;
+use std::process::Stdio;
 
 /// A run that would take a minute if it began.
 fn run_with_json(directory: &std::path::Path, json: &str) -> cli::Run {
@@ -109,6 +110,41 @@ fn a_block_device_is_never_the_document() {
         assert_ne!(run.status_code, Some(0), "{line:?}");
     }
     assert_eq!(device.content_hash().unwrap(), before);
+}
+
+/// A shell opens it before rdsk can look, and that is no permission.
+#[test]
+fn a_block_device_is_never_a_standard_stream() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let before = device.content_hash().unwrap();
+    let open = || fs::File::options().write(true).open(device.path()).unwrap();
+    for (line, code) in [
+        (&["info", "sim:wd2500"][..], 3),
+        (&["run", "sim:wd2500", "--only", "headline", "--budget", "5s", "--json", "-"], 3),
+        (&["run", "--nonsense", "--json", "-"], 3),
+        (&["--help"], 3),
+        (&["compare", "--help"], 3),
+        (&["watch", "--help"], 3),
+        (&["dd", "--help"], 1),
+    ] {
+        let output = common::command(line).stdin(Stdio::null()).stdout(open()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
+        assert!(
+            told.contains("refusing to write to standard output: it is a block device"),
+            "{line:?}: {told}"
+        );
+        assert_eq!(device.content_hash().unwrap(), before, "{line:?}");
+    }
+    // Nobody can be told.
+    for (line, code) in [(&["run", "--nonsense"][..], 3), (&["dd", "if=/nonexistent"], 1)] {
+        let output = common::command(line).stdin(Stdio::null()).stderr(open()).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{line:?}");
+        assert_eq!(device.content_hash().unwrap(), before, "{line:?}");
+    }
 }
 
 #[test]
