@@ -15,6 +15,7 @@ use crate::exchange::Outputs;
 use crate::history::{self, Written};
 use crate::json_file::Sink;
 use crate::{exit, interrupt, out};
+use open::Closed;
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Block, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
@@ -223,13 +224,10 @@ fn run_once(
     let signals = &handled.signals;
     let opening = Opening { operands: &line.operands, terminal: stderr, signals, began: Instant::now() };
     let opened = handled.while_opening(|| open::open(opening, &options.permission));
-    let open::Opened { input, output, took } = opened.map_err(|why| match why {
-        NotOpened::Because(message) => {
-            stderr.say(&message);
-            Failure::BeforeCopy
-        }
-        NotOpened::Ended(failure) => failure,
-    })?;
+    let (open::Opened { input, output, took }, copies) = match opened {
+        Ok(opened) => (opened, copies),
+        Err(why) => return Err(not_begun(why, copies, stderr)),
+    };
     let mut watched = copies.map(|copies| {
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
@@ -250,6 +248,22 @@ fn run_once(
         return finished.result.and(Err(Failure::Told));
     }
     finished.result
+}
+
+/// Tells why a copy does not begin: to the Record, too, where that is more than dd's message.
+fn not_begun(why: Closed, copies: Option<&mut Copies>, stderr: &mut Stderr) -> Failure {
+    match why {
+        Closed::NotOpened(NotOpened::Because(message)) => stderr.say(&message),
+        Closed::NotOpened(NotOpened::Ended(failure)) => return failure,
+        Closed::Refused(problem) => {
+            let hint = problem.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+            stderr.say(&format!("{}{hint}", problem.message));
+            if let Some(copies) = copies {
+                copies.refuse(problem);
+            }
+        }
+    }
+    Failure::BeforeCopy
 }
 
 /// How long the user wants to wait for the flush after dd's last line.
