@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Some(OwnCommand::Export) => exchange::export(its_words),
         Some(OwnCommand::Import) => exchange::import(its_words),
         Some(OwnCommand::Delete) => history::delete(its_words),
-        Some(OwnCommand::Dd) => dd::run(&words[2..], command(&words)),
+        Some(OwnCommand::Dd) => dd::run(its_words, command(&words)),
         Some(OwnCommand::Watch) => watch::run(its_words),
         Some(OwnCommand::Completions) => for_shells::completions(its_words),
         Some(OwnCommand::Man) => for_shells::man(its_words),
