@@ -58,7 +58,7 @@ fn is_measured(document: &str) -> bool {
     serde_json::from_str(document).is_ok_and(|document: Document| document.is_measured())
 }
 
-/// Whether the file holds no run. One that cannot be read to its end may hold a part of one.
+/// Whether the file holds no run, not even its cells. One that cannot be read to its end may hold a part of one.
 fn is_expendable(path: &Path) -> bool {
     let read = || -> io::Result<bool> {
         let file = File::open(path)?;
