@@ -355,11 +355,12 @@ fn a_refusal_is_in_the_record_with_its_code_and_hint() {
         return;
     }
     let device = LoopDevice::builder().size(1 << 20).create().unwrap();
-    let line = format!("if=/dev/zero of={} count=1", device.path().display());
-    let refused = asked(place.path(), &[], &line);
-    let error = refused.record.error.as_ref().unwrap();
-    assert_eq!((error.kind, error.hint.is_some()), (ProblemKind::Refused, true), "{error:?}");
-    assert_ne!(error.code, "copy-failed");
+    let output = format!("of={}", device.path().display());
+    let run = common::rdsk(["dd", "--json", "-", "if=/dev/zero", &output, "count=1"]);
+    assert_eq!(run.status_code, Some(1), "{}", run.stderr);
+    let error = &common::record(cli::json(&run))["error"];
+    assert_eq!(error["kind"], "refused", "{error}");
+    assert!(error["hint"].is_string() && error["code"] != "copy-failed", "{error}");
 }
 
 #[test]

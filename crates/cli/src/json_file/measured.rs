@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
-    cells: Vec<Cell>,
+    cells: Vec<KeptCell>,
     /// The runs of `rdsk dd`, which has no cells where neither end is storage.
     #[serde(default)]
     copies: Vec<IgnoredAny>,
@@ -21,13 +21,13 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-struct Cell {
+struct KeptCell {
     #[serde(default)]
-    result: Work,
+    result: KeptResult,
 }
 
 #[derive(Default, Deserialize)]
-struct Work {
+struct KeptResult {
     ops: Option<u64>,
     /// That I/O failed is a result, too.
     #[serde(default)]
@@ -38,7 +38,7 @@ impl Document {
     /// Whether this document may replace one that holds a run: the cells of a run that ended before its first I/O hold nothing.
     fn is_measured(&self) -> bool {
         let did_something =
-            |cell: &Cell| cell.result.ops.is_some_and(|ops| ops > 0) || !cell.result.errors.is_empty();
+            |cell: &KeptCell| cell.result.ops.is_some_and(|ops| ops > 0) || !cell.result.errors.is_empty();
         self.cells.iter().any(did_something) || !self.copies.is_empty() || !self.records.is_empty()
     }
 
