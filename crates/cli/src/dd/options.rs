@@ -184,6 +184,9 @@ fn name_of(word: &OsStr) -> &[u8] {
 /// # Errors
 /// What is wrong, in words.
 pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String> {
+    if options.json == Some(JsonPlace::Stdout) && lines.iter().any(|one| one.output.is_none()) {
+        return Err("--json - needs of=, since the copy goes to standard output without it".into());
+    }
     let is_inherited = |one: &&Operands| one.input.is_none() || one.output.is_none();
     if options.is_repeated() && lines.iter().any(is_inherited) {
         return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
@@ -198,6 +201,14 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     if options.is_repeated() && lines.iter().any(|one| one.convert.is_exclusive) {
         return Err("--repeat and --compare do not go with conv=excl: the second run would find the output of the first".into());
     }
+    Ok(())
+}
+
+/// Refuses documents that would lie where the copy does, or over each other.
+///
+/// # Errors
+/// What is wrong, in words; no document may be written then.
+pub(super) fn check_places(options: &Options, lines: &[&Operands]) -> Result<(), String> {
     let file = |place: &Option<JsonPlace>| match place {
         Some(JsonPlace::File(path)) => Some(path.clone()),
         _ => None,
@@ -217,9 +228,6 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     }
     if options.json != Some(JsonPlace::Stdout) {
         return Ok(());
-    }
-    if lines.iter().any(|one| one.output.is_none()) {
-        return Err("--json - needs of=, since the copy goes to standard output without it".into());
     }
     if lines.iter().filter_map(|one| one.output.as_deref()).any(is_standard_output) {
         return Err("--json - and of= lead to the same file".into());
