@@ -60,7 +60,7 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
-        "blocks of",
+        "blocks\nof",
         "passes",
         "outer\nMiB/s",
         "inner\nMiB/s",
