@@ -28,6 +28,7 @@ mod read_requests;
 pub mod saturation;
 pub mod scale;
 pub mod settling;
+pub mod spans;
 pub mod stalls;
 pub mod stripe;
 pub mod trend;

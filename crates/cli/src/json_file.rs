@@ -253,13 +253,16 @@ fn placed(path: &Path, document: &str, replaces: Option<DocumentKind>) -> io::Re
     }
     let old = still().then(|| fs::metadata(path).ok()).flatten();
     let result = finished(&temporary, document, old).and_then(|()| {
-        // Writing may have taken long.
-        if still() {
-            return fs::rename(&temporary, path).map(|()| Went::There);
+        // Writing may have taken long, and another run may have put its document there meanwhile.
+        if !still() {
+            return moved(&temporary, path, document);
         }
-        moved(&temporary, path, document)
+        if measured::stays(replaces, path, document) {
+            return Ok(Went::Nowhere);
+        }
+        fs::rename(&temporary, path).map(|()| Went::There)
     });
-    if result.is_err() {
+    if !matches!(result, Ok(Went::There | Went::Beside(_))) {
         // The first error is the one to report; a temporary file that cannot be removed has an unmistakable name.
         let _ = fs::remove_file(&temporary);
     }

@@ -52,16 +52,27 @@ fn harmed_by_text(stream: BorrowedFd<'_>) -> Option<FileType> {
         FileType::BlockDevice => true,
         FileType::CharacterDevice => {
             let number = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
-            !takes_anything(number) && !rustix::termios::isatty(stream)
+            !takes_anything(number) && !is_terminal(stream) && !is_virtio_port(number)
         }
         _ => false,
     };
     is_harmed.then_some(file_type)
 }
 
-/// Null, zero, full, random, urandom, kmsg, and terminals (admin-guide/devices.txt).
+/// Null, zero, full, random, urandom, kmsg, terminals, and printers (admin-guide/devices.txt).
 const fn takes_anything(number: (u32, u32)) -> bool {
-    matches!(number, (1, 3 | 5 | 7 | 8 | 9 | 11) | (4 | 5 | 136..=143, _))
+    matches!(number, (1, 3 | 5 | 7 | 8 | 9 | 11) | (4 | 5 | 6 | 136..=143, _))
+}
+
+/// Terminals of any driver; one that was hung up answers each call with an error of its own.
+fn is_terminal(stream: BorrowedFd<'_>) -> bool {
+    matches!(rustix::termios::tcgetattr(stream), Ok(_) | Err(Errno::IO))
+}
+
+/// The channels of a virtual machine to its host, whose numbers are given as they come.
+fn is_virtio_port((major, minor): (u32, u32)) -> bool {
+    let subsystem = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem"));
+    subsystem.is_ok_and(|subsystem| subsystem.ends_with("virtio-ports"))
 }
 
 /// Whether somebody still reads standard output.

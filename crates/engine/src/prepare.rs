@@ -22,9 +22,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 const WARM_BYTES: usize = 1 << 20;
 
 /// Spans whose cache is not to be emptied with the rest of their target any more: that did not help, or others use the target. By
-/// target, offset and length.
+/// target and length: spans of one length move through a target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SpanOnly(Vec<(u32, u64, u64)>);
+pub(crate) struct SpanOnly(Vec<(u32, u64)>);
 
 /// How much of a target is dropped from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>, span_only: &mut SpanOnly) 
     if is_empty_after(Emptied::Span) {
         return true;
     }
-    let span = (target.index, workload.offset_bytes, workload.span_bytes);
+    let span = (target.index, workload.span_bytes);
     let may_reach_beyond = !span_only.0.contains(&span) && target.claim.may_be_dropped_whole();
     let part = if may_reach_beyond { Emptied::Whole } else { Emptied::Span };
     for _ in 1..ATTEMPTS {

@@ -4,13 +4,10 @@
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
 use crate::question::Question;
-use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
+use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, STREAM_WINDOW_BYTES, Sync};
 
 /// dd's block in the report.
 const BLOCK_BYTES: u64 = 16 << 10;
-/// What a visit through the page cache may use: small enough to drop and check its cache quickly. Sequential visits move on through
-/// the same span as direct ones; random I/O of all paths stays within it, since seeks over another span would be other ones.
-const WINDOW_BYTES: u64 = 1 << 30;
 const WEIGHT: f64 = 2.0;
 
 /// Bytes after which a write of `--end-fsync` is flushed, as much as a pass of `paths` writes.
@@ -41,12 +38,13 @@ impl Question for Stream {
                     }
                     let free_bytes = context.is_time_free().then(|| free_pass_bytes(op, path, sync));
                     let pass_bytes = context.options.pass_bytes.or(free_bytes);
-                    let wish_bytes = match (context.options.pattern, sync, pass_bytes) {
-                        (_, _, Some(bytes)) => bytes,
+                    let is_narrow = context.options.pattern == Pattern::Random
                         // Passes are over the same bytes each time.
-                        (Pattern::Random, _, None) | (_, Sync::FsyncAtEnd, None) => WINDOW_BYTES,
-                        (Pattern::Sequential, _, None) => u64::MAX,
-                    };
+                        || sync == Sync::FsyncAtEnd
+                        // The parts of the streams are as far apart on all paths.
+                        || self.max_streams(context.options) > 1;
+                    let widest_bytes = if is_narrow { STREAM_WINDOW_BYTES } else { u64::MAX };
+                    let wish_bytes = pass_bytes.unwrap_or(widest_bytes);
                     let span_bytes = context.span_bytes(wish_bytes, block_bytes);
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
                     workload.sync = sync;
@@ -79,7 +77,7 @@ impl Question for Stream {
     }
 
     fn window_bytes(&self) -> Option<u64> {
-        Some(WINDOW_BYTES)
+        Some(STREAM_WINDOW_BYTES)
     }
 
     fn max_streams(&self, options: &PlanOptions) -> u32 {

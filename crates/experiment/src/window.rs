@@ -6,21 +6,20 @@ use crate::registry::question;
 use rdsk_model::{Cell, Extent, Pattern, Workload};
 use std::borrow::Cow;
 
-/// The workload of a visit that begins so far behind the start of the span, or of the part of each stream, and where in that workload
-/// it begins.
+/// The workload of a visit that begins so far behind the start of the span, and where in that workload it begins. Near the end of the
+/// span the part is the last one that it has.
 pub(crate) fn of_visit(cell: &Cell, begin_bytes: u64) -> (Cow<'_, Workload>, u64) {
     let workload = &cell.workload;
     let span_bytes = span_bytes(cell);
     if span_bytes >= workload.span_bytes {
         return (Cow::Borrowed(workload), begin_bytes);
     }
-    // Each stream has gone so far in a part of its own; behind so many parts none of them has been.
-    let gone_bytes = begin_bytes.saturating_mul(u64::from(workload.streams));
     let step_bytes = workload.block_bytes.max(1).checked_next_multiple_of(workload.align_bytes.max(1));
-    let begin_bytes = gone_bytes % (workload.span_bytes - span_bytes);
-    let begin_bytes = begin_bytes - begin_bytes % step_bytes.unwrap_or(u64::MAX);
-    let offset_bytes = workload.offset_bytes.saturating_add(begin_bytes);
-    (Cow::Owned(Workload { offset_bytes, span_bytes, ..workload.clone() }), 0)
+    let whole_steps = |bytes: u64| bytes - bytes % step_bytes.unwrap_or(u64::MAX);
+    let begin_bytes = whole_steps(begin_bytes % workload.span_bytes);
+    let part_bytes = begin_bytes.min(whole_steps(workload.span_bytes - span_bytes));
+    let offset_bytes = workload.offset_bytes.saturating_add(part_bytes);
+    (Cow::Owned(Workload { offset_bytes, span_bytes, ..workload.clone() }), begin_bytes - part_bytes)
 }
 
 /// Bytes of the span that a visit of a cell may use.
@@ -29,12 +28,15 @@ pub(crate) fn span_bytes(cell: &Cell) -> u64 {
     let moves = cell.extent == Extent::Timed
         && workload.pattern == Pattern::Sequential
         && workload.points.is_none()
+        && workload.streams == 1
         && workload.path.uses_page_cache();
     let window_bytes = question(cell.experiment).window_bytes().filter(|_| moves);
     let window_bytes = window_bytes.unwrap_or(u64::MAX).min(workload.span_bytes);
-    // Each stream needs a block of its own.
-    let least_bytes = workload.block_bytes.saturating_mul(u64::from(workload.streams).saturating_add(1));
-    if window_bytes < least_bytes { workload.span_bytes } else { whole_blocks(workload, window_bytes) }
+    if window_bytes < workload.block_bytes.saturating_mul(2) {
+        workload.span_bytes
+    } else {
+        whole_blocks(workload, window_bytes)
+    }
 }
 
 fn whole_blocks(workload: &Workload, bytes: u64) -> u64 {
@@ -76,13 +78,19 @@ mod tests {
         let buffered = cell(IoPath::Buffered, 100 * GIB);
         assert_eq!(part(&buffered, 0), (1 << 20, GIB, 0));
         assert_eq!(part(&buffered, 5 * GIB + 100), ((1 << 20) + 5 * GIB, GIB, 0), "in whole blocks");
-        // Round the span, and never beyond its end.
-        assert_eq!(part(&buffered, 99 * GIB), (1 << 20, GIB, 0));
-        let last = part(&buffered, 99 * GIB - 1);
-        assert_eq!(last, ((1 << 20) + 99 * GIB - (1 << 14), GIB, 0));
-        let mut two = buffered;
-        two.workload.streams = 2;
-        assert_eq!(part(&two, 5 * GIB), ((1 << 20) + 10 * GIB, GIB, 0));
+        // Never beyond the end of the span, and round it.
+        let last = (1 << 20) + 99 * GIB;
+        assert_eq!(part(&buffered, 99 * GIB), (last, GIB, 0));
+        assert_eq!(part(&buffered, 100 * GIB - (1 << 20)), (last, GIB, GIB - (1 << 20)));
+        assert_eq!(part(&buffered, 101 * GIB), ((1 << 20) + GIB, GIB, 0));
+        // In a span that is hardly larger the visits move on as those of others do.
+        let close = cell(IoPath::Buffered, GIB + (1 << 14));
+        let begins = [0, 1 << 14, GIB / 2, GIB].map(|begin_bytes| part(&close, begin_bytes));
+        let at = |part_bytes: u64, begin_bytes: u64| ((1 << 20) + part_bytes, GIB, begin_bytes);
+        assert_eq!(
+            begins,
+            [at(0, 0), at(1 << 14, 0), at(1 << 14, GIB / 2 - (1 << 14)), at(1 << 14, GIB - (1 << 14))]
+        );
     }
 
     #[test]
@@ -90,6 +98,9 @@ mod tests {
         let whole = |cell: &Cell| assert_eq!(part(cell, 7), (1 << 20, cell.workload.span_bytes, 7));
         whole(&cell(IoPath::Direct, 100 * GIB));
         whole(&cell(IoPath::Buffered, GIB));
+        let mut two = cell(IoPath::Buffered, 100 * GIB);
+        two.workload.streams = 2;
+        whole(&two);
         whole(&Cell { extent: Extent::Passes { bytes: 1 << 20 }, ..cell(IoPath::Buffered, 100 * GIB) });
         whole(&Cell { experiment: Experiment::Headline, ..cell(IoPath::Buffered, 100 * GIB) });
         let mut random = cell(IoPath::Buffered, 100 * GIB);

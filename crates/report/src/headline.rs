@@ -75,14 +75,14 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
 /// What a row says beside its figure: what else than the device it is of, else that it is a rate into a cache.
 fn beside(record: &Record, cell: &CellRecord) -> String {
     match remark(cell) {
-        remark if remark.is_empty() && settling(record, cell).is_some() => cells::INTO_CACHE.into(),
+        remark if remark.is_empty() && cells::is_into_cache(record, cell) => cells::INTO_CACHE.into(),
         remark => remark,
     }
 }
 
 /// The rates until stable of the rows whose writes returned clearly before, and what their visits wrote.
 fn draw_settling(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
-    for cell in cells {
+    for cell in cells.iter().filter(|cell| cells::is_into_cache(record, cell)) {
         let Some(seen) = settling(record, cell) else { continue };
         let rate = if is_bandwidth(cell) {
             format!("{} {}", Unit::MIB_PER_S.figure(seen.bytes_per_s), Unit::MIB_PER_S.name)

@@ -1,7 +1,9 @@
-//! The standard deviation that groups of few samples share, each round a level of its own. It is read from the differences within the
+//! The standard deviation of samples round the level of their group, from groups of few. It is read from the differences within the
 //! groups and needs no group's level, so that two samples of each are enough. It knows nothing of what the numbers are.
 
 use crate::bands::dithered;
+use crate::{median, stddev};
+use std::collections::BTreeMap;
 
 /// A sample is compared with at most so many that follow it in its group, which limits how many differences there are.
 const MAX_PARTNERS: usize = 16;
@@ -9,24 +11,44 @@ const MAX_PARTNERS: usize = 16;
 /// 1 / (√2 · Φ⁻¹(5/8)).
 const QUARTILE_TO_DEVIATION: f64 = 2.2191;
 
-/// The standard deviation of normal samples round the level of their group, in their unit: the lower quartile of the differences within
-/// the groups, scaled (Qn, Rousseeuw and Croux 1993). `None` without a group of two samples.
+/// The standard deviation of samples round the level of their group, in their unit. The first samples of all groups are of one round,
+/// the second ones of another, and so on. `None` without a group of two samples.
 ///
-/// It is right for groups of any size, since it takes no level from samples which then lie too near to it. Stray samples make it larger,
-/// three in ten about twice as large, and half of them leave it finite. Samples that are known only to steps of `grain`, as readings of a
-/// clock are, come out no finer than a third of a step; 0 for exact ones.
+/// It is made of two parts: that of the rounds, by their medians, and that within them, by the lower quartile of the differences within
+/// the groups, scaled (Qn, Rousseeuw and Croux 1993), round the median difference of their two rounds, since one that all groups share
+/// is no noise of each. It is right for groups of any size, since it takes no level from samples which then lie too near to it. Stray
+/// samples make it larger, three in ten about twice as large, and half of them leave it finite. Samples that are known only to steps of
+/// `grain`, as readings of a clock are, come out no finer than a third of a step; 0 for exact ones.
 pub fn deviation_within(groups: &[Vec<f64>], grain: f64) -> Option<f64> {
-    let mut differences: Vec<f64> = Vec::new();
+    let mut by_rounds: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for group in groups {
-        for (place, sample) in group.iter().enumerate() {
-            let partners = group[place + 1..].iter().take(MAX_PARTNERS);
-            differences.extend(partners.map(|partner| partner - sample));
+        for (round, sample) in group.iter().enumerate() {
+            for (next, partner) in group.iter().enumerate().skip(round + 1).take(MAX_PARTNERS) {
+                by_rounds.entry((round, next)).or_default().push(partner - sample);
+            }
         }
     }
-    let last = differences.len().checked_sub(1)?;
-    let mut sizes: Vec<f64> = dithered(&differences, grain).into_iter().map(f64::abs).collect();
+    let mut sizes: Vec<f64> = Vec::new();
+    for differences in by_rounds.values().map(|differences| dithered(differences, grain)) {
+        let of_rounds = median(&differences)?;
+        sizes.extend(differences.iter().map(|difference| (difference - of_rounds).abs()));
+    }
+    let last = sizes.len().checked_sub(1)?;
     let (_, quartile, _) = sizes.select_nth_unstable_by(last / 4, f64::total_cmp);
-    Some(*quartile * QUARTILE_TO_DEVIATION)
+    Some((*quartile * QUARTILE_TO_DEVIATION).hypot(stddev(&levels(groups)).unwrap_or(0.0)))
+}
+
+/// How far the samples of each round lie from the median of their group, by the median.
+fn levels(groups: &[Vec<f64>]) -> Vec<f64> {
+    let mut by_round: Vec<Vec<f64>> = Vec::new();
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        let Some(level) = median(group) else { continue };
+        by_round.resize(by_round.len().max(group.len()), Vec::new());
+        for (round, sample) in by_round.iter_mut().zip(group) {
+            round.push(sample - level);
+        }
+    }
+    by_round.iter().filter_map(|round| median(round)).collect()
 }
 
 #[cfg(test)]
@@ -46,6 +68,22 @@ mod tests {
             let found = deviation_within(&groups(size, 0.5), 0.0).unwrap();
             assert!((found / 0.5 - 1.0).abs() < 0.05, "{size} samples a group: {found}");
         }
+    }
+
+    /// Rounds that lie apart as a whole add how far they do, once: of two that are 3 apart, and of three in even steps.
+    #[test]
+    fn what_all_samples_of_a_round_share_counts_once() {
+        for (size, between) in [(2, 3.0 / 2.0_f64.sqrt()), (3, 3.0), (8, 3.0 * 6.0_f64.sqrt())] {
+            let mut shifted = groups(size, 0.5);
+            for group in &mut shifted {
+                group.iter_mut().enumerate().for_each(|(round, sample)| *sample += 3.0 * round as f64);
+            }
+            let (found, expected) = (deviation_within(&shifted, 0.0).unwrap(), between.hypot(0.5));
+            assert!((found / expected - 1.0).abs() < 0.03, "{size} samples a group: {found}, not {expected}");
+        }
+        let few: Vec<Vec<f64>> = groups(5, 0.5).into_iter().take(8).collect();
+        let found = deviation_within(&few, 0.0).unwrap();
+        assert!((0.3..0.7).contains(&found), "{found}");
     }
 
     #[test]
@@ -80,6 +118,6 @@ mod tests {
         assert_eq!(deviation_within(&[vec![1.0], vec![2.0], Vec::new()], 0.0), None);
         assert_eq!(deviation_within(&[], 0.0), None);
         let one_pair = deviation_within(&[vec![1.0, 2.0]], 0.0).unwrap();
-        assert!((one_pair - QUARTILE_TO_DEVIATION).abs() < 1e-12, "{one_pair}");
+        assert!((one_pair - 0.5_f64.sqrt()).abs() < 1e-12, "{one_pair}");
     }
 }

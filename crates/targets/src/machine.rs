@@ -103,6 +103,20 @@ impl<'roots> Machine<'roots> {
         })
     }
 
+    /// The devices below a mount: of a btrfs all that it has, of which mountinfo names one.
+    pub(crate) fn devices_under(&self, mount: &Mount) -> Vec<&Node> {
+        let mut devices = self.devices_of_mount(mount);
+        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|known| known.name == node.name);
+        for members in self.btrfs_filesystems().filter(|_| mount.kind == "btrfs") {
+            if members.iter().any(|member| is_known(&devices, member)) {
+                let others: Vec<&Node> =
+                    members.into_iter().filter(|member| !is_known(&devices, member)).collect();
+                devices.extend(others);
+            }
+        }
+        devices
+    }
+
     /// The devices that the data of a loop device lie on, in a file or not; none if that is not known. Files of btrfs have the number
     /// of their subvolume, which no mount has.
     pub(crate) fn devices_below_loop(&self, node: &Node) -> Vec<&Node> {
@@ -117,7 +131,7 @@ impl<'roots> Machine<'roots> {
         }
         let numbered = self.mounts.iter().find(|mount| mount.number == number);
         let named = || mount_of(&self.mounts, node.backing_file.as_deref()?);
-        numbered.or_else(named).map(|mount| self.devices_of_mount(mount)).unwrap_or_default()
+        numbered.or_else(named).map(|mount| self.devices_under(mount)).unwrap_or_default()
     }
 
     /// The block device that backs a loop device; `None` if a file does.

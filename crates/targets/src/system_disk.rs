@@ -31,7 +31,7 @@ const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs
 pub(crate) fn find(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let own = media(machine, node);
     for mount in system_mounts(machine) {
-        for device in devices_under(machine, mount) {
+        for device in machine.devices_under(mount) {
             if !media_below_loops(machine, device).is_disjoint(&own) {
                 found.add(UseKind::SystemDisk, &mount.shown_on(device));
             }
@@ -87,20 +87,6 @@ fn may_be_pool_of(mount: &Mount, label: &Signature) -> bool {
 fn system_mounts<'machine>(machine: &'machine Machine<'_>) -> impl Iterator<Item = &'machine Mount> {
     let is_system = |mount: &&Mount| SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point));
     machine.mounts.iter().filter(is_system).filter(|mount| mount.namespace == Namespace::Own)
-}
-
-/// The devices under a mount; of a btrfs all that it lies on.
-fn devices_under<'machine>(machine: &'machine Machine<'_>, mount: &Mount) -> Vec<&'machine Node> {
-    let mut devices = machine.devices_of_mount(mount);
-    let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|known| known.name == node.name);
-    for members in machine.btrfs_filesystems().filter(|_| mount.kind == "btrfs") {
-        if members.iter().any(|member| is_known(&devices, member)) {
-            let others: Vec<&Node> =
-                members.into_iter().filter(|member| !is_known(&devices, member)).collect();
-            devices.extend(others);
-        }
-    }
-    devices
 }
 
 /// The disks at the bottom of a device, and those below the files of the loop devices there. A target is not followed so far: what is
@@ -266,6 +252,14 @@ mod tests {
             assert_eq!(fake.uses("sdb"), Vec::<String>::new());
             assert_eq!(fake.uses("loop1"), Vec::<String>::new(), "its file is not the disk");
         }
+        // A btrfs lies on all of its devices, whichever the mount names.
+        let of_two = by_mount("0:4000").disk("sdc", "4003:0").disk("sdc/sdc1", "4003:1");
+        let of_two = of_two.disk("sdc/sdc2", "4003:2");
+        for member in ["sda1", "sdc1"] {
+            of_two.file(&format!("sys/fs/btrfs/f00-1/devices/{member}/x"), "");
+        }
+        let text = format!("SystemDisk: / on loop0 ({})", of_two.path("root.img").display());
+        assert_eq!(of_two.uses("sdc2"), [text]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use rdsk_report::Compactness;
 use rdsk_targets::Roots;
 use signal_hook::consts::SIGPIPE;
 use signals::Handled;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -129,17 +129,40 @@ fn usage(message: String) -> Problem {
     Problem::new(ProblemKind::Usage, "usage", message, hint)
 }
 
-/// Writes the document of a line that copies nothing, if its place is none of those that the words name as ends of a copy.
+/// Writes the document of a line that copies nothing, if its place is none of those that the words name as ends of a copy, and not
+/// standard output unless they all name another output: who reads that waits for the copy, and may write it to a disk.
 fn output_failure(json: Option<&JsonPlace>, words: &[OsString], command: Vec<String>, problem: Problem) {
-    let texts = words.iter().filter_map(|word| word.to_str()).filter(|text| !text.starts_with("--"));
-    let values: Vec<String> =
-        texts.filter_map(|text| text.split_once('=')).map(|(_, value)| value.to_owned()).collect();
-    let is_end = |path: &Path| values.iter().any(|value| is_same_place(path, Path::new(value)));
-    let place = json.filter(|place| !matches!(place, JsonPlace::File(path) if is_end(path.as_path())));
-    let Some(Ok(sink)) = place.map(|place| Sink::prepare(place, &values)) else { return };
+    let values = values_of(words);
+    let is_end = |path: &Path| values.iter().any(|(_, value)| is_same_place(path, Path::new(value)));
+    let is_of_copy = match json {
+        None => return,
+        Some(JsonPlace::Stdout) => is_copied_to_stdout(&values),
+        Some(JsonPlace::File(path)) => {
+            is_end(path) || (options::is_standard_output(path.as_os_str()) && is_copied_to_stdout(&values))
+        }
+    };
+    let names: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
+    let place = json.filter(|_| !is_of_copy);
+    let Some(Ok(sink)) = place.map(|place| Sink::prepare(place, &names)) else { return };
     json_file::output_failure(Some(&sink), || {
         rdsk_report::json(&failed_record(command, None, problem), Compactness::Full)
     });
+}
+
+/// The operands among the words, and among those of each word, since `--compare` takes a whole line as one.
+fn values_of(words: &[OsString]) -> Vec<(String, String)> {
+    let texts = words.iter().filter_map(|word| word.to_str());
+    let lines = texts.map(|text| shlex::split(text).unwrap_or_else(|| vec![text.to_owned()]));
+    let operands = lines.flatten().filter(|text| !text.starts_with("--"));
+    operands
+        .filter_map(|text| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect()
+}
+
+/// Whether a copy may go to standard output: without `of=` it does, and `of=` may lead there.
+fn is_copied_to_stdout(operands: &[(String, String)]) -> bool {
+    let mut outputs = operands.iter().filter(|(name, _)| name == "of").peekable();
+    outputs.peek().is_none() || outputs.any(|(_, value)| options::is_standard_output(OsStr::new(value)))
 }
 
 fn refuse(stderr: &mut Stderr, message: &str) -> u8 {

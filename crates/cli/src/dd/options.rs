@@ -184,9 +184,6 @@ fn name_of(word: &OsStr) -> &[u8] {
 /// # Errors
 /// What is wrong, in words.
 pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String> {
-    if options.json == Some(JsonPlace::Stdout) && lines.iter().any(|one| one.output.is_none()) {
-        return Err("--json - needs of=, since the copy goes to standard output without it".into());
-    }
     let is_inherited = |one: &&Operands| one.input.is_none() || one.output.is_none();
     if options.is_repeated() && lines.iter().any(is_inherited) {
         return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
@@ -229,6 +226,9 @@ pub(super) fn check_places(options: &Options, lines: &[&Operands]) -> Result<(),
     if options.json != Some(JsonPlace::Stdout) {
         return Ok(());
     }
+    if lines.iter().any(|one| one.output.is_none()) {
+        return Err("--json - needs of=, since the copy goes to standard output without it".into());
+    }
     if lines.iter().filter_map(|one| one.output.as_deref()).any(is_standard_output) {
         return Err("--json - and of= lead to the same file".into());
     }
@@ -240,7 +240,7 @@ pub(super) fn check_places(options: &Options, lines: &[&Operands]) -> Result<(),
 
 /// Whether a name is that of the file, pipe or device behind standard output. Character devices are not looked at: what comes
 /// to a terminal or to /dev/null twice destroys nothing.
-fn is_standard_output(name: &OsStr) -> bool {
+pub(super) fn is_standard_output(name: &OsStr) -> bool {
     let (Ok(named), Ok(standard)) = (statat(CWD, name, AtFlags::empty()), fstat(rustix::stdio::stdout()))
     else {
         return false;

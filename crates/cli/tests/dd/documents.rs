@@ -101,7 +101,6 @@ fn a_wrong_line_gives_a_record_that_says_why() {
         &["--json", "-", "if=in", "of=out", "bs=x"][..],
         &["--json", "-", "if=in", "of=out", "nonsense=1"],
         &["--json=-", "--repeat", "0", "if=in", "of=out"],
-        &["--json", "-", "if=in"],
         &["--json", "-", "--repeat", "2", "of=out"],
         &["--json", "-", "--report", "/nonexistent/page.html", "if=in", "of=out"],
     ] {
@@ -113,6 +112,18 @@ fn a_wrong_line_gives_a_record_that_says_why() {
     }
     for json in ["out", "./out", "in"] {
         dd(&["--json", json, "if=in", "of=out", "bs=x"]);
+    }
+    dd(&["--json", "second", "--compare", "of=second bs=4k", "if=in", "of=out", "count=z"]);
+    // Where the copy goes to standard output, its reader may write what it gets to a disk.
+    for words in [
+        &["--json", "-", "if=in"][..],
+        &["--json", "-", "if=in", "bs=x"],
+        &["--json", "-", "if=in", "of=/dev/stdout", "bs=x"],
+        &["--json", "/dev/stdout", "if=in", "bs=x"],
+        &["--json=-", "--repeat", "x", "if=in"],
+    ] {
+        let run = dd(words);
+        assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{words:?}: {}", run.stdout);
     }
     common::holds_only(place.path(), &[]);
     dd(&["--json", "r.json", "if=in", "of=out", "bs=x"]);

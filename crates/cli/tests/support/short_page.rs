@@ -508,6 +508,9 @@ fn others(text: &str, record: &Record) {
                 (None, Some((_, count))) => {
                     count.split(' ').next().and_then(|count| count.parse().ok()).expect("a count")
                 }
+                (None, None) if item.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    item.parse().expect("a count")
+                }
                 (None, None) if item.ends_with(" cells") || item.ends_with(" cell") => {
                     item.split(' ').next().and_then(|count| count.parse().ok()).expect("a count")
                 }

@@ -11,10 +11,25 @@ pub(super) const RULE: Rule = Rule::new("processor-contended", Severity::Uncerta
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| contention(cell).is_some_and(|contention| contention.is_much()));
-    let text = "The threads that issue the I/O were ready to go on and waited for a processor that other programs, or other \
-                virtual machines, were using. An I/O is then noticed later than it completes and the next one issued later, so \
-                the figures are worse than those of the device, most of all at depth 1.";
-    let advice = "stop what else computes and repeat the run, or pin rdsk to processors of its own";
+    let is_of_programs =
+        cells.iter().any(|cell| contention(cell).is_some_and(|contention| contention.is_waited_for()));
+    let (cause, advice) = if is_of_programs {
+        (
+            "The threads that issue the I/O were ready to go on and waited for a processor that other programs, or other virtual \
+             machines, were using.",
+            "stop what else computes and repeat the run, or pin rdsk to processors of its own",
+        )
+    } else {
+        (
+            "The hypervisor took the processors of this virtual machine away for a part of the time, which threads do not count as \
+             waiting.",
+            "repeat the run when the host is less busy, or on a machine whose processors are its own",
+        )
+    };
+    let text = format!(
+        "{cause} An I/O is then noticed later than it completes and the next one issued later, so the figures are worse than those \
+         of the device, most of all at depth 1."
+    );
     let found = RULE.about_any(&cells, "the processors were shared", text, cited, advice);
     let Some((most, what)) = most(&cells) else { return found };
     // Without a processor all the time, it would have done nothing.
@@ -110,7 +125,9 @@ mod tests {
             let cell = with(read(others_ns, wait_ns), |cell| {
                 cell.evidence.processor.as_mut().unwrap().steal_ns = 2 * SECOND / 100 * share;
             });
-            fires(RULE, &record(vec![disk()], vec![cell])).effect.unwrap()
+            let finding = fires(RULE, &record(vec![disk()], vec![cell]));
+            assert_eq!(finding.text.starts_with("The hypervisor took"), wait_ns == 0, "{}", finding.text);
+            finding.effect.unwrap()
         };
         let alone = stolen(8, 0, 0);
         assert_eq!(alone.text, "the hypervisor took the processors up to 8.0 % of the time: c");

@@ -215,7 +215,8 @@ mod tests {
             .disk(md("md4", "raid0"))
             .disk(md("md5", "faulty"))
             .disk(md("md6", "raid1"))
-            .disk(FakeDisk::plain("bcache0", FakeKind::Loop, (252, 0), 1 << 30))
+            // Any that takes bios; the directory `bcache` makes it one.
+            .disk(md("bcache0", "raid1"))
             .disk(FakeDisk::scsi("sda"));
         let fake = disks.partition("md0", 1, 1 << 20, 1 << 20).partition("bcache0", 1, 1 << 20, 1 << 20);
         let sys = fake.sys();

@@ -37,6 +37,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
         by_word(star, &|cells| named(record, cells, 0)),
         by_word(star, &count),
         by_word(|_| "", &count),
+        by_word(|_| "", &|cells| cells.len().to_string()),
     ];
     page.wordings(Tone::Plain, LEAD, texts, limits.not_device_lines);
 }
@@ -55,9 +56,6 @@ pub(crate) fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {
 /// The findings that say of a cell that its mean is of more than one rate.
 const UNSTEADY: [&str; 5] = ["drift", "fast-start", "slow-start", "slows-down", "write-cache-full"];
 
-/// The finding that says of a cell that its rate is that into a cache.
-const CACHED_WRITE: &str = "cached-write";
-
 /// The verdict that is not `device`, a rate into a cache, the depth that was not reached, or a rate that did not hold; `None` for a
 /// cell that is simply the device's.
 pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
@@ -68,7 +66,7 @@ pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
         let mut found = record.findings.iter().filter(|finding| codes.contains(&finding.code.as_str()));
         found.any(|finding| finding.cells.contains(&cell.id))
     };
-    if says(&[CACHED_WRITE]) {
+    if cells::is_into_cache(record, cell) {
         return Some(cells::INTO_CACHE.to_owned());
     }
     // With one I/O at a time there is no queue; what is missing is time between the I/Os.
