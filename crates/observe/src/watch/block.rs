@@ -216,22 +216,22 @@ mod tests {
             .disk(md("md5", "faulty"))
             .disk(md("md6", "raid1"))
             // Any that takes bios; the directory `bcache` makes it one.
-            .disk(md("bcache0", "raid1"))
+            .disk(md("bcache7", "raid1"))
             .disk(FakeDisk::scsi("sda"));
-        let fake = disks.partition("md0", 1, 1 << 20, 1 << 20).partition("bcache0", 1, 1 << 20, 1 << 20);
+        let fake = disks.partition("md0", 1, 1 << 20, 1 << 20).partition("bcache7", 1, 1 << 20, 1 << 20);
         let sys = fake.sys();
-        for name in ["bcache0", "md6", "sda"] {
+        for name in ["bcache7", "md6", "sda"] {
             fake.set_attribute(name, "bcache/running", "1\n");
         }
         fake.set_attribute("sda", "mq/0/nr_tags", "64\n");
         let are_unnamed = |names: &[&str], expected: bool| {
             names.iter().for_each(|name| assert_eq!(why_unnamed(name, &sys).is_some(), expected, "{name}"));
         };
-        are_unnamed(&["bcache0", "bcache0p1", "md0", "md0p1", "md5", "md6"], true);
+        are_unnamed(&["bcache7", "bcache7p1", "md0", "md0p1", "md5", "md6"], true);
         are_unnamed(&["md4", "sda"], false);
         fake.set_attribute("md4", "queue/iostats", "0\n");
         are_unnamed(&["md4"], true);
-        let refused = BlockCounts::of(&["bcache0".to_owned()], &sys).map(|_| ());
+        let refused = BlockCounts::of(&["bcache7".to_owned()], &sys).map(|_| ());
         assert!(refused.is_err_and(|why| why.starts_with("bios of bcache devices")));
     }
 
