@@ -113,11 +113,14 @@ impl<'a> Analysis<'a> {
     }
 
     fn trends_over_run(&self) -> Vec<(&'a CellRecord, VisitTrend)> {
-        let seen = self.record.cells.iter().filter_map(|cell| {
+        let judged = self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell)));
+        let seen = judged.filter_map(|cell| {
             Some(((&cell.workload.targets, cell.sitting()), (cell, self.rate_series(cell)?)))
         });
-        let of_one_time = crate::groups::by_key(seen).into_iter();
-        of_one_time.flat_map(|(_, cells)| trend::over_run(self.record, &cells)).collect()
+        let of_one_time = crate::groups::by_key(seen);
+        let groups = of_one_time.len();
+        let found = of_one_time.iter().flat_map(|(_, cells)| trend::over_run(self.record, cells, groups));
+        found.collect()
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

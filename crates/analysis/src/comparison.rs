@@ -327,15 +327,22 @@ pub fn visits_by_round(cell: &CellRecord) -> BTreeMap<u32, Vec<&Visit>> {
     rounds
 }
 
-/// Bytes per second of every round in which the cell moved something, by the number of the round.
+/// Bytes and time of the warm-up, which is the start of the first visit; 0 where there is none, and in Records that tell no bytes.
+pub fn warm_up(cell: &CellRecord) -> (u64, u64) {
+    cell.result.warmup_bytes.zip(cell.result.warmup_ns).unwrap_or((0, 0))
+}
+
+/// Bytes per second of every round in which the cell moved something, by the number of the round. The warm-up is left out, as it is of
+/// the cell's rate, where whole visits are not what is measured.
 pub fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
     let mut sums: BTreeMap<u32, Option<(u64, u64)>> = BTreeMap::new();
-    for visit in &cell.result.visits {
+    for (place, visit) in cell.result.visits.iter().enumerate() {
+        let (early_bytes, early_ns) = if place == 0 { warm_up(cell) } else { (0, 0) };
         let seen = match (measure, visit.overlap, cell.workload.op) {
             (Measure::Together, Some(overlap), _) => Some((overlap.bytes, overlap.covered_ns)),
             (Measure::Together, None, _) if cell.workload.streams > 1 => None,
             (Measure::UntilStable, _, Op::Write) => visit.to_stable_ns.map(|ns| (visit.bytes, ns)),
-            _ => Some((visit.bytes, visit.elapsed_ns)),
+            _ => Some((visit.bytes.saturating_sub(early_bytes), visit.elapsed_ns.saturating_sub(early_ns))),
         };
         let sum = sums.entry(visit.round).or_insert(Some((0, 0)));
         // A visit that does not know its time makes the round unknown.

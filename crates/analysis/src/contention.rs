@@ -48,9 +48,19 @@ impl Contention {
         self.waited_for_quota.is_some_and(|waited| waited >= MIN_WAIT)
     }
 
-    /// Whether what others used is worth a word.
+    /// Whether what others used, or the hypervisor took, is worth a word.
     pub fn is_much(&self) -> bool {
-        let waited = match self.waited_for_others {
+        self.is_waited_for() || self.is_stolen()
+    }
+
+    /// Whether the hypervisor took so much that it is worth a word. A thread does not count that time as waiting.
+    pub fn is_stolen(&self) -> bool {
+        self.steal >= MIN_STEAL
+    }
+
+    /// Whether the threads waited for what others used so much that it is worth a word.
+    pub fn is_waited_for(&self) -> bool {
+        match self.waited_for_others {
             Some(waited) => {
                 let processors = self.processors as f64;
                 let least = MIN_OTHERS_PROCESSORS.min(MIN_OTHERS * processors);
@@ -65,8 +75,7 @@ impl Contention {
                         pressure - self.waited_for_quota.unwrap_or(0.0) >= MIN_PRESSURE
                     })
             }
-        };
-        waited || self.steal >= MIN_STEAL
+        }
     }
 }
 
@@ -233,7 +242,10 @@ mod tests {
 
     #[test]
     fn a_hypervisor_is_named_by_what_it_took() {
-        assert!(is_named(&beside(|seen| seen.steal_ns = SECOND / 5)));
+        let stolen = beside(|seen| seen.steal_ns = SECOND / 5);
+        assert!(is_named(&stolen));
+        let seen = contention(&stolen).unwrap();
+        assert!(seen.is_stolen() && !seen.is_waited_for(), "{seen:?}");
         assert!(!is_named(&beside(|seen| seen.steal_ns = SECOND / 50)));
     }
 

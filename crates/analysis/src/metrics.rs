@@ -2,6 +2,7 @@
 //! stored, and `None` if one of the counters is missing. It judges nothing.
 
 use crate::iostat::{Iostat, iostat_row};
+use crate::read_requests::read_requests;
 use rdsk_model::{
     CellRecord, Device, DeviceEvidence, EvidenceSource, Latency, Op, Pattern, Record, Request, StopReason,
     Target, VerdictCode, Visit, Workload,
@@ -154,7 +155,7 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 /// would be left, the number is not known, and neither where BPF followed some visits only and flushes are many.
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
-        Op::Read => device.reads,
+        Op::Read => read_requests(cell, device),
         // A simulated host counts its flushes apart.
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
         Op::Write => requests_by_bpf(cell, device, op).or_else(|| {

@@ -7,7 +7,8 @@ use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{Follower, VisitLevel, common_drift, has_visits};
 pub use rdsk_stats::{Trend, VisitTrend};
 
-/// Probability of a trend in any cell of a Record of which none has one; each cell has an equal part of it.
+/// Probability of a trend in any cell of a Record of which none has one. Each shape within a visit has a quarter of it, of which each
+/// cell has an equal part; the last one is for drifts over the run.
 pub const FALSE_ALARM: f64 = 0.01;
 
 /// Whether the visits of a cell are enough to judge it.
@@ -21,19 +22,21 @@ pub(crate) fn trend(series: Option<&RateSeries>, judged: usize) -> Option<VisitT
     rdsk_stats::trend(&rates(series?), FALSE_ALARM / judged.max(1) as f64)
 }
 
-/// Share of the false alarms for the drift that all cells of a Record have in common.
-const COMMON: f64 = 1.0 / 3.0;
+/// Share of the false alarms for the drifts that cells have in common: the three shapes that [`rdsk_stats::trend`] asks each cell for
+/// have a quarter each, and these the last one, in equal parts.
+const COMMON: f64 = 1.0 / 4.0;
 
-/// The trends of those judged cells of these targets that drift together over the run, each by its own rates at the first and the
-/// last visit of all.
+/// The trends of those of these cells that drift together over the run, each by its own rates at the first and the last visit of all.
+/// The cells are judged ones of the same targets, and there are so many such groups in the Record.
 pub(crate) fn over_run<'a>(
     record: &Record,
     cells: &[(&'a CellRecord, &RateSeries)],
+    groups: usize,
 ) -> Vec<(&'a CellRecord, VisitTrend)> {
     let has_times = rate_series::has_times(record);
-    let judged: Vec<_> = cells.iter().filter(|(_, series)| is_judged(Some(series))).collect();
-    let levels: Vec<Vec<VisitLevel>> = judged.iter().map(|(_, series)| levels(series, has_times)).collect();
-    let Some(drift) = common_drift(&levels, FALSE_ALARM * COMMON) else { return Vec::new() };
+    let levels: Vec<Vec<VisitLevel>> = cells.iter().map(|(_, series)| levels(series, has_times)).collect();
+    let false_alarm = FALSE_ALARM * COMMON / groups.max(1) as f64;
+    let Some(drift) = common_drift(&levels, false_alarm) else { return Vec::new() };
     let trend = |Follower { early, late, p_value, visits }: Follower| VisitTrend {
         shape: Trend::OverVisits,
         early,
@@ -41,8 +44,8 @@ pub(crate) fn over_run<'a>(
         p_value,
         visits,
     };
-    let of_judged = judged.iter().zip(drift.followers);
-    of_judged.filter_map(|((cell, _), follower)| Some((*cell, trend(follower?)))).collect()
+    let of_cells = cells.iter().zip(drift.followers);
+    of_cells.filter_map(|((cell, _), follower)| Some((*cell, trend(follower?)))).collect()
 }
 
 /// The middle of each visit with any progress, its rate, and how long it was.
@@ -67,7 +70,7 @@ mod tests {
     use super::*;
     use crate::Analysis;
     use crate::fixtures::rates::{laid_out, noisy_rates};
-    use crate::fixtures::{disk, record};
+    use crate::fixtures::{disk, record, with};
     use rdsk_model::{CellRecord, Op};
     use rdsk_stats::rng::SplitMix64;
 
@@ -110,6 +113,21 @@ mod tests {
         let mut steady = |_: usize| cell(&mut noise, VISITS, |_| 100.0);
         assert_eq!(shape(vec![weak.clone()]), Some(Trend::WithinVisits));
         let many: Vec<CellRecord> = std::iter::once(weak).chain((0..30).map(&mut steady)).collect();
+        assert_eq!(shape(many), None);
+    }
+
+    /// A fall of 26 % whose visits lie so far from a line that chance gives it in one of a thousand groups of cells.
+    #[test]
+    fn a_drift_of_one_target_among_many_needs_more() {
+        let off: [f64; 6] = [5.0, -1.0, -4.0, -4.0, -1.0, 5.0];
+        let visit = |at: usize| vec![100.0 * f64::exp(0.0064 * off[at] - 0.06 * at as f64); 60];
+        let weak = laid_out("w", Op::Read, &(0..6).map(visit).collect::<Vec<Vec<f64>>>());
+        let mut noise = SplitMix64::new(5);
+        let mut other = |target: u32| {
+            with(cell(&mut noise, VISITS, |_| 100.0), |cell| cell.workload.targets = vec![target])
+        };
+        assert_eq!(shape(vec![weak.clone()]), Some(Trend::OverVisits));
+        let many: Vec<CellRecord> = std::iter::once(weak).chain((1..10).map(&mut other)).collect();
         assert_eq!(shape(many), None);
     }
 }

@@ -21,9 +21,11 @@ const SAME_SIGNAL: Duration = Duration::from_millis(200);
 /// How long output may take to finish; it may block on a reader that does not read.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Signals that end a run unless they are ignored at the start, as SIGHUP is under nohup. Most of them mean nothing to rdsk; without a
-/// handler they end the process at once, which leaves the test file: USR1 by whoever takes rdsk for dd, USR2 and XCPU by batch systems.
-const UNLESS_IGNORED: [i32; 8] = [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
+/// Signals that end a run unless they are ignored at the start, as SIGHUP is under nohup, and SIGINT in the background of a script. Most
+/// of them mean nothing to rdsk; without a handler they end the process at once, which leaves the test file: USR1 by whoever takes rdsk
+/// for dd, USR2 and XCPU by batch systems.
+const UNLESS_IGNORED: [i32; 10] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
@@ -55,7 +57,7 @@ impl Guard {
     /// The same with another time that a run may take to stop.
     fn patient_for(stop_timeout: Duration, stop: StopFlag, on_abandon: OnAbandon) -> io::Result<Self> {
         let wanted = UNLESS_IGNORED.into_iter().filter(|&signal| !is_ignored(signal));
-        let mut signals = Signals::new(wanted.chain([SIGINT, SIGTERM]))?;
+        let mut signals = Signals::new(wanted)?;
         let state = Arc::new(AtomicU8::new(RUNNING));
         let last_act = SharedLastAct::default();
         let (shared, last) = (Arc::clone(&state), Arc::clone(&last_act));

@@ -1,12 +1,16 @@
 //! Where a document goes: the JSON, or another form of a Record. A file is checked before anything is measured, and replaced in one
 //! step at the end, where it is checked again: what appeared there meanwhile stays, and the document goes beside it. It never writes
-//! to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not such a document of rdsk.
+//! to a device other than a terminal, `/dev/null` or `/dev/full`, never replaces a file that is not such a document of rdsk, and what
+//! was measured only by what was measured.
+
+mod measured;
+mod problem;
 
 use crate::cli_args::JsonPlace;
 use crate::same_place::is_database;
 use crate::{history, out};
+use problem::{beside_it, refused, shown, unwritable};
 use rdsk_model::{Problem, ProblemKind};
-use rdsk_units::printable;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -125,8 +129,8 @@ impl Sink {
     /// Writes the document and a newline.
     ///
     /// # Errors
-    /// When the disk is full or the place is gone; when something else is there now, so that the document was written beside it. A
-    /// closed pipe is no error.
+    /// When the disk is full or the place is gone; when something else is there now, so that the document was written beside it; when
+    /// a measured run is there, and the document is none. A closed pipe is no error.
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
         self.write_as(JSON, document)
     }
@@ -142,9 +146,12 @@ impl Sink {
             Self::Plain(path) => (path, plain(path, &document).map(|()| Went::There)),
             Self::New(path) => (path, placed(path, &document, None)),
             Self::Replaced(path) => (path, placed(path, &document, Some(kind))),
-            Self::InPlace(path) => (path, in_place(kind, path, &document).map(|()| Went::There)),
+            Self::InPlace(path) => (path, in_place(kind, path, &document)),
         };
         match written {
+            Ok(Went::Nowhere) => {
+                Err(refused(kind, path, "a measured run, which only another measured run replaces"))
+            }
             Ok(Went::Beside(other)) => Err(beside_it(kind, path, &other)),
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Problem { kind: ProblemKind::Io, ..unwritable(kind, path, &error) })
@@ -167,6 +174,14 @@ pub(crate) fn output(
     let written = sink.map_or(Ok(()), |sink| sink.write(&document()));
     let printed = if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) };
     written.and(printed)
+}
+
+/// Writes the document of a command that failed. What it failed of is told last and decides its exit code, so what is wrong with the
+/// document is a warning.
+pub(crate) fn output_failure(sink: Option<&Sink>, document: impl FnOnce() -> String) {
+    if let Some(Err(problem)) = sink.map(|sink| sink.write(&document())) {
+        out::warning(&problem.message);
+    }
 }
 
 fn new_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
@@ -225,21 +240,29 @@ enum Went {
     There,
     /// Something else is there.
     Beside(PathBuf),
+    /// A measured run is there, and stays.
+    Nowhere,
 }
 
 /// Writes a finished document to its place: over a document of this kind if one was there at the start, else only where nothing is.
 fn placed(path: &Path, document: &str, replaces: Option<DocumentKind>) -> io::Result<Went> {
     let temporary = beside(path);
     let still = || replaces.is_some_and(|kind| is_still(kind, path));
+    if still() && measured::stays(replaces, path, document) {
+        return Ok(Went::Nowhere);
+    }
     let old = still().then(|| fs::metadata(path).ok()).flatten();
     let result = finished(&temporary, document, old).and_then(|()| {
-        // Writing may have taken long.
-        if still() {
-            return fs::rename(&temporary, path).map(|()| Went::There);
+        // Writing may have taken long, and another run may have put its document there meanwhile.
+        if !still() {
+            return moved(&temporary, path, document);
         }
-        moved(&temporary, path, document)
+        if measured::stays(replaces, path, document) {
+            return Ok(Went::Nowhere);
+        }
+        fs::rename(&temporary, path).map(|()| Went::There)
     });
-    if result.is_err() {
+    if !matches!(result, Ok(Went::There | Went::Beside(_))) {
         // The first error is the one to report; a temporary file that cannot be removed has an unmistakable name.
         let _ = fs::remove_file(&temporary);
     }
@@ -323,15 +346,18 @@ fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Nothing can be created beside such a file, so that a document that may not go there is lost.
-fn in_place(kind: DocumentKind, path: &Path, document: &str) -> io::Result<()> {
+fn in_place(kind: DocumentKind, path: &Path, document: &str) -> io::Result<Went> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     if !(file.metadata()?.is_file() && holds_document(kind, &file)?) {
         return Err(io::Error::other("something else is there by now"));
     }
+    if measured::stays(Some(kind), path, document) {
+        return Ok(Went::Nowhere);
+    }
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(document.as_bytes())?;
-    file.sync_all()
+    file.sync_all().map(|()| Went::There)
 }
 
 fn plain(path: &Path, document: &str) -> io::Result<()> {
@@ -355,38 +381,6 @@ fn beside(path: &Path) -> PathBuf {
 
 fn is_same(target: &str, metadata: &fs::Metadata) -> bool {
     fs::metadata(target).is_ok_and(|other| other.dev() == metadata.dev() && other.ino() == metadata.ino())
-}
-
-fn refused(kind: DocumentKind, path: &Path, what: &str) -> Problem {
-    Problem::new(
-        ProblemKind::Refused,
-        &format!("{}-refused", kind.code),
-        format!("refusing to write {} to {}: it is {what}", kind.name, shown(path)),
-        format!("name a new file after {}, or - for standard output", kind.flag),
-    )
-}
-
-fn unwritable(kind: DocumentKind, path: &Path, error: &io::Error) -> Problem {
-    let flag = kind.flag;
-    Problem::new(
-        ProblemKind::Refused,
-        &format!("{}-unwritable", kind.code),
-        format!("cannot write {} to {}: {error}", kind.name, shown(path)),
-        format!("name a file in a directory that you may write after {flag}, or - for standard output"),
-    )
-}
-
-fn beside_it(kind: DocumentKind, path: &Path, other: &Path) -> Problem {
-    Problem::new(
-        ProblemKind::Io,
-        &format!("{}-beside", kind.code),
-        format!("{} has appeared meanwhile, so {} was written to {}", shown(path), kind.name, shown(other)),
-        format!("{} is not a document of this run and was left as it is; take the other file", shown(path)),
-    )
-}
-
-fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -46,6 +46,12 @@ fn main() -> ExitCode {
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let own = words.get(1).and_then(|word| OwnCommand::named(word));
+    // The output of a copy and that of a watched command are not ours; what is ours there, `out` keeps from devices.
+    if !matches!(own, Some(OwnCommand::Dd | OwnCommand::Watch))
+        && let Err(problem) = out::check_streams()
+    {
+        return ExitCode::from(out::failure(&problem));
+    }
     // dd leaves no file behind that a signal would leave, and ends as dd does.
     if own != Some(OwnCommand::Dd) {
         interrupt::survive_file_limits();
@@ -58,7 +64,7 @@ fn main() -> ExitCode {
         Some(OwnCommand::Export) => exchange::export(its_words),
         Some(OwnCommand::Import) => exchange::import(its_words),
         Some(OwnCommand::Delete) => history::delete(its_words),
-        Some(OwnCommand::Dd) => dd::run(&words[2..], command(&words)),
+        Some(OwnCommand::Dd) => dd::run(its_words, command(&words)),
         Some(OwnCommand::Watch) => watch::run(its_words),
         Some(OwnCommand::Completions) => for_shells::completions(its_words),
         Some(OwnCommand::Man) => for_shells::man(its_words),
@@ -85,15 +91,13 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
     {
-        let document = match parse::subcommand_of(words) {
+        json_file::output_failure(Some(&sink), || match parse::subcommand_of(words) {
             Some(subcommand) if subcommand == &INFO => info::document(&[], Some(problem)),
             _ => {
                 let record = rdsk_experiment::failed_record(command(words), None, problem.clone());
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)
             }
-        };
-        // The usage error matters more than a document that could not be written.
-        let _ = sink.write(&document);
+        });
     }
     out::failure(problem)
 }

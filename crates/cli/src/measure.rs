@@ -257,11 +257,10 @@ fn plan_document(plan: &Plan, targets: &[Target], seed: u64) -> String {
 
 /// Reports a command that ended before there was a Record, in the document too.
 fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
-    if let Some(sink) = sink {
+    json_file::output_failure(sink, || {
         let record = failed_record(request.command.clone(), request.label.clone(), problem.clone());
-        // This problem matters more than a document that could not be written.
-        let _ = sink.write(&rdsk_report::json(&record, args.compactness));
-    }
+        rdsk_report::json(&record, args.compactness)
+    });
     out::failure(problem)
 }
 

@@ -1,8 +1,10 @@
 //! All printing of rdsk. Data goes to standard output, messages to standard error; a reader that has closed its end
-//! (`| head -1`) is no error. Nothing else in the workspace prints, except test tools.
+//! (`| head -1`) is no error. Nothing else in the workspace prints, except test tools. It never writes to a device that a text would
+//! harm.
 
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::io;
@@ -15,6 +17,62 @@ use std::path::Path;
 /// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
 pub(crate) fn data(text: &str) -> Result<(), Problem> {
     report(text).map(drop)
+}
+
+/// Refuses standard streams that lead to a device which a text would harm. `rdsk ... > /dev/sdb` is no permission to write a disk,
+/// since it names no identity.
+///
+/// # Errors
+/// When standard output or standard error is such a device.
+pub(crate) fn check_streams() -> Result<(), Problem> {
+    refuse_device("standard output", rustix::stdio::stdout())?;
+    refuse_device("standard error", rustix::stdio::stderr())
+}
+
+fn refuse_device(name: &str, stream: BorrowedFd<'_>) -> Result<(), Problem> {
+    let what = match harmed_by_text(stream) {
+        None => return Ok(()),
+        Some(FileType::BlockDevice) => "a block device",
+        Some(_) => "a device",
+    };
+    Err(Problem::new(
+        ProblemKind::Refused,
+        "stream-refused",
+        format!("refusing to write to {name}: it is {what}"),
+        "redirect it to a file, and name a device that is to be measured as the target",
+    ))
+}
+
+/// What a stream leads to, if a text would harm it: a block device holds somebody's data, and writing to a character device may be
+/// writing to a disk, to memory, to flash, or to a watchdog, unless it is a terminal or one of those that take anything.
+fn harmed_by_text(stream: BorrowedFd<'_>) -> Option<FileType> {
+    let stat = rustix::fs::fstat(stream).ok()?;
+    let file_type = FileType::from_raw_mode(stat.st_mode);
+    let is_harmed = match file_type {
+        FileType::BlockDevice => true,
+        FileType::CharacterDevice => {
+            let number = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+            !takes_anything(number) && !is_terminal(stream) && !is_virtio_port(number)
+        }
+        _ => false,
+    };
+    is_harmed.then_some(file_type)
+}
+
+/// Null, zero, full, random, urandom, kmsg, terminals, and printers (admin-guide/devices.txt).
+const fn takes_anything(number: (u32, u32)) -> bool {
+    matches!(number, (1, 3 | 5 | 7 | 8 | 9 | 11) | (4 | 5 | 6 | 136..=143, _))
+}
+
+/// Terminals of any driver; one that was hung up answers each call with an error of its own.
+fn is_terminal(stream: BorrowedFd<'_>) -> bool {
+    matches!(rustix::termios::tcgetattr(stream), Ok(_) | Err(Errno::IO))
+}
+
+/// The channels of a virtual machine to its host, whose numbers are given as they come.
+fn is_virtio_port((major, minor): (u32, u32)) -> bool {
+    let subsystem = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem"));
+    subsystem.is_ok_and(|subsystem| subsystem.ends_with("virtio-ports"))
 }
 
 /// Whether somebody still reads standard output.
@@ -31,6 +89,7 @@ pub(crate) enum Reader {
 pub(crate) fn report(text: &str) -> Result<Reader, Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let stdout = rustix::stdio::stdout();
+    refuse_device("standard output", stdout)?;
     let written = write_all(stdout, text.as_bytes()).and_then(|()| write_all(stdout, ending.as_bytes()));
     match written {
         Ok(()) => Ok(Reader::There),
@@ -48,8 +107,11 @@ pub(crate) fn report(text: &str) -> Result<Reader, Problem> {
 ///
 /// # Errors
 /// Those of write(2). The streams of the standard library hide one of them: a descriptor that is closed, or not open for
-/// writing (`EBADF`).
+/// writing (`EBADF`). `EPERM` for a device that a text would harm.
 pub(crate) fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    if harmed_by_text(stream).is_some() {
+        return Err(Errno::PERM.into());
+    }
     while !bytes.is_empty() {
         match rustix::io::write(stream, bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -120,6 +182,24 @@ fn write_stderr(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn only_devices_that_take_anything_get_texts() {
+        let (_reader, pipe) = io::pipe().unwrap();
+        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        let file = tempfile::tempfile().unwrap();
+        for stream in [pipe.as_fd(), null.as_fd(), file.as_fd()] {
+            assert_eq!(harmed_by_text(stream), None);
+        }
+        // /dev/mem, /dev/port, a raw device, flash, a SCSI device by commands, a watchdog.
+        for number in [(1, 1), (1, 4), (162, 1), (90, 0), (21, 0), (10, 130)] {
+            assert!(!takes_anything(number), "{number:?}");
+        }
+        for number in [(1, 3), (1, 7), (4, 64), (5, 0), (136, 2)] {
+            assert!(takes_anything(number), "{number:?}");
+        }
+    }
 
     #[test]
     fn a_problem_is_two_lines_whatever_it_quotes() {

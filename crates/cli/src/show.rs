@@ -2,7 +2,7 @@
 
 use crate::cli_args::{CliArgs, Detail};
 use crate::exchange::Outputs;
-use crate::json_file::Sink;
+use crate::json_file::{self, Sink};
 use crate::parse::usage;
 use crate::{exit, history, out, record_file, screen};
 use rdsk_experiment::failed_record;
@@ -25,11 +25,10 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
     let record = match record(args) {
         Ok(record) => record,
         Err(problem) => {
-            if let Some(sink) = &sink {
+            json_file::output_failure(sink.as_ref(), || {
                 let failed = failed_record(command, None, problem.clone());
-                // This problem matters more than a document that could not be written.
-                let _ = sink.write(&rdsk_report::json(&failed, args.compactness));
-            }
+                rdsk_report::json(&failed, args.compactness)
+            });
             return out::failure(&problem);
         }
     };

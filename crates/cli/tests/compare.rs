@@ -325,7 +325,8 @@ fn a_run_that_fails_costs_none_of_the_pairs_before_it() {
     common::holds_only(&directory, &files);
     let text = fs::read_to_string(directory.join("compare.json")).unwrap();
     let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["comparisons"][0]["basis"]["pairs"], 2);
+    let basis = &found["comparisons"][0]["basis"];
+    assert_eq!((&basis["pairs"], &basis["alone"]), (&Value::from(2), &Value::from(1)));
 }
 
 /// Nothing runs where the document of any run would replace something else, or runs of a longer comparison would stay beside it.

@@ -16,7 +16,7 @@ mod progress;
 
 use checked_run::contract::complaints;
 use common::{SOON, scratch};
-use rdsk_model::{Bio, Copy, Op, Record, StableBy, VerdictCode};
+use rdsk_model::{Bio, Copy, Op, ProblemKind, Record, StableBy, VerdictCode};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
@@ -338,6 +338,29 @@ fn nothing_is_explained_unless_it_is_wanted() {
     let quiet = asked(place.path(), &["--explain", "off"], "if=/dev/zero of=out bs=1M count=4");
     assert_eq!(quiet.run.stderr.lines().count(), 3, "{}", quiet.run.stderr);
     assert_eq!((quiet.copy().runs[0].to_stable_ns, quiet.copy().runs[0].stable_by), (None, StableBy::Nobody));
+}
+
+/// A program that reads the Record must tell a refusal, which has written nothing, from a disk that failed.
+#[test]
+fn a_refusal_is_in_the_record_with_its_code_and_hint() {
+    let place = scratch();
+    let refused = asked(place.path(), &["--history", "h.db"], "if=/dev/zero of=h.db count=1");
+    assert_eq!(refused.run.status_code, Some(1));
+    let error = refused.record.error.as_ref().unwrap();
+    assert_eq!((error.kind, error.code.as_str()), (ProblemKind::Refused, "target-is-history"));
+    let hint = error.hint.as_ref().unwrap();
+    assert_eq!(refused.run.stderr, format!("rdsk dd: {}\nhint: {hint}\n", error.message));
+    assert!(!place.path().join("h.db").exists());
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let output = format!("of={}", device.path().display());
+    let run = common::rdsk(["dd", "--json", "-", "if=/dev/zero", &output, "count=1"]);
+    assert_eq!(run.status_code, Some(1), "{}", run.stderr);
+    let error = &common::record(cli::json(&run))["error"];
+    assert_eq!(error["kind"], "refused", "{error}");
+    assert!(error["hint"].is_string() && error["code"] != "copy-failed", "{error}");
 }
 
 #[test]

@@ -26,20 +26,19 @@ fn left(cell: &Value) -> (u64, u64) {
 }
 
 #[test]
-fn nothing_stays_and_everything_reaches_the_device() {
+fn little_stays_and_everything_reaches_the_device() {
     if !requires(&NEEDS) || !requires(&[Need::Xfs]) {
         return;
     }
     on_xfs(|directory, disk| {
-        // On a busy machine pages stay that a quiet one drops (11 of 101 MiB of a read, seen beside a load of 20), so one of a few
-        // runs must be without.
+        // What others do shows in a flush or in metadata read again, so one of a few runs must be without.
         first_right(10, || {
             let before = Counted::now(disk);
             let record = paths_of(directory);
             let counted = Counted::now(disk).since(before);
             assert_eq!(record["targets"][0]["dontcache"], true);
             for op in ["read", "write"] {
-                leaves_nothing(&record, disk, op)?;
+                leaves_little(&record, disk, op)?;
             }
             // Writes return before the device has them, and the time until stable has all of it.
             let write = cell(&record, "paths/write/dontcache");
@@ -57,12 +56,16 @@ fn nothing_stays_and_everything_reaches_the_device() {
     });
 }
 
-/// Whether the path's pages are dropped, its bytes were the device's, and a finding says so.
-fn leaves_nothing(record: &Value, disk: &LoopDevice, op: &str) -> Result<(), String> {
+/// Whether the path's pages are dropped, its bytes were the device's, and a finding says so. A busy machine keeps pages that a quiet one
+/// drops: 11 of 101 MiB of a read beside a load of 20, 1 to 10 % in each of ten runs beside four busy programs. That none stays is for
+/// the campaign `timing`.
+fn leaves_little(record: &Value, disk: &LoopDevice, op: &str) -> Result<(), String> {
     let id = format!("paths/{op}/dontcache");
     let own = cell(record, &id);
     let (cached, bytes) = left(own);
-    ensure(cached < bytes / 100, || format!("{cached} of {bytes} stay cached: {}", brief(own)))?;
+    let (of_buffered, its_bytes) = left(cell(record, &format!("paths/{op}/buffered")));
+    let shares = [(cached, bytes), (of_buffered, its_bytes)].map(|(part, all)| part as f64 / all as f64);
+    ensure(shares[0] < shares[1] / 2.0, || format!("{shares:?} stay cached: {}", brief(own)))?;
     let of_device = figure(device(own, disk), &format!("/{op}_bytes"));
     if op == "write" {
         near(&id, of_device, bytes as f64, 0.02)?;

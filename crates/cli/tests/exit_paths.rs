@@ -150,26 +150,27 @@ fn a_hang_up_is_ignored_under_nohup() {
     assert_eq!(test_files(scratch.path()), 0);
 }
 
-/// As a background job of a script ignores SIGQUIT: no handler takes the place of that.
+/// As a background job of a script ignores SIGINT and SIGQUIT: no handler takes the place of that.
 #[test]
 fn what_is_ignored_from_the_start_stays_ignored() {
     let scratch = common::scratch();
     let mut shell = cli::rdsk("sh");
-    let line = format!("trap '' QUIT USR1 XCPU; exec \"$0\" {}", ENDLESS.join(" "));
+    let line = format!("trap '' INT TERM QUIT USR1 XCPU; exec \"$0\" {}", ENDLESS.join(" "));
     shell.args(["-c", &line, env!("CARGO_BIN_EXE_rdsk")]).current_dir(scratch.path());
     let running = cli::start(shell);
     wait_for_cell(&running, scratch.path());
     let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
     let has = |key: &str, signal: Signal| is_in(&status, key, signal);
-    for signal in [Signal::QUIT, Signal::USR1, Signal::XCPU] {
+    for signal in [Signal::INT, Signal::TERM, Signal::QUIT, Signal::USR1, Signal::XCPU] {
         assert!(has("SigIgn:", signal) && !has("SigCgt:", signal), "{signal:?}: {status}");
     }
     // One that is caught is the default again in what rdsk starts; one that is ignored would stay so.
     for signal in [Signal::USR2, Signal::XFSZ] {
         assert!(has("SigCgt:", signal) && !has("SigIgn:", signal), "{signal:?}: {status}");
     }
-    cli::signal(running.pid(), Signal::QUIT).unwrap();
-    cli::signal(running.pid(), Signal::TERM).unwrap();
+    for signal in [Signal::QUIT, Signal::INT, Signal::TERM, Signal::USR2] {
+        cli::signal(running.pid(), signal).unwrap();
+    }
     assert_eq!(running.finish(LONG).status_code, Some(130));
     holds_only(scratch.path(), &[]);
 }

@@ -210,6 +210,31 @@ fn runs_are_deleted_by_name_and_by_age() {
     assert_eq!(place.quiet(&["list"]), "no runs\n");
 }
 
+/// A container that is gone never ends its run, which would stay for ever.
+#[test]
+fn a_run_of_another_container_is_deleted_only_by_force() {
+    let place = Place::new();
+    for label in ["one", "two"] {
+        place.quiet(&[&RUN[..], &["--label", label]].concat());
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let holder = format!("{} pid:[1] 1 1", boot.trim());
+    let database = rusqlite::Connection::open(place.file()).unwrap();
+    database.execute("UPDATE run SET status = 'running', holder = ?1", [holder]).unwrap();
+    drop(database);
+    assert!(place.runs().iter().all(|run| run["status"] == "elsewhere"));
+    assert!(place.quiet(&["list"]).contains(" elsewhere "));
+    let refused = place.run(&["delete", "one"]);
+    assert_eq!(refused.status_code, Some(3), "{}", refused.stderr);
+    assert!(error_and_hint(&refused).1.contains("--force"), "{}", refused.stderr);
+    let old = place.run(&["delete", "--older-than", "0s"]);
+    assert_eq!((old.status_code, old.stdout.as_str()), (Some(0), "0 runs deleted\n"));
+    assert!(old.stderr.contains("2 runs of other machines or containers stay"), "{}", old.stderr);
+    assert!(place.quiet(&["delete", "one", "--force"]).ends_with("1 run deleted\n"));
+    assert!(place.quiet(&["delete", "--older-than", "0s", "--force"]).ends_with("1 run deleted\n"));
+    assert!(place.runs().is_empty());
+}
+
 /// What a user, a device or a file calls itself must not move the cursor or set a title.
 #[test]
 fn escape_sequences_in_names_are_harmless() {

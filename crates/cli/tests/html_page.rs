@@ -4,6 +4,7 @@
 mod common;
 
 use common::rdsk;
+use rdsk_testkit::cli;
 use std::fs;
 use std::path::Path;
 
@@ -81,6 +82,23 @@ fn figures_are_files_that_are_never_replaced_and_runs_lie_over_each_other() {
     assert_eq!(again.status_code, Some(3));
     assert!(again.stderr.contains("refusing to replace"), "{}", again.stderr);
     assert_eq!(text(&svg.join("scale-read.svg")), drawn);
+}
+
+/// As on a disk that becomes full: I/O has failed, and no part of a figure is left that would be refused to be replaced.
+#[test]
+fn half_a_figure_is_not_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let json = at("one.json");
+    let run = rdsk(["scale", "sim:tms-ramsan", "--seed", "1", "-q", "--json", &json]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let mut command = cli::rdsk("sh");
+    command.args(["-c", "ulimit -f 1 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_rdsk")]);
+    command.args(["report", &json, "--svg", &at("figures")]);
+    let cut = cli::run(command, common::SOON);
+    assert_eq!(cut.status_code, Some(4), "{}", cut.stderr);
+    assert!(cut.stderr.contains("cannot write"), "{}", cut.stderr);
+    common::holds_only(&directory.path().join("figures"), &[]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod common;
 use common::{error_and_hint, holds_only, rdsk, record};
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
 use std::fs;
+use std::process::Stdio;
 
 /// A run that would take a minute if it began.
 fn run_with_json(directory: &std::path::Path, json: &str) -> cli::Run {
@@ -111,6 +112,41 @@ fn a_block_device_is_never_the_document() {
     assert_eq!(device.content_hash().unwrap(), before);
 }
 
+/// A shell opens it before rdsk can look, and that is no permission.
+#[test]
+fn a_block_device_is_never_a_standard_stream() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let before = device.content_hash().unwrap();
+    let open = || fs::File::options().write(true).open(device.path()).unwrap();
+    for (line, code) in [
+        (&["info", "sim:wd2500"][..], 3),
+        (&["run", "sim:wd2500", "--only", "headline", "--budget", "5s", "--json", "-"], 3),
+        (&["run", "--nonsense", "--json", "-"], 3),
+        (&["--help"], 3),
+        (&["compare", "--help"], 3),
+        (&["watch", "--help"], 3),
+        (&["dd", "--help"], 1),
+    ] {
+        let output = common::command(line).stdin(Stdio::null()).stdout(open()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
+        assert!(
+            told.contains("refusing to write to standard output: it is a block device"),
+            "{line:?}: {told}"
+        );
+        assert_eq!(device.content_hash().unwrap(), before, "{line:?}");
+    }
+    // Nobody can be told.
+    for (line, code) in [(&["run", "--nonsense"][..], 3), (&["dd", "if=/nonexistent"], 1)] {
+        let output = common::command(line).stdin(Stdio::null()).stderr(open()).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{line:?}");
+        assert_eq!(device.content_hash().unwrap(), before, "{line:?}");
+    }
+}
+
 #[test]
 fn what_the_environment_refuses_is_in_the_document() {
     for (line, code) in [
@@ -125,4 +161,44 @@ fn what_the_environment_refuses_is_in_the_document() {
         assert_eq!(record["status"], "failed");
         assert_eq!(record["error"]["message"], *error);
     }
+}
+
+/// Not by a mistake, a refusal or a plan: a baseline is measured once. Standard error says so, and the exit code stays that of what
+/// happened.
+#[test]
+fn a_measured_run_is_replaced_only_by_another() {
+    let scratch = common::scratch();
+    let run = |words: &[&str]| {
+        let mut command = common::command(words);
+        command.current_dir(scratch.path());
+        cli::run(command, common::SOON)
+    };
+    let line = ["run", "sim:wd2500", "--only", "headline", "--budget", "5s", "--json", "base.json"];
+    assert_eq!(run(&line).status_code, Some(0));
+    let base = scratch.path().join("base.json");
+    let kept = fs::read_to_string(&base).unwrap();
+    for (words, code) in [
+        (&["run", "sim:wd2500", "--iodeph", "4"][..], 2),
+        (&["runn", "sim:wd2500"], 2),
+        (&["run", "/nonexistent/target"], 3),
+        (&["run", "sim:wd2500", "--resume", "nothing-of-this-name"], 2),
+        // Nothing of it is missing.
+        (&["run", "--resume", "base.json"], 2),
+        (&["run", "sim:linux-disk", "--resume", "base.json"], 2),
+        (&["run", "sim:wd2500", "--dry-run"], 3),
+        (&["run", "--resume", "base.json", "--dry-run"], 3),
+        (&["show", "nothing-of-this-name"], 2),
+        (&["info", "sim:wd2500"], 3),
+        (&["info", "--nonsense"], 2),
+    ] {
+        let refused = run(&[words, &["--json", "base.json"]].concat());
+        assert_eq!(refused.status_code, Some(code), "{words:?}: {}", refused.stderr);
+        let told = "base.json: it is a measured run, which only another measured run replaces";
+        assert!(refused.stderr.contains(told), "{words:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("\nhint: "), "{words:?}: {}", refused.stderr);
+        assert_eq!(fs::read_to_string(&base).unwrap(), kept, "{words:?}");
+    }
+    assert_eq!(run(&line).status_code, Some(0));
+    assert_ne!(fs::read_to_string(&base).unwrap(), kept, "it has another id");
+    holds_only(scratch.path(), &["base.json"]);
 }

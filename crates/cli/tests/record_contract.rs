@@ -287,12 +287,23 @@ fn a_file_gets_the_same_document() {
         let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
         assert_eq!(complaints(&record), [""; 0]);
     }
-    // A failure replaces an old document, too: nobody shall take the old figures for new ones.
+    // A failure does not replace what was measured, and says so, lest the old figures be taken for new ones.
     let run = cli::run(rdsk(&format!("run /nonexistent --json {}", word(&document))), checked_run::LIMIT);
     assert_eq!(run.status_code, Some(3), "{}", run.stderr);
-    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
-    assert_eq!(record["status"], "failed");
-    assert_eq!(complaints(&record), [""; 0]);
+    assert!(run.stderr.contains("a measured run"), "{}", run.stderr);
+    let status = || {
+        let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+        assert_eq!(complaints(&record), [""; 0]);
+        record["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(), "complete");
+    // What was not measured is replaced.
+    fs::remove_file(&document).unwrap();
+    for missing in ["/nonexistent/one", "/nonexistent/other"] {
+        let run = cli::run(rdsk(&format!("run {missing} --json {}", word(&document))), checked_run::LIMIT);
+        assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+        assert!(status() == "failed" && fs::read_to_string(&document).unwrap().contains(missing));
+    }
     assert_eq!(fs::read_dir(documents.path()).unwrap().count(), 1, "an unfinished document is left");
 }
 

@@ -87,6 +87,8 @@ pub struct Change {
     pub base: f64,
     /// In the other run.
     pub other: f64,
+    /// Of several runs of each: in how many pairs both runs have the figure, and how many pairs there are.
+    pub pairs: Option<(usize, usize)>,
     /// How sure their ratio is, or why nothing is known of that.
     pub certainty: Result<Certainty, Unknown>,
 }

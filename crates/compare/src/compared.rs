@@ -7,10 +7,11 @@ use crate::figure::{Figure, MIN_ROUNDS, Metric, figure};
 use crate::latency_spread::latency_spread;
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
+use crate::missing::{Missing, is_of_nothing};
 use crate::spread::{Spread, spread};
 use crate::time;
 use rdsk_analysis::Analysis;
-use rdsk_model::{CellRecord, Record, VerdictCode};
+use rdsk_model::{CellRecord, Record};
 use rdsk_stats::holm;
 
 /// Two runs that follow each other are at least this many octaves of time apart: the next longer change than a run can see.
@@ -26,8 +27,13 @@ pub enum Basis {
         /// Doublings.
         octaves: f64,
     },
-    /// So many runs of each, in pairs that follow each other.
-    Pairs(usize),
+    /// Several runs of each, in pairs that follow each other.
+    Pairs {
+        /// So many pairs.
+        pairs: usize,
+        /// Runs of the longer side beyond them, which have no partner and are left out.
+        alone: usize,
+    },
 }
 
 /// A run compared with the baseline.
@@ -45,6 +51,9 @@ pub struct RunPair<'a> {
     pub only_base: Vec<&'a CellRecord>,
     /// Cells of the other run without one.
     pub only_other: Vec<&'a CellRecord>,
+    /// Of several runs of each: the figures that some run lacks and a run of the baseline has. The pairs with such a run are left out
+    /// of the figure, and what they would have shown is not known.
+    pub lost: Vec<Missing<'a>>,
 }
 
 /// All comparisons of a page.
@@ -61,6 +70,7 @@ pub(crate) struct Candidate {
     pub(crate) metric: Metric,
     pub(crate) base: f64,
     pub(crate) other: f64,
+    pub(crate) pairs: Option<(usize, usize)>,
     pub(crate) log: Result<LogRatio, Unknown>,
 }
 
@@ -76,7 +86,7 @@ pub fn compare<'a>(base: &'a Record, others: &[&'a Record]) -> Compared<'a> {
             Metric::ALL.into_iter().filter_map(of).collect()
         };
         let candidates = matched.pairs.iter().map(of_cell).collect();
-        (Side { base, other, basis: Basis::OneRunEach { octaves } }, matched, candidates)
+        (Side { base, other, basis: Basis::OneRunEach { octaves }, lost: Vec::new() }, matched, candidates)
     });
     corrected(found.collect())
 }
@@ -86,6 +96,7 @@ pub(crate) struct Side<'a> {
     pub(crate) base: &'a Record,
     pub(crate) other: &'a Record,
     pub(crate) basis: Basis,
+    pub(crate) lost: Vec<Missing<'a>>,
 }
 
 /// Corrects all ratios together.
@@ -99,6 +110,7 @@ pub(crate) fn corrected<'a>(found: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate
         metric: candidate.metric,
         base: candidate.base,
         other: candidate.other,
+        pairs: candidate.pairs,
         certainty: candidate.log.map(|log| Certainty {
             interval: log.interval(ALPHA),
             corrected: log.interval(each),
@@ -113,8 +125,8 @@ pub(crate) fn corrected<'a>(found: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate
             other,
             changes: candidates.into_iter().map(&mut change).collect(),
         });
-        let Side { base, other, basis } = side;
-        RunPair { base, other, basis, cells: cells.collect(), only_base, only_other }
+        let Side { base, other, basis, lost } = side;
+        RunPair { base, other, basis, cells: cells.collect(), only_base, only_other, lost }
     });
     Compared { pairs: pairs.collect(), ratios }
 }
@@ -136,7 +148,7 @@ fn candidate(
     } else {
         LogRatio::of_runs((one, one_spread), (two, two_spread), octaves).ok_or(Unknown::NoInterval)
     };
-    Some(Candidate { metric, base: one.mean, other: two.mean, log })
+    Some(Candidate { metric, base: one.mean, other: two.mean, pairs: None, log })
 }
 
 /// What a run tells of slow changes of a figure.
@@ -145,21 +157,6 @@ fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure:
     match (metric, &cell.result.latency_ns) {
         (Metric::P50 | Metric::P99, Some(latency)) => latency_spread(latency, metric, figure, of_rate),
         _ => of_rate,
-    }
-}
-
-/// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.
-pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
-    why_of_nothing(cell).is_some()
-}
-
-/// Why the figure of a cell is that of nothing.
-pub(crate) fn why_of_nothing(cell: &CellRecord) -> Option<&'static str> {
-    match cell.verdict.as_ref().map(|verdict| verdict.code) {
-        None => Some("the cell has no verdict there"),
-        Some(VerdictCode::Hole) => Some("the cell read a hole there, which no device answers"),
-        Some(VerdictCode::Incomplete) => Some("the cell was cut off there"),
-        Some(_) => None,
     }
 }
 
@@ -177,6 +174,7 @@ mod tests {
     use super::*;
     use crate::change::Answer;
     use crate::testing::{cell, record, with_rates};
+    use rdsk_model::VerdictCode;
 
     const STEADY: [f64; 8] = [100.0, 100.1, 99.9, 100.0, 100.2, 99.8, 100.1, 99.9];
 

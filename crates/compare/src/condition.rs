@@ -2,9 +2,11 @@
 //! open. Whoever calls it decides what follows.
 
 use crate::change::{CellChange, Change};
-use crate::compared::Compared;
-use crate::figure::Metric;
-use crate::missing::{Missing, missing};
+use crate::compared::{Basis, Compared, RunPair};
+use crate::figure::{Metric, figure};
+use crate::matching::is_alike;
+use crate::missing::{Missing, WhyMissing};
+use rdsk_model::CellRecord;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -122,7 +124,7 @@ pub struct Judgement<'a> {
     pub met: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
     /// Where it is not, and yet may be: the data leave it open.
     pub unsure: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
-    /// Where nobody can say, because only the baseline has the figure.
+    /// Where nobody can say, because a run lacks the figure that the baseline has.
     pub missing: Vec<Missing<'a>>,
 }
 
@@ -136,7 +138,7 @@ impl Judgement<'_> {
 /// Judges each condition.
 pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec<Judgement<'a>> {
     let judgement = |condition: &'a Condition| {
-        let of_pair = |(number, pair): (usize, &'a crate::RunPair<'a>)| {
+        let of_pair = |(number, pair): (usize, &'a RunPair<'a>)| {
             let of_cell = move |cell: &'a CellChange<'a>| Some((number, cell, cell.of(condition.metric)?));
             pair.cells.iter().filter_map(of_cell)
         };
@@ -150,6 +152,27 @@ pub fn judge<'a>(compared: &'a Compared<'a>, conditions: &'a [Condition]) -> Vec
         Judgement { condition, judged, met, unsure, missing }
     };
     conditions.iter().map(judgement).collect()
+}
+
+/// The figures of the baseline that the other run of a pair does not have; of several runs of each, those that any of them lacks.
+fn missing<'a>(number: usize, pair: &RunPair<'a>, metric: Metric) -> Vec<Missing<'a>> {
+    if matches!(pair.basis, Basis::Pairs { .. }) {
+        return pair.lost.iter().filter(|one| one.metric == metric).cloned().collect();
+    }
+    let has_figure = |cell: &CellRecord| figure(cell, metric).is_some();
+    let compared = pair.cells.iter().filter(|cell| cell.of(metric).is_none() && has_figure(cell.base));
+    let alone = pair.only_base.iter().filter(|cell| has_figure(cell));
+    let without = compared.map(|cell| (cell.base, WhyMissing::of(cell.other, metric)));
+    let unmeasured = alone.map(|&cell| (cell, WhyMissing::of_unmeasured(not_run(pair, cell))));
+    let all = without.chain(unmeasured);
+    all.map(|(cell, why)| Missing { pair: number, run: None, cell, metric, why }).collect()
+}
+
+/// The cell of the other run that was to do the same and did not run.
+fn not_run<'a>(pair: &RunPair<'a>, cell: &CellRecord) -> Option<&'a CellRecord> {
+    let is_same =
+        |other: &&CellRecord| other.id == cell.id && is_alike((pair.base, cell), (pair.other, other));
+    pair.other.cells.iter().find(is_same)
 }
 
 #[cfg(test)]
@@ -192,7 +215,7 @@ mod tests {
 
     fn change(metric: Metric, ratio: f64, p_adjusted: f64, corrected: (f64, f64)) -> Change {
         let certainty = Certainty { interval: corrected, corrected, p_value: p_adjusted, p_adjusted };
-        Change { metric, base: 100.0, other: 100.0 * ratio, certainty: Ok(certainty) }
+        Change { metric, base: 100.0, other: 100.0 * ratio, pairs: None, certainty: Ok(certainty) }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
-use crate::compared::why_of_nothing;
 use crate::figure::{Figure, Metric, figure, step_of};
 use crate::matching::is_alike;
+use crate::missing::why_of_nothing;
 use crate::time;
 use rdsk_analysis::metrics::ran;
 use rdsk_model::{CellRecord, Record, VerdictCode};

@@ -25,7 +25,7 @@ pub use course::{Course, CourseError, Point, Shape, course};
 pub use differing::{Difference, differences};
 pub use figure::Metric;
 pub use matching::{Matched, matching};
-pub use missing::{Missing, WhyMissing};
+pub use missing::{Missing, OneRun, WhyMissing};
 pub use repeated::repeated;
 
 /// The chance that any of all figures of a comparison is called changed although none has.

@@ -1,22 +1,33 @@
-//! Cells that have a figure in the baseline and none in the other run: a disk that became so slow that too few I/Os were left for a
-//! percentile, a cell that failed or was not measured. It judges nothing.
+//! Figures that the baseline has and another run does not: a disk that became so slow that too few I/Os were left for a
+//! percentile, a cell that failed or was not measured. It says why, and judges nothing.
 
-use crate::compared::RunPair;
-use crate::figure::{Metric, figure};
-use crate::matching::is_alike;
+use crate::figure::Metric;
 use rdsk_analysis::words::plural;
-use rdsk_model::CellRecord;
+use rdsk_model::{CellRecord, VerdictCode};
 use rdsk_stats::Histogram;
 
-/// A figure of the baseline that the other run does not have.
+/// A figure of the baseline that a run does not have.
 #[derive(Clone, Debug)]
 pub struct Missing<'a> {
     /// The number of the pair of runs.
     pub pair: usize,
+    /// The run that lacks it, where each side has several; `None` where it is the other run of the pair.
+    pub run: Option<OneRun>,
     /// The cell of the baseline.
     pub cell: &'a CellRecord,
+    /// Which figure.
+    pub metric: Metric,
     /// Why there is none.
     pub why: WhyMissing,
+}
+
+/// One of the runs of a side, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneRun {
+    /// Of the baseline.
+    Base(usize),
+    /// Of the other side.
+    Other(usize),
 }
 
 /// Why a figure is not there.
@@ -31,7 +42,9 @@ pub enum WhyMissing {
     },
     /// The cell ran and does not have the figure.
     NoFigure,
-    /// No cell of the other run did what this one asks; with the reason where the run gives one.
+    /// What the cell has is the figure of nothing, for this reason.
+    OfNothing(&'static str),
+    /// No cell of the run did what this one asks; with the reason where the run gives one.
     NotMeasured(Option<String>),
 }
 
@@ -41,34 +54,39 @@ impl WhyMissing {
         match self {
             Self::FewIos { count, needed } => format!("{}, {needed} are needed", plural(*count, "I/O")),
             Self::NoFigure => "no figure".into(),
+            Self::OfNothing(why) => (*why).into(),
             Self::NotMeasured(None) => "not measured".into(),
             Self::NotMeasured(Some(why)) => format!("not measured: {why}"),
         }
     }
-}
 
-/// The figures of the baseline that the other run of a pair does not have.
-pub(crate) fn missing<'a>(number: usize, pair: &RunPair<'a>, metric: Metric) -> Vec<Missing<'a>> {
-    let has_figure = |cell: &CellRecord| figure(cell, metric).is_some();
-    let compared = pair.cells.iter().filter(|cell| cell.of(metric).is_none() && has_figure(cell.base));
-    let alone = pair.only_base.iter().filter(|cell| has_figure(cell));
-    let without = compared.map(|cell| (cell.base, why_without(cell.other, metric)));
-    let unmeasured = alone.map(|&cell| (cell, WhyMissing::NotMeasured(why_not_run(pair, cell))));
-    without.chain(unmeasured).map(|(cell, why)| Missing { pair: number, cell, why }).collect()
-}
-
-fn why_without(cell: &CellRecord, metric: Metric) -> WhyMissing {
-    let Some(p) = metric.share() else { return WhyMissing::NoFigure };
-    let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
-    if Histogram::has_enough(count, p) {
-        return WhyMissing::NoFigure;
+    /// Of a cell that ran and has no such figure.
+    pub(crate) fn of(cell: &CellRecord, metric: Metric) -> Self {
+        let Some(p) = metric.share() else { return Self::NoFigure };
+        let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
+        if Histogram::has_enough(count, p) {
+            return Self::NoFigure;
+        }
+        Self::FewIos { count, needed: rdsk_analysis::metrics::whole((10.0 / (1.0 - p)).round()) }
     }
-    WhyMissing::FewIos { count, needed: rdsk_analysis::metrics::whole((10.0 / (1.0 - p)).round()) }
+
+    /// Of a cell that did not run, if there is one.
+    pub(crate) fn of_unmeasured(cell: Option<&CellRecord>) -> Self {
+        Self::NotMeasured(cell.map(|cell| cell.result.why.clone()).filter(|why| !why.is_empty()))
+    }
 }
 
-/// What the other run says of the cell that it did not run.
-fn why_not_run(pair: &RunPair<'_>, cell: &CellRecord) -> Option<String> {
-    let is_same =
-        |other: &&CellRecord| other.id == cell.id && is_alike((pair.base, cell), (pair.other, other));
-    pair.other.cells.iter().find(is_same).map(|other| other.result.why.clone()).filter(|why| !why.is_empty())
+/// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.
+pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
+    why_of_nothing(cell).is_some()
+}
+
+/// Why the figure of a cell is that of nothing.
+pub(crate) fn why_of_nothing(cell: &CellRecord) -> Option<&'static str> {
+    match cell.verdict.as_ref().map(|verdict| verdict.code) {
+        None => Some("the cell has no verdict there"),
+        Some(VerdictCode::Hole) => Some("the cell read a hole there, which no device answers"),
+        Some(VerdictCode::Incomplete) => Some("the cell was cut off there"),
+        Some(_) => None,
+    }
 }

@@ -3,13 +3,19 @@
 //! read from.
 
 use crate::change::Unknown;
-use crate::compared::{Basis, Candidate, Compared, Side, corrected, is_of_nothing};
+use crate::compared::{Basis, Candidate, Compared, Side, corrected};
 use crate::figure::{Metric, stepped};
 use crate::log_ratio::LogRatio;
-use crate::matching::{is_alike, matching};
+use crate::matching::{Matched, is_alike, matching};
+use crate::missing::{Missing, OneRun, WhyMissing, why_of_nothing};
 use crate::time;
+use rdsk_analysis::metrics::ran;
 use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{Stepped, SteppedPair, mean, paired_ratio_of_steps};
+use std::collections::BTreeSet;
+
+/// A cell, and the run that it is of.
+type CellOfRun<'a> = (&'a Record, &'a CellRecord);
 
 /// Compares the runs of one configuration with those of another, the first of each with the first and so on. `None` where
 /// either has no run.
@@ -18,13 +24,15 @@ pub fn repeated<'a>(base: &'a [Record], other: &'a [Record]) -> Option<Compared<
     let mut matched = matching(first, first_other);
     // What the two command lines request on purpose may be what differs.
     matched.by_id();
+    let lost = lost(base, other, &matched);
     let pairs = base.len().min(other.len());
+    let basis = Basis::Pairs { pairs, alone: base.len().max(other.len()) - pairs };
     let candidates = matched.pairs.iter().map(|(one, two)| {
         let of = |metric| candidate((base, one), (other, two), metric);
         Metric::ALL.into_iter().filter_map(of).collect()
     });
     let found = candidates.collect();
-    let side = Side { base: first, other: first_other, basis: Basis::Pairs(pairs) };
+    let side = Side { base: first, other: first_other, basis, lost };
     Some(corrected(vec![(side, matched, found)]))
 }
 
@@ -39,8 +47,8 @@ fn candidate(
         .zip(other)
         .enumerate()
         .filter_map(|(place, (base_run, other_run))| {
-            let a = value((&base[0], one), base_run, metric)?;
-            let b = value((&other[0], two), other_run, metric)?;
+            let a = value((&base[0], one), base_run, metric).ok()?;
+            let b = value((&other[0], two), other_run, metric).ok()?;
             let began = time::between_s(&base[0], base_run).unwrap_or(place as f64);
             Some((began, b, a))
         })
@@ -54,15 +62,71 @@ fn candidate(
         metric,
         base: middle(|pair| pair.2.value)?,
         other: middle(|pair| pair.1.value)?,
+        pairs: Some((pairs.len(), base.len().min(other.len()))),
         log: log.ok_or(Unknown::Pairs(pairs.len())),
     })
 }
 
-/// The figure of the cell of a run that is the same as a cell of the first one.
-fn value((first, cell): (&Record, &CellRecord), run: &Record, metric: Metric) -> Option<Stepped> {
+/// The figure of the cell of a run that is the same as a cell of another one.
+fn value((first, cell): CellOfRun<'_>, run: &Record, metric: Metric) -> Result<Stepped, WhyMissing> {
     let same = |other: &&CellRecord| other.id == cell.id && is_alike((first, cell), (run, other));
-    let found = run.cells.iter().find(same).filter(|cell| !is_of_nothing(cell))?;
-    stepped(found, metric).filter(|figure| figure.least > 0.0)
+    let found = run.cells.iter().find(same);
+    let Some(found) = found.filter(|cell| ran(cell)) else { return Err(WhyMissing::of_unmeasured(found)) };
+    if let Some(why) = why_of_nothing(found) {
+        return Err(WhyMissing::OfNothing(why));
+    }
+    let figure = stepped(found, metric).filter(|figure| figure.least > 0.0);
+    figure.ok_or_else(|| WhyMissing::of(found, metric))
+}
+
+/// The figures that a run of the baseline has and another run of either side does not. Its pair is left out, and runs that became too
+/// slow for a figure would otherwise pass for runs like those that have it.
+fn lost<'a>(base: &'a [Record], other: &'a [Record], matched: &Matched<'a>) -> Vec<Missing<'a>> {
+    let mut found = Vec::new();
+    for (one, two) in cells_of_both(base, other, matched) {
+        for metric in Metric::ALL {
+            let without = |cell: CellOfRun<'a>, runs: &[Record]| -> Vec<Option<WhyMissing>> {
+                runs.iter().map(|run| value(cell, run, metric).err()).collect()
+            };
+            let of_base = without(one, base);
+            if of_base.iter().all(Option::is_some) {
+                continue;
+            }
+            let of_base = (1..).map(OneRun::Base).zip(of_base);
+            let of_other = (1..).map(OneRun::Other).zip(without(two, other));
+            found.extend(of_base.chain(of_other).filter_map(|(run, why)| {
+                Some(Missing { pair: 0, run: Some(run), cell: one.1, metric, why: why? })
+            }));
+        }
+    }
+    found
+}
+
+/// Every cell that ran in a run of the baseline, with the one that the other side has for it; with itself where no run has one.
+fn cells_of_both<'a>(
+    base: &'a [Record],
+    other: &'a [Record],
+    matched: &Matched<'a>,
+) -> Vec<(CellOfRun<'a>, CellOfRun<'a>)> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut all = Vec::new();
+    for run in base {
+        for cell in run.cells.iter().filter(|cell| ran(cell)) {
+            if !seen.insert(&cell.id) {
+                continue;
+            }
+            let partner = matched.pairs.iter().find(|(one, _)| std::ptr::eq(*one, cell));
+            let partner = match partner {
+                Some((_, two)) => other.first().map(|first| (first, *two)),
+                None => other.iter().find_map(|run| {
+                    let same = |two: &&CellRecord| ran(two) && two.id == cell.id;
+                    Some((run, run.cells.iter().find(same)?))
+                }),
+            };
+            all.push(((run, cell), partner.unwrap_or((run, cell))));
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -194,5 +258,81 @@ mod tests {
         let found = repeated(&base, &other).unwrap();
         let change = found.pairs[0].cells[0].of(Metric::Rate).unwrap();
         assert!((change.ratio() - 0.5).abs() < 1e-3 && change.answer() == Answer::Slower);
+    }
+
+    /// Five runs, of which these had too few I/Os for a p99.
+    fn without_p99(few: &[usize]) -> Vec<Record> {
+        let run = |number: usize| {
+            let mut run = timed(number, 80_000.0);
+            if few.contains(&number) {
+                let latency = run.cells[0].result.latency_ns.as_mut().unwrap();
+                (latency.count, latency.p99) = (460, None);
+            }
+            run
+        };
+        (1..=5).map(run).collect()
+    }
+
+    /// Which runs lack which figure, and why.
+    fn lost_of(found: &Compared<'_>) -> Vec<(Metric, OneRun, String)> {
+        let one = |one: &Missing<'_>| (one.metric, one.run.unwrap(), one.why.words());
+        found.pairs[0].lost.iter().map(one).collect()
+    }
+
+    /// The pairs that are left say nothing of the runs that became too slow to have the figure.
+    #[test]
+    fn a_figure_that_some_runs_lack_is_named_and_leaves_a_condition_open() {
+        let condition: Condition = "p99:slower>10%".parse().unwrap();
+        let (base, other) = (without_p99(&[]), without_p99(&[2, 5]));
+        let found = repeated(&base, &other).unwrap();
+        let change = found.pairs[0].cells[0].of(Metric::P99).unwrap();
+        assert_eq!((change.pairs, change.answer()), (Some((3, 5)), Answer::NoDifferenceSeen));
+        let lacks = |run| (Metric::P99, run, "460 I/Os, 1000 are needed".to_owned());
+        assert_eq!(lost_of(&found), [2, 5].map(|number| lacks(OneRun::Other(number))));
+        let judgements = judge(&found, std::slice::from_ref(&condition));
+        let judgement = &judgements[0];
+        assert!(judgement.met.is_empty() && judgement.unsure.is_empty(), "{judgement:?}");
+        assert!(judgement.missing.len() == 2 && judgement.is_open(), "{judgement:?}");
+        // The first run of the baseline has it no more than those of the other side.
+        let (base, other) = (without_p99(&[1]), without_p99(&[5]));
+        let found = repeated(&base, &other).unwrap();
+        assert_eq!(lost_of(&found), [OneRun::Base(1), OneRun::Other(5)].map(lacks));
+        // What no run of the baseline has is not lost.
+        let (base, other) = (without_p99(&[1, 2, 3, 4, 5]), without_p99(&[]));
+        assert!(lost_of(&repeated(&base, &other).unwrap()).is_empty());
+        assert!(lost_of(&repeated(&other, &other).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn a_cell_that_some_runs_did_not_measure_is_named_too() {
+        let (base, mut other) = (runs(&[100.0; 4]), runs(&[100.0; 4]));
+        let failed = &mut other[0].cells[0].result;
+        (failed.ops, failed.why) = (Some(0), "input/output error".into());
+        other[2].cells[0].verdict = None;
+        let found = repeated(&base, &other).unwrap();
+        let of_rate: Vec<(Metric, OneRun, String)> =
+            lost_of(&found).into_iter().filter(|(metric, ..)| *metric == Metric::Rate).collect();
+        let rate = |run, why: &str| (Metric::Rate, run, why.to_owned());
+        let expected = [
+            rate(OneRun::Other(1), "not measured: input/output error"),
+            rate(OneRun::Other(3), "the cell has no verdict there"),
+        ];
+        assert_eq!(of_rate, expected);
+        let (mut base, mut other) = (runs(&[100.0; 3]), runs(&[100.0; 3]));
+        for run in base[1..].iter_mut().chain(&mut other) {
+            run.cells.push(with_rates(cell("b"), &[100.0; 3]));
+        }
+        let found = repeated(&base, &other).unwrap();
+        assert!(lost_of(&found).contains(&rate(OneRun::Base(1), "not measured")), "{:?}", lost_of(&found));
+        assert!(found.pairs[0].lost.iter().all(|one| one.cell.id == "b"));
+    }
+
+    #[test]
+    fn runs_without_a_partner_are_counted() {
+        let (base, other) = (runs(&[100.0; 4]), runs(&[100.0; 3]));
+        let found = repeated(&base, &other).unwrap();
+        assert_eq!(found.pairs[0].basis, Basis::Pairs { pairs: 3, alone: 1 });
+        let change = found.pairs[0].cells[0].of(Metric::Rate).unwrap();
+        assert_eq!(change.pairs, Some((3, 3)));
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::figure::{measure, timed_rates};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::{round_rates, visits_by_round};
+use rdsk_analysis::comparison::{round_rates, visits_by_round, warm_up};
 use rdsk_analysis::rate_series::{RateSeries, Segment};
 use rdsk_model::{CellRecord, Visit};
 use rdsk_stats::stddev;
@@ -57,6 +57,12 @@ fn halves_of_visits(cell: &CellRecord) -> Vec<f64> {
     // Each half is a round of its own, so that its rate is taken as that of a round is.
     let mut halved = cell.clone();
     halved.result.visits.clear();
+    // The warm-up is that of the first visit, which is in the middle of a round if it is alone there.
+    let has_first =
+        |visits: &Vec<&Visit>| visits.len() > 1 && std::ptr::eq(visits[0], &cell.result.visits[0]);
+    if !rounds.values().next().is_some_and(has_first) {
+        halved.result.warmup_bytes = None;
+    }
     for (place, visits) in (0_u32..).zip(rounds.values()) {
         let (half, all) = (visits.len() / 2, visits.len());
         let numbered = |round| move |visit: &&Visit| Visit { round, ..(*visit).clone() };
@@ -73,7 +79,7 @@ fn halves_of_visits(cell: &CellRecord) -> Vec<f64> {
     (0_u32..).zip(rounds.values()).filter_map(of_round).collect()
 }
 
-/// Of each round of a single visit what the halves of its windows tell.
+/// Of each round of a single visit what the halves of its windows tell, without those of the warm-up.
 fn halves_of_windows(cell: &CellRecord, series: &RateSeries) -> Vec<f64> {
     let rounds = visits_by_round(cell);
     let ends_ns: Vec<u64> = cell
@@ -90,11 +96,14 @@ fn halves_of_windows(cell: &CellRecord, series: &RateSeries) -> Vec<f64> {
         let visit = cell.result.visits.get(place);
         visit.is_some_and(|visit| rounds.get(&visit.round).is_some_and(|visits| visits.len() == 1))
     };
+    let early = usize::try_from(warm_up(cell).1.div_ceil(series.width_ns.max(1))).unwrap_or(usize::MAX);
     let of_segment = |segment: &Segment| {
-        let (all, half) = (segment.bytes.len(), segment.bytes.len() / 2);
+        let begin = if segment.before_ns == 0 { early } else { 0 };
+        let bytes = segment.bytes.get(begin..)?;
+        let (all, half) = (bytes.len(), bytes.len() / 2);
         let sum = |part: &[u64]| part.iter().sum::<u64>() as f64;
         let took = (half as f64, half as f64);
-        moved((sum(&segment.bytes[..half]), sum(&segment.bytes[all - half..])), took, all as f64)
+        moved((sum(&bytes[..half]), sum(&bytes[all - half..])), took, all as f64)
     };
     series.segments.iter().filter(is_alone).filter_map(of_segment).collect()
 }
@@ -193,6 +202,37 @@ mod tests {
             variance_within(&cell, None, 6).unwrap() / stddev(&logs).unwrap().powi(2)
         };
         rdsk_stats::median(&(0..400).map(share).collect::<Vec<f64>>()).unwrap()
+    }
+
+    /// The first of six rounds of 100 MiB/s began with a fifth of a second at three times that.
+    fn with_warm_up(mut cell: CellRecord) -> CellRecord {
+        cell.result.visits[0].bytes = 140 << 20;
+        (cell.result.warmup_ns, cell.result.warmup_bytes) = (Some(200_000_000), Some(60 << 20));
+        cell
+    }
+
+    #[test]
+    fn the_warm_up_is_left_out_of_the_first_visit_and_of_no_other() {
+        let still = |found: &[f64], rounds: usize| {
+            assert!(found.len() == rounds && found.iter().all(|by| by.abs() < 1e-9), "{found:?}");
+        };
+        let visits = |count: usize| vec![(100.0, 100.0); count];
+        let all_of_two = with_halves(cell("a"), &[2; 6].map(visits));
+        still(&halves_of_visits(&with_warm_up(all_of_two)), 6);
+        let first_alone = with_halves(cell("a"), &[1, 2, 2, 2, 2, 2].map(visits));
+        still(&halves_of_visits(&with_warm_up(first_alone)), 5);
+        let segment = |round: u64| Segment {
+            start_ns: round * 9_000_000_000,
+            before_ns: round * 1_000_000_000,
+            before_bytes: 0,
+            early_bytes: 0,
+            rest_ns: 0,
+            bytes: (0..10).map(|window| if round == 0 && window < 2 { 30 } else { 10 }).collect(),
+        };
+        let series = RateSeries { width_ns: 100_000_000, segments: (0..6).map(segment).collect() };
+        let single = with_warm_up(with_rates(cell("a"), &[100.0; 6]));
+        still(&halves_of_windows(&single, &series), 6);
+        assert!(drift_of(single) < 1e-12, "and it is no drift");
     }
 
     /// `align` begins each round with a short visit.

@@ -6,7 +6,7 @@
 
 use crate::error::EngineError;
 use crate::random::{WyRand, mix};
-use rdsk_model::ReadContent;
+use rdsk_model::{EngineKind, Op, ReadContent, Workload};
 use rdsk_sys::memory::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -56,13 +56,57 @@ pub(crate) fn pool_bytes(streams: usize, ops: u64, block_bytes: usize) -> usize 
     POOL_BYTES.min(MAX_POOLS_BYTES / streams.max(1)).min(written)
 }
 
-/// Memory in equal slots. It starts on a 2 MiB boundary.
+/// An arena of slots of one page that takes no more is on small pages. On a huge one it would take all of that, which is 2 GiB for 1024
+/// streams of single pages; and only larger slots need huge pages to lie in one piece, which a device takes as one segment.
+const MAX_SMALL_BYTES: usize = 64 << 10;
+
+/// How an arena is cut and what it takes of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ArenaShape {
+    slot_stride_bytes: usize,
+    slots: usize,
+    /// The pages that it is on: it starts at one and is a multiple of them.
+    page_bytes: usize,
+    arena_bytes: usize,
+}
+
+impl ArenaShape {
+    /// For `depth` I/Os in flight and a pool of so many bytes; `None` for more than can be addressed.
+    fn of(depth: usize, slot_bytes: usize, pool_bytes: usize) -> Option<Self> {
+        let slot_stride_bytes = slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES)?;
+        let slots = depth.saturating_add(pool_bytes / slot_stride_bytes);
+        let used_bytes = slot_stride_bytes.checked_mul(slots)?;
+        let is_small = slot_stride_bytes == SLOT_ALIGN_BYTES && used_bytes <= MAX_SMALL_BYTES;
+        let page_bytes = if is_small { SLOT_ALIGN_BYTES } else { HUGE_PAGE_BYTES };
+        let arena_bytes = used_bytes.checked_next_multiple_of(page_bytes)?;
+        (arena_bytes < usize::MAX / 2).then_some(Self { slot_stride_bytes, slots, page_bytes, arena_bytes })
+    }
+}
+
+/// What the buffers of all streams of a workload take of memory at most; `u64::MAX` beyond that, 0 for a simulated host.
+pub fn buffers_bytes(workload: &Workload) -> u64 {
+    if workload.engine == EngineKind::Sim {
+        return 0;
+    }
+    let depth = usize::try_from(workload.queue_depth).unwrap_or(usize::MAX);
+    let block_bytes = usize::try_from(workload.block_bytes).unwrap_or(usize::MAX);
+    let pool_bytes = match workload.op {
+        Op::Read => 0,
+        Op::Write => {
+            pool_bytes(usize::try_from(workload.streams).unwrap_or(usize::MAX), u64::MAX, block_bytes)
+        }
+    };
+    let shape = ArenaShape::of(depth.max(1), block_bytes, pool_bytes);
+    let each = shape.and_then(|shape| u64::try_from(shape.arena_bytes).ok()).unwrap_or(u64::MAX);
+    each.saturating_mul(u64::from(workload.streams))
+}
+
+/// Memory in equal slots. It starts on a 2 MiB boundary, unless it is small.
 #[derive(Debug)]
 pub(crate) struct Arena {
     base: NonNull<u8>,
     mapping: NonNull<c_void>,
     mapping_bytes: usize,
-    arena_bytes: usize,
     pub(crate) slot_stride_bytes: usize,
     /// I/Os in flight at most.
     pub(crate) depth: usize,
@@ -87,24 +131,19 @@ impl Arena {
             bytes: wanted,
             source: std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         };
-        let slot_stride_bytes =
-            slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES).ok_or_else(too_large)?;
-        let slots = match fill {
-            Fill::Touched => depth,
-            Fill::Random { pool_bytes, .. } => depth.saturating_add(pool_bytes / slot_stride_bytes),
+        let pool_bytes = match fill {
+            Fill::Touched => 0,
+            Fill::Random { pool_bytes, .. } => pool_bytes,
         };
-        let arena_bytes = slot_stride_bytes
-            .checked_mul(slots)
-            .and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES))
-            .filter(|&bytes| bytes < usize::MAX / 2)
-            .ok_or_else(too_large)?;
-        let (mapping, mapping_bytes) = map_aligned(arena_bytes)
+        let shape = ArenaShape::of(depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
+        let ArenaShape { slot_stride_bytes, slots, page_bytes, arena_bytes } = shape;
+        let (mapping, mapping_bytes) = map_aligned(arena_bytes, page_bytes)
             .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
-        let skip = mapping.as_ptr().cast::<u8>().align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: the mapping has one huge page more than the arena, so that `arena_bytes` after its first boundary of a
-        // huge page are inside.
+        let skip = mapping.as_ptr().cast::<u8>().align_offset(page_bytes);
+        // SAFETY: the mapping starts at a page and has one huge page more than an arena on these, so that `arena_bytes` after its first
+        // boundary of a page of the arena's are inside.
         let base = unsafe { mapping.cast::<u8>().add(skip) };
-        let mut arena = Self { base, mapping, mapping_bytes, arena_bytes, slot_stride_bytes, depth, slots };
+        let mut arena = Self { base, mapping, mapping_bytes, slot_stride_bytes, depth, slots };
         arena.fill(fill);
         Ok(arena)
     }
@@ -167,15 +206,16 @@ impl Arena {
     }
 
     fn fill(&mut self, fill: Fill) {
-        // SAFETY: the arena spans `arena_bytes` from `base`, 8-byte aligned; `&mut self` makes the slice unique.
+        // What lies behind the last slot is not touched, so that it takes no memory.
+        let used_bytes = self.slots * self.slot_stride_bytes;
+        // SAFETY: the arena spans slots × stride bytes from `base`, 8-byte aligned; `&mut self` makes the slice unique.
         let words =
-            unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.arena_bytes / 8) };
+            unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), used_bytes / 8) };
         match fill {
             Fill::Touched => words.iter_mut().step_by(SLOT_ALIGN_BYTES / 8).for_each(|word| *word = 1),
             Fill::Random { seed, .. } => {
                 let mut random = WyRand::new(seed);
-                let used = self.slots * self.slot_stride_bytes / 8;
-                words[..used].iter_mut().for_each(|word| *word = random.next());
+                words.iter_mut().for_each(|word| *word = random.next());
             }
         }
     }
@@ -193,19 +233,22 @@ impl Drop for Arena {
     }
 }
 
-/// Ordinary pages with advice to use huge ones, and one huge page more than needed so that a boundary lies inside. The
+/// Ordinary pages; for an arena on huge ones with advice to use these, and one more than needed so that a boundary lies inside. The
 /// kernel's reserved huge pages are for databases and virtual machines, and the limit of a container may end who touches one.
-fn map_aligned(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
-    let mapping_bytes = bytes + HUGE_PAGE_BYTES;
+fn map_aligned(bytes: usize, page_bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
+    let is_huge = page_bytes == HUGE_PAGE_BYTES;
+    let mapping_bytes = if is_huge { bytes + HUGE_PAGE_BYTES } else { bytes };
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
     let address = unsafe {
         rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapping_bytes, protection, MapFlags::PRIVATE)
     }?;
     let mapping = NonNull::new(address).ok_or(rustix::io::Errno::NOMEM)?;
-    // A kernel without transparent huge pages returns EINVAL; ordinary pages work too, only slower.
-    // SAFETY: the advice changes no content of our own fresh mapping.
-    let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
+    if is_huge {
+        // A kernel without transparent huge pages returns EINVAL; ordinary pages work too, only slower.
+        // SAFETY: the advice changes no content of our own fresh mapping.
+        let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
+    }
     Ok((mapping, mapping_bytes))
 }
 
@@ -368,6 +411,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn many_streams_of_single_pages_take_pages() {
+        let with = |op, streams, queue_depth, block_bytes| {
+            let workload =
+                Workload { op, streams, queue_depth, block_bytes, ..Workload::sequential_read(1 << 30) };
+            buffers_bytes(&workload)
+        };
+        let huge = HUGE_PAGE_BYTES as u64;
+        assert_eq!(with(Op::Read, 1024, 1, 4096), 4 << 20);
+        assert_eq!(with(Op::Read, 1024, 16, 512), 64 << 20, "of each page of a slot a part is used");
+        assert_eq!(with(Op::Read, 1024, 17, 4096), 1024 * huge);
+        assert_eq!(with(Op::Read, 1, 1, 8192), huge, "a block lies in one piece");
+        assert_eq!(with(Op::Read, 1, 3, 1 << 20), 2 * huge);
+        assert_eq!(with(Op::Write, 1, 1, 1 << 20), 2 * huge, "with its pool");
+        assert_eq!(with(Op::Write, 1024, 1, 4096), 1024 * huge);
+        assert_eq!(with(Op::Read, 2, u32::MAX, u64::MAX), u64::MAX);
+        let simulated = Workload { engine: EngineKind::Sim, ..Workload::sequential_read(1 << 30) };
+        assert_eq!(buffers_bytes(&simulated), 0);
+        let mut small = Arena::new(16, 4096, Fill::Touched).unwrap();
+        assert_eq!(small.mapping_bytes, 16 * 4096);
+        small.slot(15, 4096).fill(7);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Which engine issues the I/O of a visit: the one that the workload names; the next available one; or, if the user
-//! requested none and the target does not support `RWF_NOWAIT`, the fastest in a short trial. It decides and issues
+//! requested none and `io_uring` may be slow on the target, the fastest in a short trial. It decides and issues
 //! nothing; the trials are in `engine_trial`.
 
 use crate::aio::{self, Contexts};
@@ -143,8 +143,9 @@ pub(crate) fn is_slow(trial: &Trial) -> bool {
     trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
-/// Why the trials chose another engine than `io_uring`. A single one tells of a slow device, unless it was the machine that was busy.
-pub(crate) fn why_chosen(engine: EngineKind, Trials { best, is_disturbed }: &Trials) -> String {
+/// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one tells of a slow device, unless it
+/// was the machine that was busy.
+pub(crate) fn why_chosen(engine: EngineKind, reason: &str, Trials { best, is_disturbed }: &Trials) -> String {
     let because = match &best[..] {
         [one] if is_slow(one) && !is_disturbed => {
             " and is so slow that the cost of issuing does not matter".to_owned()
@@ -152,7 +153,7 @@ pub(crate) fn why_chosen(engine: EngineKind, Trials { best, is_disturbed }: &Tri
         [_] => ", and no other engine issued anything in a short trial".to_owned(),
         _ => format!(", and this was the fastest of {} engines in a short trial", best.len()),
     };
-    format!("the target does not support RWF_NOWAIT{because}: {}", issues(engine))
+    format!("{reason}{because}: {}", issues(engine))
 }
 
 #[cfg(test)]
@@ -173,13 +174,14 @@ mod tests {
             within_submit: None,
         };
         let why = |best: &[Trial], is_disturbed: bool| {
-            why_chosen(EngineKind::Aio, &Trials { best: best.to_vec(), is_disturbed })
+            why_chosen(EngineKind::Aio, "the target waits", &Trials { best: best.to_vec(), is_disturbed })
         };
         let (slow, fast) = (trial(EngineKind::Aio, 10), trial(EngineKind::Aio, 4000));
         assert!(why(&[slow], false).contains("so slow that the cost of issuing does not matter"));
         for (best, is_disturbed) in [(&[fast], false), (&[fast], true), (&[slow], true)] {
             assert!(why(best, is_disturbed).contains("no other engine issued anything"), "{best:?}");
         }
+        assert!(why(&[slow], false).starts_with("the target waits and is so slow"));
         let two = why(&[fast, trial(EngineKind::Threads, 3000)], true);
         assert!(two.contains("the fastest of 2 engines"), "{two}");
     }

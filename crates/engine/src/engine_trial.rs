@@ -1,5 +1,6 @@
 //! Short trials of the engines on a target: random reads for a few milliseconds each, before a visit is prepared and before
-//! anything is counted. It only reads, at offsets of its own, and keeps only counts and times.
+//! anything is counted. Only for a visit that writes does it write, through what that visit has opened for it, in its span, and data of
+//! its own. It keeps only counts and times.
 
 use crate::controller::run_streams;
 use crate::engine_choice::{TRIAL_ENGINES, Trials, is_slow};
@@ -9,14 +10,19 @@ use crate::open_target::OpenTarget;
 use crate::random::mix;
 use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Trial, Workload};
-use rdsk_targets::{Access, OpenMode};
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Trial, Workload};
 
-/// No read is submitted later than this after the start of one trial.
+/// No I/O is submitted later than this after the start of one trial.
 const TRIAL_NS: u64 = 4_000_000;
 
 /// Most I/Os in flight during a trial: enough to distinguish the engines, and soon drained.
 const MAX_DEPTH: u32 = 16;
+
+/// Most that one trial writes, so that the trials of fast targets and large blocks end as soon.
+const MAX_WRITTEN_BYTES: u64 = 32 << 20;
+
+/// Larger blocks are not written in trials.
+pub(crate) const MAX_WRITTEN_BLOCK_BYTES: u64 = MAX_WRITTEN_BYTES / 2;
 
 /// Trials per engine. The best one counts, because other programs can only slow it down.
 const ROUNDS: usize = 2;
@@ -28,7 +34,7 @@ const STARTS: usize = 3;
 const PARTS: u64 = 4;
 
 /// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
-/// fetched.
+/// fetched, or writes data that one has written.
 const SEED: u64 = 0x7472_6961_6c73;
 
 /// One trial, and whether it tells of the device and the engine, and not of who else uses the processors.
@@ -55,42 +61,54 @@ impl Trials {
     }
 }
 
-/// Tries every engine on the job's first target and leaves out those that fail or issue nothing. If the device is slow and `io_submit`
-/// does not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
+/// Tries every engine on the job's first target, the first of `targets`, and leaves out those that fail or issue nothing. What was written
+/// is on stable storage then.
 ///
 /// # Errors
-/// When the target cannot be opened for reading or nothing can be issued.
+/// When nothing can be issued, or what was written cannot be made stable.
 pub(crate) fn trials(
     job: &Job<'_>,
+    targets: &[OpenTarget<'_>],
     config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
 ) -> Result<Trials, EngineError> {
-    let mut best: Vec<Made> = Vec::new();
-    let Some(&index) = job.workload.targets.first() else { return Ok(Trials::default()) };
-    let Some(claim) = job.claims.get(index as usize) else { return Ok(Trials::default()) };
-    let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
-    let target = [OpenTarget::open(index, claim, mode)?];
-    let workload = reading(job.workload);
+    let Some(target) = targets.first() else { return Ok(Trials::default()) };
+    let workload = trial_workload(job.workload);
     // A trial has limits of its own.
-    let limits = Limits { max_bytes: None, max_ops: None, max_elapsed_ns: TRIAL_NS };
+    let limits = Limits { max_bytes: None, max_ops: max_ops(&workload), max_elapsed_ns: TRIAL_NS };
     let job = Job {
         workload: &workload,
         limits,
         window_ns: TRIAL_NS,
         visit: 0,
-        begin_bytes: 0,
         first_position: 0,
         members: None,
         cache_check: CacheCheck::Span,
         ..job.clone()
     };
-    let spec = StreamSpec::new(&job, 0, &target)?;
+    let best = try_engines(&job, StreamSpec::new(&job, 0, targets)?, config);
+    if workload.op == Op::Write {
+        // What it left in the disk's cache would be flushed in the time of the visit.
+        drop(target.make_stable()?);
+    }
+    Ok(Trials::of(best))
+}
+
+/// Tries the engines. If the device is slow and `io_submit` does not wait for its I/Os, the AIO trial is enough: AIO is then as fast as
+/// any engine.
+fn try_engines(
+    job: &Job<'_>,
+    spec: StreamSpec<'_>,
+    config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
+) -> Vec<Made> {
+    let mut best: Vec<Made> = Vec::new();
+    let mut runs = 0;
     let mut order = TRIAL_ENGINES;
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
-                return Ok(Trials::of(best));
+                return best;
             }
-            let Some(made) = trial_of(&config(kind, &job), &[spec], &job) else { continue };
+            let Some(made) = trial_of(&config(kind, job), spec, &mut runs, job) else { continue };
             let is_enough = kind == EngineKind::Aio
                 && made.is_undisturbed
                 && is_slow(&made.trial)
@@ -101,7 +119,7 @@ pub(crate) fn trials(
                 None => best.push(made),
             }
             if is_enough {
-                return Ok(Trials::of(best));
+                return best;
             }
         }
         if best.iter().all(|made| made.is_undisturbed && is_slow(&made.trial)) {
@@ -110,16 +128,18 @@ pub(crate) fn trials(
         // Forwards, then backwards, so that drift affects all alike.
         order.reverse();
     }
-    Ok(Trials::of(best))
+    best
 }
 
 /// One trial of the configuration's engine: the first that was not disturbed, or else the fastest. `None` if the engine cannot start,
-/// fails, issues nothing, or another one takes over.
-fn trial_of(config: &RunConfig, specs: &[StreamSpec<'_>], job: &Job<'_>) -> Option<Made> {
+/// fails, issues nothing, or another one takes over. `runs` counts them, so that no two write the same data: an array may store such once.
+fn trial_of(config: &RunConfig, spec: StreamSpec<'_>, runs: &mut u32, job: &Job<'_>) -> Option<Made> {
     let mut to_the_end = |_: &Progress| Flow::Continue;
     let mut best: Option<Made> = None;
     for _ in 0..STARTS {
-        let (run, _) = run_streams(config, specs, job.pin_cpus, &[], &job.stop, &mut to_the_end).ok()?;
+        *runs += 1;
+        let specs = [StreamSpec { visit: *runs, ..spec }];
+        let (run, _) = run_streams(config, &specs, job.pin_cpus, &[], &job.stop, &mut to_the_end).ok()?;
         if run.engine != config.engine || !run.errors.is_empty() {
             return None;
         }
@@ -148,15 +168,20 @@ fn is_disturbed(run: &Run) -> bool {
         && run.processor_wait_ns.is_some_and(|wait_ns| wait_ns > run.to_return_ns / PARTS)
 }
 
-/// The trial's own workload: random direct reads in the span of the visit.
-fn reading(workload: &Workload) -> Workload {
+/// The trial's own direct workload in the span of the visit: random reads, or writes as those of the visit.
+fn trial_workload(workload: &Workload) -> Workload {
+    let (pattern, queue_depth) = match workload.op {
+        Op::Read => (Pattern::Random, MAX_DEPTH),
+        Op::Write => {
+            let blocks = MAX_WRITTEN_BYTES / workload.block_bytes.max(1);
+            (workload.pattern, u32::try_from(blocks).unwrap_or(MAX_DEPTH).clamp(2, MAX_DEPTH))
+        }
+    };
     Workload {
-        op: Op::Read,
-        pattern: Pattern::Random,
+        pattern,
         path: IoPath::Direct,
-        sync: Sync::None,
         cache: CacheState::Any,
-        queue_depth: workload.queue_depth.min(MAX_DEPTH),
+        queue_depth: workload.queue_depth.min(queue_depth),
         streams: 1,
         stagger_ns: 0,
         engine: EngineKind::Uring,
@@ -167,12 +192,18 @@ fn reading(workload: &Workload) -> Workload {
     }
 }
 
+/// How many I/Os a trial issues at most; of reads as many as there is time for.
+fn max_ops(workload: &Workload) -> Option<u64> {
+    let blocks = MAX_WRITTEN_BYTES / workload.block_bytes.max(1);
+    (workload.op == Op::Write).then_some(blocks.max(u64::from(workload.queue_depth)))
+}
+
 fn is_faster(trial: &Trial, other: &Trial) -> bool {
     u128::from(trial.ops) * u128::from(other.elapsed_ns)
         > u128::from(other.ops) * u128::from(trial.elapsed_ns)
 }
 
-/// Whether most reads completed during their submission, one after the other.
+/// Whether most I/Os completed during their submission, one after the other.
 fn is_within(trial: &Trial) -> bool {
     trial.within_submit.is_some_and(|within| within * 2 > trial.ops)
 }
@@ -180,6 +211,28 @@ fn is_within(trial: &Trial) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::Sync;
+
+    #[test]
+    fn a_trial_writes_only_for_a_visit_that_writes_as_that_does_and_little() {
+        let write = Workload {
+            op: Op::Write,
+            sync: Sync::Dsync,
+            queue_depth: 32,
+            streams: 4,
+            offset_bytes: 1 << 30,
+            ..Workload::sequential_read(1 << 30)
+        };
+        let tried = trial_workload(&write);
+        assert_eq!((tried.op, tried.pattern, tried.sync), (Op::Write, Pattern::Sequential, Sync::Dsync));
+        assert_eq!((tried.offset_bytes, tried.span_bytes), (write.offset_bytes, write.span_bytes));
+        assert_eq!((tried.queue_depth, tried.streams, max_ops(&tried)), (16, 1, Some(32)));
+        assert_ne!(tried.seed, write.seed, "no visit writes the same data");
+        let large = trial_workload(&Workload { block_bytes: MAX_WRITTEN_BLOCK_BYTES, ..write.clone() });
+        assert_eq!((large.queue_depth, max_ops(&large)), (2, Some(2)));
+        let read = trial_workload(&Workload { op: Op::Read, ..write });
+        assert_eq!((read.op, read.pattern, max_ops(&read)), (Op::Read, Pattern::Random, None));
+    }
 
     #[test]
     fn a_trial_that_others_disturbed_counts_less_than_any_other() {

@@ -33,6 +33,7 @@ mod validate;
 mod work;
 
 pub use aio::Contexts;
+pub use arena::buffers_bytes;
 pub use clock::{MonotonicClock, measure_clock};
 pub use content::{PAGE_BYTES, PAGES_LOOKED_AT, Stretch, look_at_device, look_ns};
 pub use engine_choice::EnginePolicy;

@@ -1,12 +1,13 @@
-//! Makes the page cache cold or warm over a span and checks the result. It reports only what it has checked.
+//! Makes the page cache cold or warm over a span and checks the result. It reports only what it has checked, and never drops what
+//! others use beyond the span.
 
 use crate::error::EngineError;
 use crate::job::Prepared;
 use crate::open_target::OpenTarget;
 use rdsk_model::{CacheState, Device, PageCacheState, StopFlag, Target, TargetKind, Workload};
-use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
+use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, drop_cached_range, page_size};
 use rdsk_sys::io::{Flags, pread2};
-use rdsk_targets::OpenMode;
+use rdsk_targets::{Access, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -20,6 +21,18 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Size of the reads that warm the cache.
 const WARM_BYTES: usize = 1 << 20;
 
+/// Spans whose cache is not to be emptied with the rest of their target any more: that did not help, or others use the target. By
+/// target and length: spans of one length move through a target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpanOnly(Vec<(u32, u64)>);
+
+/// How much of a target is dropped from the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Emptied {
+    Span,
+    Whole,
+}
+
 /// Brings the cache over the span of every target into the requested state.
 ///
 /// # Errors
@@ -27,13 +40,14 @@ const WARM_BYTES: usize = 1 << 20;
 pub(crate) fn prepare(
     workload: &Workload,
     targets: &[OpenTarget<'_>],
+    span_only: &mut SpanOnly,
     stop: &StopFlag,
 ) -> Result<Prepared, EngineError> {
     let mut reached = None;
     for target in targets {
         let this = match workload.cache {
             CacheState::Any => continue,
-            CacheState::Cold => cool(workload, target),
+            CacheState::Cold => cool(workload, target, span_only),
             CacheState::Warm => warm(workload, target, stop)?,
         };
         reached = Some(reached.unwrap_or(true) && this);
@@ -69,25 +83,43 @@ fn pages_of(workload: &Workload) -> (u64, u64, u64) {
     (begin, end - begin, (end - begin) / page)
 }
 
-/// Empties the cache over the span and returns whether it is empty, which covers what the kernel refused.
-fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
-    let fd = target.fd();
-    let (begin, len, _) = pages_of(workload);
-    for attempt in 0..ATTEMPTS {
-        let dropped = if attempt == 0 {
-            drop_cached(fd, begin, len)
-        } else {
-            // Large folios that extend beyond the span are dropped only with the rest of the file.
-            std::thread::sleep(PAUSE);
-            let _ = may_be_told_to_drop(&target.claim.target).then(|| drop_block_device(fd));
-            drop_cached(fd, 0, 0)
-        };
-        let empty = cache_stat(workload, fd).is_ok_and(|state| state.cached == 0);
-        if dropped.is_ok() && empty {
+/// Empties the cache over the span and returns whether it is empty, which covers what the kernel refused. Large folios that extend
+/// beyond the span are dropped only with the rest of the target; that is tried where nobody else loses by it, until it was in vain.
+fn cool(workload: &Workload, target: &OpenTarget<'_>, span_only: &mut SpanOnly) -> bool {
+    let is_empty_after = |part: Emptied| {
+        let is_dropped = drop_part(workload, target, part).is_ok();
+        is_dropped && cache_stat(workload, target.fd()).is_ok_and(|state| state.cached == 0)
+    };
+    if is_empty_after(Emptied::Span) {
+        return true;
+    }
+    let span = (target.index, workload.span_bytes);
+    let may_reach_beyond = !span_only.0.contains(&span) && target.claim.may_be_dropped_whole();
+    let part = if may_reach_beyond { Emptied::Whole } else { Emptied::Span };
+    for _ in 1..ATTEMPTS {
+        std::thread::sleep(PAUSE);
+        if is_empty_after(part) {
             return true;
         }
     }
+    if !span_only.0.contains(&span) {
+        span_only.0.push(span);
+    }
     false
+}
+
+/// Asks the kernel to drop what it has cached. In what is only read, dirty pages are those of others: only the span's are written back.
+fn drop_part(workload: &Workload, target: &OpenTarget<'_>, part: Emptied) -> io::Result<()> {
+    let fd = target.fd();
+    let (begin, len, _) = pages_of(workload);
+    match (part, target.claim.access()) {
+        (Emptied::Span, Access::Read) => drop_cached_range(fd, begin, len),
+        (Emptied::Span, Access::Write) => drop_cached(fd, begin, len),
+        (Emptied::Whole, _) => {
+            let _ = may_be_told_to_drop(&target.claim.target).then(|| drop_block_device(fd));
+            drop_cached(fd, 0, 0)
+        }
+    }
 }
 
 /// Whether the target is a device that only forgets what the kernel has cached of it. Older drivers of RAM disks free their pages, which

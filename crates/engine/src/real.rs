@@ -6,31 +6,35 @@ use crate::clock::MonotonicClock;
 use crate::content::{Stretch, look_at_device};
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
-use crate::engine_trial;
+use crate::engine_trial::{self, MAX_WRITTEN_BLOCK_BYTES};
 use crate::error::EngineError;
 use crate::job::{Engine, Job, Prepared, Run, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
+use crate::prepare::SpanOnly;
 use crate::random::mix;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
-use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Workload};
+use rdsk_model::{
+    CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
+};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
-/// What probes and trials found, so that each runs once.
+/// What probes, trials and attempts to empty the cache found, so that each runs once.
 #[derive(Clone, Debug, Default)]
 pub struct ChoiceCache {
     /// Whether rings are available; `None` before the probe.
     ring: Option<Result<(), String>>,
     choices: Vec<(TrialKey, EngineChoice)>,
+    span_only: SpanOnly,
 }
 
-/// What workloads share a trial by: first target, block size, offset, span and depth.
-type TrialKey = (Option<u32>, u64, u64, u64, u32);
+/// What workloads share a trial by: what it does and how that is made durable; first target, block size, offset, span and depth.
+type TrialKey = (Op, Sync, Option<u32>, u64, u64, u64, u32);
 
 /// The engine of real targets, in real time.
 #[derive(Clone, Debug, Default)]
@@ -65,13 +69,14 @@ impl Engine for RealEngine {
         for stream in 0..workload.streams {
             Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
         }
-        let EngineChoice { engine, issuing } = self.choose(job)?;
+        let EngineChoice { engine, issuing } = self.choose(job, &targets)?;
         Ok(Box::new(RealSession {
             config: self.config(engine, job),
             issuing,
             job: job.clone(),
             targets,
             prepared: Prepared::default(),
+            span_only: &mut self.choice_cache.span_only,
             begin_ns: None,
         }))
     }
@@ -119,7 +124,7 @@ fn looked_at(job: &Job<'_>, run: &Run, target: u32) -> Vec<Stretch> {
 
 impl RealEngine {
     /// The engine of a visit: the workload's or its replacement.
-    fn choose(&mut self, job: &Job<'_>) -> Result<EngineChoice, EngineError> {
+    fn choose(&mut self, job: &Job<'_>, targets: &[OpenTarget<'_>]) -> Result<EngineChoice, EngineError> {
         let workload = job.workload;
         let ring_source = self.ring_source;
         let known = &mut self.choice_cache.ring;
@@ -132,6 +137,8 @@ impl RealEngine {
             return Ok(first);
         }
         let key = (
+            workload.op,
+            workload.sync,
             workload.targets.first().copied(),
             workload.block_bytes,
             workload.offset_bytes,
@@ -141,11 +148,13 @@ impl RealEngine {
         if let Some((_, choice)) = self.choice_cache.choices.iter().find(|(known, _)| *known == key) {
             return Ok(choice.clone());
         }
-        let trials = engine_trial::trials(job, |engine, job| self.config(engine, job))?;
+        let trials = engine_trial::trials(job, targets, |engine, job| self.config(engine, job))?;
         let choice = match engine_choice::fastest(&trials.best) {
             None => first,
             Some(engine) => {
-                let why = (engine != workload.engine).then(|| engine_choice::why_chosen(engine, &trials));
+                let reason = reason_to_try(job);
+                let why =
+                    (engine != workload.engine).then(|| engine_choice::why_chosen(engine, reason, &trials));
                 EngineChoice { engine, issuing: Issuing { why, trials: trials.best, within_submit: None } }
             }
         };
@@ -170,18 +179,36 @@ impl RealEngine {
         }
     }
 
-    /// Whether `io_uring` uses worker threads on every target, so that another engine may be faster.
+    /// Whether `io_uring` may be slower than another engine on every target, and a trial is small enough.
     fn wants_trial(&self, first: &EngineChoice, job: &Job<'_>) -> bool {
         let workload = job.workload;
-        let waits = |&index: &u32| {
+        let may_be_slow = |&index: &u32| {
             let claim = job.claims.get(index as usize);
-            claim.is_some_and(|claim| claim.target.nowait == Some(false))
+            claim.is_some_and(|claim| ring_may_be_slow(&claim.target, workload.op))
         };
+        let is_small = workload.op == Op::Read || workload.block_bytes <= MAX_WRITTEN_BLOCK_BYTES;
         self.policy == EnginePolicy::Fastest
             && first.engine == EngineKind::Uring
             && workload.path == IoPath::Direct
             && workload.queue_depth > 1
-            && workload.targets.iter().all(waits)
+            && is_small
+            && workload.targets.iter().all(may_be_slow)
+    }
+}
+
+/// Whether `io_uring` works through threads here, or its threads may write one I/O at a time. What was seen of reads says nothing of
+/// writes: a filesystem that copies what is overwritten refuses each that must not wait.
+fn ring_may_be_slow(target: &Target, op: Op) -> bool {
+    target.nowait == Some(false) || (op == Op::Write && target.may_be_written_one_at_a_time())
+}
+
+/// Why other engines were tried.
+fn reason_to_try(job: &Job<'_>) -> &'static str {
+    let first = job.workload.targets.first().and_then(|&index| job.claims.get(index as usize));
+    if first.is_some_and(|claim| claim.target.nowait == Some(false)) {
+        "the target does not support RWF_NOWAIT"
+    } else {
+        "the target is a file that io_uring may write to one I/O at a time"
     }
 }
 

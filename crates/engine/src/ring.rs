@@ -1,10 +1,11 @@
-//! Creates a ring: the best set of flags that the kernel accepts, registered buffers and file; and decides how many
+//! Creates a ring: the best set of flags that the kernel accepts, registered buffers and file where it takes them; and decides how many
 //! completions one wait requests. It submits nothing.
 #![allow(unsafe_code, reason = "buffers are registered by address")]
 
 use crate::arena::Arena;
 use crate::error::errno_text;
-use io_uring::IoUring;
+use io_uring::types::Fd;
+use io_uring::{IoUring, squeue};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -125,9 +126,15 @@ pub(crate) enum NoRing {
     Failed(io::Error),
 }
 
-/// A ring with its buffers and its file registered.
+/// A ring, with its buffers and its file registered where the kernel takes them.
 pub(crate) struct Ring {
     pub(crate) uring: IoUring,
+    /// The file as entries name it: its place among the registered ones, or its descriptor.
+    pub(crate) file: Fd,
+    /// Flags that entries need for that.
+    pub(crate) file_flags: squeue::Flags,
+    /// What the user should know: what could not be registered.
+    pub(crate) note: Option<String>,
     /// Slots of the arena per registered buffer; `None` where buffers could not be registered.
     pub(crate) slots_per_buffer: Option<usize>,
 }
@@ -141,15 +148,37 @@ pub(crate) fn make(
     fd: BorrowedFd<'_>,
 ) -> Result<Ring, NoRing> {
     let uring = usable_ring(source, depth)?;
-    uring.submitter().register_files(&[fd.as_raw_fd()]).map_err(NoRing::Failed)?;
+    let no_file = uring.submitter().register_files(&[fd.as_raw_fd()]).err();
+    let (file, file_flags) = match no_file {
+        None => (Fd(0), squeue::Flags::FIXED_FILE),
+        Some(_) => (Fd(fd.as_raw_fd()), squeue::Flags::empty()),
+    };
     if issue == Issue::Workers {
         // Each I/O in flight occupies a worker, and the kernel's default of four per processor would keep the queue
         // shallower than requested. A kernel before 5.15 cannot change it and keeps its default.
         let _ = uring.submitter().register_iowq_max_workers(&mut [depth, 0]);
     }
     // If locked memory is limited, the buffers stay unregistered, which is slower but measures the same.
-    let slots_per_buffer = register_arena(&uring, arena).ok();
-    Ok(Ring { uring, slots_per_buffer })
+    let registered = register_arena(&uring, arena);
+    let note = unregistered(no_file.as_ref(), registered.as_ref().err());
+    Ok(Ring { uring, file, file_flags, note, slots_per_buffer: registered.ok() })
+}
+
+/// The note if the kernel did not take the file or the buffers.
+fn unregistered(file: Option<&io::Error>, buffers: Option<&io::Error>) -> Option<String> {
+    let words = |what: &str, error: &io::Error| {
+        format!("its {what} ({})", errno_text(error.raw_os_error().unwrap_or(0)))
+    };
+    let file = file.map(|error| words("file", error));
+    let buffers = buffers.map(|error| words("buffers", error));
+    let all: Vec<String> = file.into_iter().chain(buffers).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "io_uring could not register {}, and looks these up for each I/O, which costs processor time (buffers need as much \
+             locked memory: ulimit -l)",
+            all.join(" and ")
+        )
+    })
 }
 
 /// Whether a ring can be created here, tried with a small one.
@@ -298,6 +327,17 @@ mod tests {
         assert_eq!(made.unwrap(), 0);
         assert!(matches!(check_features(false), Err(NoRing::Forbidden(why)) if why == TOO_OLD));
         assert!(check_features(true).is_ok());
+    }
+
+    #[test]
+    fn what_could_not_be_registered_is_noted() {
+        let error = || io::Error::from_raw_os_error(libc::ENOMEM);
+        assert_eq!(unregistered(None, None), None);
+        let note = unregistered(Some(&error()), Some(&error())).unwrap();
+        let text = errno_text(libc::ENOMEM);
+        assert!(note.contains(&format!("register its file ({text}) and its buffers ({text}),")), "{note}");
+        let note = unregistered(None, Some(&error())).unwrap();
+        assert!(note.contains("register its buffers (") && !note.contains("file"), "{note}");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use crate::engine_choice::fewer_threads;
 use crate::error::EngineError;
 use crate::job::{Control, Job, Prepared, Run, Session, Settled};
 use crate::open_target::OpenTarget;
-use crate::prepare;
+use crate::prepare::{self, SpanOnly};
 use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{EngineKind, Issuing, Op, Sync};
+use rdsk_model::{EngineKind, IoPath, Issuing, Op, Sync, Target, Workload};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// A session of the real engine.
@@ -22,7 +22,9 @@ pub(crate) struct RealSession<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) targets: Vec<OpenTarget<'a>>,
     pub(crate) prepared: Prepared,
-    /// The clock at the first submission.
+    /// What earlier sessions of the engine learnt about emptying the cache.
+    pub(crate) span_only: &'a mut SpanOnly,
+    /// The clock at the first submission, and so much later as nothing was done between the last completion and the close.
     pub(crate) begin_ns: Option<u64>,
 }
 
@@ -31,15 +33,8 @@ impl RealSession<'_> {
     fn notes(&self, engine: EngineKind) -> Vec<String> {
         match engine {
             EngineKind::Uring => {
-                let slow = self.targets.iter().filter(|target| target.claim.target.nowait == Some(false));
-                slow.map(|target| {
-                    format!(
-                        "{} does not support RWF_NOWAIT: the kernel issues its requests from worker threads, which costs \
-                         processor time and may reorder them",
-                        target.claim.target.name
-                    )
-                })
-                .collect()
+                let facts = self.targets.iter().map(|target| &target.claim.target);
+                facts.filter_map(|target| of_ring(self.job.workload, target, &self.issuing)).collect()
             }
             EngineKind::Threads => fewer_threads(self.job.workload).into_iter().collect(),
             EngineKind::Sync | EngineKind::Aio | EngineKind::Sim => Vec::new(),
@@ -47,9 +42,35 @@ impl RealSession<'_> {
     }
 }
 
+/// What the user should know where a ring issues the I/O to a target. Where it only may be held to one write at a time, trials have shown
+/// that it is none the slower for it.
+fn of_ring(workload: &Workload, target: &Target, issuing: &Issuing) -> Option<String> {
+    let is_deep_write =
+        workload.op == Op::Write && workload.path == IoPath::Direct && workload.queue_depth > 1;
+    let may_serialise = is_deep_write && target.may_be_written_one_at_a_time();
+    let name = &target.name;
+    if target.nowait == Some(false) {
+        let writes = if may_serialise {
+            "; of the writes of a stream to a file they do one at a time, however many are in flight"
+        } else {
+            ""
+        };
+        return Some(format!(
+            "{name} does not support RWF_NOWAIT: the kernel issues its requests from worker threads, which costs processor \
+             time and may reorder them{writes}"
+        ));
+    }
+    (may_serialise && issuing.trials.is_empty()).then(|| {
+        format!(
+            "of the writes of a stream to {name}, io_uring may do one at a time, however many are in flight: those that cannot be \
+             submitted without waiting, as on btrfs, go to worker threads, which do them one after the other"
+        )
+    })
+}
+
 impl Session for RealSession<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.prepared = prepare::prepare(self.job.workload, &self.targets, &self.job.stop)?;
+        self.prepared = prepare::prepare(self.job.workload, &self.targets, self.span_only, &self.job.stop)?;
         Ok(self.prepared)
     }
 
@@ -65,6 +86,7 @@ impl Session for RealSession<'_> {
         };
         let (mut run, begin_ns) =
             run_streams(&self.config, &specs, job.pin_cpus, sync_targets, &job.stop, control)?;
+        let returned_ns = now_ns();
         run.page_cache = prepare::page_cache(workload, self.targets.iter().map(OpenTarget::fd));
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
         // A choice among available engines is not a fallback and needs no note.
@@ -76,7 +98,8 @@ impl Session for RealSession<'_> {
         if run.issuing.why.is_none() && run.engine != workload.engine {
             run.issuing.why = run.notes.first().cloned();
         }
-        self.begin_ns = Some(begin_ns);
+        // A look at the page cache takes tens of milliseconds where the kernel has mincore(2) only, and is no part of a flush.
+        self.begin_ns = Some(begin_ns + now_ns().saturating_sub(returned_ns));
         Ok(run)
     }
 
@@ -94,5 +117,44 @@ impl Session for RealSession<'_> {
         let to_stable_ns = Some(now_ns().saturating_sub(begin_ns));
         let page_cache = Some(prepare::page_cache(self.job.workload, stable.iter().map(OwnedFd::as_fd)));
         Ok(Settled { to_close_ns, to_stable_ns, page_cache })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::{Filesystem, TargetKind, Trial};
+
+    #[test]
+    fn a_ring_that_may_write_one_at_a_time_is_noted() {
+        let on = |kind: &str, nowait| Target {
+            kind: TargetKind::File,
+            filesystem: Some(Filesystem { kind: kind.into(), options: String::new() }),
+            nowait: Some(nowait),
+            ..Target::default()
+        };
+        let write = Workload { op: Op::Write, queue_depth: 32, ..Workload::sequential_read(1 << 30) };
+        let read = Workload { op: Op::Read, ..write.clone() };
+        let buffered = Workload { path: IoPath::Buffered, ..write.clone() };
+        let requested = Issuing::default();
+        let says = |workload: &Workload, target: &Target, issuing: &Issuing| {
+            of_ring(workload, target, issuing).is_some_and(|note| note.contains("one at a time"))
+        };
+        assert!(says(&write, &on("btrfs", true), &requested) && says(&write, &on("fuse", false), &requested));
+        for workload in [&read, &buffered, &Workload { queue_depth: 1, ..write.clone() }] {
+            assert!(!says(workload, &on("btrfs", true), &requested));
+        }
+        assert!(!says(&write, &on("ext4", true), &requested));
+        let trial = Trial {
+            engine: EngineKind::Uring,
+            ops: 1000,
+            elapsed_ns: 4_000_000,
+            cpu_ns: 1,
+            within_submit: None,
+        };
+        let fastest = Issuing { trials: vec![trial], ..Issuing::default() };
+        assert!(!says(&write, &on("btrfs", true), &fastest), "a trial has shown the opposite");
+        assert!(says(&write, &on("fuse", false), &fastest), "its threads do all of it");
+        assert!(of_ring(&read, &on("fuse", false), &requested).is_some());
     }
 }

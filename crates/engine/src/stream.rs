@@ -135,7 +135,10 @@ fn issuer_of(
         let arena = Arena::new(spec.depth, spec.block_bytes, fill)?;
         let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
         match ring::make(config.ring_source, depth, spec.issue, &arena, spec.fd) {
-            Ok(ring) => return Ok((Issuer::Ring(Box::new(ring)), arena, None)),
+            Ok(mut ring) => {
+                let note = ring.note.take();
+                return Ok((Issuer::Ring(Box::new(ring)), arena, note));
+            }
             Err(NoRing::Forbidden(why)) => note = Some(why),
             Err(NoRing::Failed(source)) => {
                 return Err(EngineError::Ring { stream: spec.stream, source });

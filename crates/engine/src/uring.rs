@@ -7,7 +7,7 @@ use crate::async_loop::{self, IoQueue, MAX_WAIT_NS, Memory};
 use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
 use crate::work::{StreamOutcome, Work};
-use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -25,18 +25,18 @@ pub(crate) fn run(
     // Declared in this order so that the ring is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;
-    let fixed = ring.slots_per_buffer;
+    let Ring { file, file_flags, slots_per_buffer: fixed, .. } = ring;
     let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX).min(ring.uring.params().sq_entries());
     let (mut submitter, sq, cq) = ring.uring.split();
     // Without a registered ring every call looks the descriptor up, which is slower but measures the same.
     let _ = submitter.register_ring_fd();
     let flags = match spec.issue {
-        Issue::Inline => squeue::Flags::empty(),
-        Issue::Workers => squeue::Flags::ASYNC,
+        Issue::Inline => file_flags,
+        Issue::Workers => file_flags | squeue::Flags::ASYNC,
     };
     let longest = Timespec::new().nsec(MAX_WAIT_NS);
     let rw_flags = spec.flags.bits().cast_signed();
-    let mut queue = UringQueue { submitter, sq, cq, flags, rw_flags, fixed, longest };
+    let mut queue = UringQueue { submitter, sq, cq, file, flags, rw_flags, fixed, longest };
     let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
         .map_err(|source| EngineError::Ring { stream: spec.stream, source })?;
     // A ring is torn down later, by a kernel thread, and would keep the file open until then; this way the close
@@ -56,6 +56,8 @@ struct UringQueue<'r> {
     submitter: Submitter<'r>,
     sq: SubmissionQueue<'r>,
     cq: CompletionQueue<'r>,
+    /// The file of every entry.
+    file: Fd,
     /// Flags of every entry.
     flags: squeue::Flags,
     /// Flags of every I/O, as preadv2(2) takes them.
@@ -72,22 +74,22 @@ impl IoQueue for UringQueue<'_> {
         let len = u32::try_from(len).expect("blocks are shorter than 4 GiB");
         let entry: squeue::Entry = match (self.fixed, WRITE) {
             (Some(per_buffer), true) => {
-                opcode::WriteFixed::new(Fixed(0), pointer, len, buffer(slot, per_buffer))
+                opcode::WriteFixed::new(self.file, pointer, len, buffer(slot, per_buffer))
                     .offset(offset)
                     .rw_flags(self.rw_flags)
                     .build()
             }
             (Some(per_buffer), false) => {
-                opcode::ReadFixed::new(Fixed(0), pointer, len, buffer(slot, per_buffer))
+                opcode::ReadFixed::new(self.file, pointer, len, buffer(slot, per_buffer))
                     .offset(offset)
                     .rw_flags(self.rw_flags)
                     .build()
             }
             (None, true) => {
-                opcode::Write::new(Fixed(0), pointer, len).offset(offset).rw_flags(self.rw_flags).build()
+                opcode::Write::new(self.file, pointer, len).offset(offset).rw_flags(self.rw_flags).build()
             }
             (None, false) => {
-                opcode::Read::new(Fixed(0), pointer, len).offset(offset).rw_flags(self.rw_flags).build()
+                opcode::Read::new(self.file, pointer, len).offset(offset).rw_flags(self.rw_flags).build()
             }
         };
         // SAFETY: the slot was free, so nothing else is in flight in it, and the arena is dropped only after the last
@@ -141,24 +143,35 @@ mod tests {
     use crate::arena::Fill;
     use crate::ring::{self, QueueSource};
     use rdsk_testkit::{Need, requires};
-    use std::os::fd::AsFd as _;
+    use std::os::fd::{AsFd as _, AsRawFd as _};
 
-    /// Otherwise each wait returns at once for the completion before, and every I/O costs two system calls.
+    /// Otherwise each wait returns at once for the completion before, and every I/O costs two system calls. A file that could not be
+    /// registered is read all the same.
     #[test]
     fn the_kernel_learns_at_once_which_completions_were_taken() {
         if !requires(&[Need::IoUring]) {
             return;
         }
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(8192).unwrap();
-        let arena = Arena::new(2, 4096, Fill::Touched).unwrap();
-        let mut ring = ring::make(QueueSource::Kernel, 2, Issue::Inline, &arena, file.as_fd()).unwrap();
-        let fixed = ring.slots_per_buffer;
-        let (submitter, sq, cq) = ring.uring.split();
-        let (flags, longest) = (squeue::Flags::empty(), Timespec::new().nsec(MAX_WAIT_NS));
-        let mut queue = UringQueue { submitter, sq, cq, flags, rw_flags: 0, fixed, longest };
-        // SAFETY: it is used while the ring is there.
-        let kernels_view = unsafe { queue.cq.status() };
+        let target = tempfile::tempfile().unwrap();
+        target.set_len(8192).unwrap();
+        for is_registered in [true, false] {
+            let arena = Arena::new(2, 4096, Fill::Touched).unwrap();
+            let mut ring = ring::make(QueueSource::Kernel, 2, Issue::Inline, &arena, target.as_fd()).unwrap();
+            let Ring { file, file_flags, slots_per_buffer: fixed, .. } = ring;
+            assert_eq!(file_flags, squeue::Flags::FIXED_FILE);
+            let (file, flags) = if is_registered {
+                (file, file_flags)
+            } else {
+                (Fd(target.as_raw_fd()), squeue::Flags::empty())
+            };
+            let (submitter, sq, cq) = ring.uring.split();
+            let longest = Timespec::new().nsec(MAX_WAIT_NS);
+            let mut queue = UringQueue { submitter, sq, cq, file, flags, rw_flags: 0, fixed, longest };
+            read_by_twos(&arena, &mut queue);
+        }
+    }
+
+    fn read_by_twos(arena: &Arena, queue: &mut UringQueue<'_>) {
         for _ in 0..20 {
             for number in 0..2 {
                 let memory = Memory { slot: number, pointer: arena.slot_pointer(number as usize), len: 4096 };
@@ -172,6 +185,8 @@ mod tests {
                     seen += 1;
                 });
             }
+            // SAFETY: it is used while the ring is there, and nothing else is done with the queue meanwhile.
+            let kernels_view = unsafe { queue.cq.status() };
             assert!(kernels_view.is_empty(), "the kernel believes that completions are left to be read");
         }
     }

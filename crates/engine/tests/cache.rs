@@ -44,6 +44,31 @@ fn cold_is_cold_and_every_range_was_checked() {
     }
 }
 
+/// A page that somebody has mapped stays, and then the rest of a file that we did not make is not dropped for it.
+#[test]
+fn what_others_have_cached_beyond_the_span_stays() {
+    const PART: u64 = 1 << 20;
+    if !requires(&[Need::Cachestat]) {
+        return;
+    }
+    let (_directory, path) = file_of(SPAN);
+    let claims = [reading(&path)];
+    let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mapped = rdsk_sys::memory::SharedWords::new(&file, 512).unwrap();
+    let workload =
+        Workload { path: IoPath::Buffered, cache: CacheState::Cold, ..random(PART, EngineKind::Sync, 1) };
+    let seen = std::iter::repeat_with(|| {
+        std::fs::read(&path).unwrap();
+        assert_eq!(mapped[0].load(std::sync::atomic::Ordering::Relaxed), 0x5555_5555_5555_5555);
+        let (prepared, _, _) = visit(&job(&workload, &claims, ops(1)));
+        let beyond = rdsk_sys::cache::cachestat(&file, SPAN / 2, 0).unwrap().cached_bytes();
+        (prepared.reached, beyond)
+    });
+    let seen: Vec<_> = seen.take(4).collect();
+    // The kernel may take pages back by itself, but not all of them in each of a few attempts.
+    assert!(seen.iter().any(|&(reached, beyond)| reached == Some(false) && beyond > 0), "{seen:?}");
+}
+
 #[test]
 fn a_device_is_made_cold_too() {
     if !requires(&[Need::Root, Need::Loop, Need::Cachestat]) {

@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::{PAGE, job, ops, random, reading, visit};
+use common::{PAGE, file_of, job, ops, random, reading, visit, writing};
 use rdsk_engine::{Engine as _, EnginePolicy, QueueSource, RealEngine};
-use rdsk_model::{EngineKind, Issuing, Op, Trial, Workload};
+use rdsk_model::{EngineKind, Filesystem, Issuing, Op, Trial, Workload};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, FuseDisk, Need, ZramDevice, requires};
 
@@ -102,6 +102,46 @@ fn a_requested_engine_is_used_without_a_trial() {
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
     let (_, _, engine, issuing) = seen_alone(|| seen(&mut forbidden.clone(), &device, &workload));
     assert_eq!((engine, issuing.trials.len()), (EngineKind::Aio, 0));
+}
+
+/// Where the threads of a ring may write one at a time, reads show nothing of it.
+#[test]
+fn writes_are_tried_by_writing_once_and_in_their_span() {
+    const BEGIN: usize = 4 << 20;
+    const SPAN: usize = 8 << 20;
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    let (_directory, path) = file_of(16 << 20);
+    let mut claim = writing(&path);
+    claim.target.filesystem = Some(Filesystem { kind: "btrfs".into(), options: String::new() });
+    let claims = [claim];
+    // Whether something was written before the visit began, and how it was issued.
+    let visited = |engine: &mut RealEngine, workload: &Workload| {
+        let before = std::fs::read(&path).unwrap();
+        let job = job(workload, &claims, ops(100));
+        let mut session = engine.open(&job).unwrap();
+        let opened = std::fs::read(&path).unwrap();
+        session.prepare().unwrap();
+        let run = session.run(&mut common::Watcher::default()).unwrap();
+        session.settle().unwrap();
+        assert_eq!((run.ops, run.bytes), (100, 100 * PAGE), "trials are counted nowhere");
+        let span = BEGIN..BEGIN + SPAN;
+        assert!(before[..span.start] == opened[..span.start] && before[span.end..] == opened[span.end..]);
+        (before[span.clone()] != opened[span], run.issuing)
+    };
+    let write =
+        Workload { op: Op::Write, offset_bytes: BEGIN as u64, ..random(SPAN as u64, EngineKind::Uring, 8) };
+    let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
+    let (is_written, issuing) = visited(&mut free, &write);
+    assert!(is_written && !issuing.trials.is_empty(), "{issuing:?}");
+    let (is_written, again) = visited(&mut free, &write);
+    assert_eq!((is_written, &again.trials), (false, &issuing.trials));
+    let read = Workload { op: Op::Read, ..write.clone() };
+    for (engine, workload) in [(&mut free, &read), (&mut RealEngine::default(), &write)] {
+        let (is_written, issuing) = visited(engine, workload);
+        assert!(!is_written && issuing.trials.is_empty(), "{issuing:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Examines, authorizes and claims the targets of a request, and creates the test files. Every target is authorized before the
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
+use crate::memory::check_memory;
 use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
 use crate::registry::question;
@@ -180,6 +181,10 @@ pub(crate) fn claim_all(
     let sizes = test_file_sizes(&authorized, request)?;
     check_rooms(&authorized, &sizes, request)?;
     check_growths(&mut authorized, &sizes, request)?;
+    // What cannot be planned is told of the plan that is made of the claims.
+    if let Ok(plan) = whole_plan(&authorized, &sizes, request) {
+        check_memory(&plan, &request.roots.proc)?;
+    }
     let files = sizes.iter().flatten().count() as u64;
     let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
     for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {

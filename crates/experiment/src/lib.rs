@@ -13,6 +13,7 @@ mod copy;
 mod execute;
 mod headline;
 mod mediums;
+mod memory;
 mod merge_evidence;
 mod options;
 mod overlap;
@@ -33,6 +34,7 @@ mod stream;
 mod stripe;
 mod unplanned;
 mod warm_up;
+mod window;
 mod zones;
 
 pub use copy::{Copies, CopiesEnd, Leftovers, WaitFor, Watching};

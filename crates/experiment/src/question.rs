@@ -58,6 +58,12 @@ pub(crate) trait Question: Sync {
         10_000_000_000
     }
 
+    /// The part of its span that a sequential visit through the page cache may use, which is made cold before it; the next one goes
+    /// on behind it. `None` for the whole span.
+    fn window_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
     fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
         false

@@ -8,6 +8,7 @@ use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
+use crate::window::of_visit;
 use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
     Ended, Engine, EngineError, Job, Limits, PAGE_BYTES, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
@@ -132,12 +133,13 @@ impl Runner<'_> {
         let first_target = cell.workload.targets.first().filter(|_| question.reads_members());
         let members = first_target.and_then(|&target| (self.members)(target));
         let chooser = question.chooser(&cell.workload);
+        let (workload, begin_bytes) = of_visit(cell, state.sequences.begin_bytes(cell));
         let job = Job {
-            workload: &cell.workload,
+            workload: &workload,
             claims: self.claims,
             limits,
             visit: totals.next_visit(),
-            begin_bytes: state.sequences.begin_bytes(cell),
+            begin_bytes,
             first_position: totals.first_position(),
             members: members.as_deref(),
             chooser: chooser.as_deref(),

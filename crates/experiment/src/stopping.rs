@@ -2,6 +2,7 @@
 //! that stopped at a lucky moment would be shorter than the others. It decides from numbers and issues nothing.
 
 use crate::cell_totals::{CellTotals, per_second};
+use crate::window::span_bytes;
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 
@@ -67,7 +68,7 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
         (Some(pass), Some(allowance)) if allowance < pass => Some(whole_blocks(allowance)),
         (Some(pass), _) => Some(pass),
         // After one round the same pages would be written again while they are dirty, which costs the device nothing.
-        (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(cell.workload.span_bytes))),
+        (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(span_bytes(cell)))),
     };
     Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(MIN_RUN_NS) }
 }

@@ -4,12 +4,10 @@
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
 use crate::question::Question;
-use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
+use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, STREAM_WINDOW_BYTES, Sync};
 
 /// dd's block in the report.
 const BLOCK_BYTES: u64 = 16 << 10;
-/// The span of the buffered cells: small enough to drop and check its cache quickly.
-const BUFFERED_SPAN_BYTES: u64 = 1 << 30;
 const WEIGHT: f64 = 2.0;
 
 /// Bytes after which a write of `--end-fsync` is flushed, as much as a pass of `paths` writes.
@@ -40,11 +38,13 @@ impl Question for Stream {
                     }
                     let free_bytes = context.is_time_free().then(|| free_pass_bytes(op, path, sync));
                     let pass_bytes = context.options.pass_bytes.or(free_bytes);
-                    let wish_bytes = match (path, pass_bytes) {
-                        (_, Some(bytes)) => bytes,
-                        (IoPath::Direct, None) => u64::MAX,
-                        (IoPath::Buffered | IoPath::DontCache, None) => BUFFERED_SPAN_BYTES,
-                    };
+                    let is_narrow = context.options.pattern == Pattern::Random
+                        // Passes are over the same bytes each time.
+                        || sync == Sync::FsyncAtEnd
+                        // The parts of the streams are as far apart on all paths.
+                        || self.max_streams(context.options) > 1;
+                    let widest_bytes = if is_narrow { STREAM_WINDOW_BYTES } else { u64::MAX };
+                    let wish_bytes = pass_bytes.unwrap_or(widest_bytes);
                     let span_bytes = context.span_bytes(wish_bytes, block_bytes);
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
                     workload.sync = sync;
@@ -74,6 +74,10 @@ impl Question for Stream {
             }
         }
         cells
+    }
+
+    fn window_bytes(&self) -> Option<u64> {
+        Some(STREAM_WINDOW_BYTES)
     }
 
     fn max_streams(&self, options: &PlanOptions) -> u32 {

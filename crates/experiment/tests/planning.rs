@@ -2,7 +2,7 @@
 
 use rdsk_experiment::{PlanError, PlanOptions, max_streams, plan};
 use rdsk_model::{
-    CacheState, Device, EngineKind, Experiment, Extent, Filesystem, IoPath, Op, Plan, Sync, Target,
+    CacheState, Device, EngineKind, Experiment, Extent, Filesystem, IoPath, Op, Pattern, Plan, Sync, Target,
     TargetKind,
 };
 use std::collections::BTreeSet;
@@ -237,6 +237,20 @@ fn stream_options_reach_the_cells() {
     assert_eq!(direct.workload.engine, EngineKind::Uring);
     let dsync = plan.cells.iter().find(|cell| cell.id == "stream/write/dsync/8k").unwrap();
     assert_eq!((dsync.workload.sync, dsync.workload.queue_depth), (Sync::Dsync, 1));
+}
+
+/// Else a cache below could answer the one path and not the other, and random I/O would have other seeks.
+#[test]
+fn the_paths_of_a_stream_are_over_the_same_span() {
+    let device = Target { kind: TargetKind::Block, ..target(100 << 30) };
+    for (pattern, span_bytes) in [(Pattern::Sequential, 100 << 30), (Pattern::Random, 1 << 30)] {
+        let options = PlanOptions { pattern, ..PlanOptions::default() };
+        let plan = planned(&[Experiment::Stream], &device, true, &options);
+        assert!(plan.cells.len() >= 8);
+        for cell in &plan.cells {
+            assert_eq!(cell.workload.span_bytes, span_bytes, "{pattern}: {}", cell.id);
+        }
+    }
 }
 
 #[test]

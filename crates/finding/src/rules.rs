@@ -3,6 +3,7 @@
 
 mod array_unsettled;
 mod buffered_write_in_memory;
+mod cached_write;
 mod cold_not_reached;
 mod common;
 mod deep_write_behind;
@@ -155,6 +156,7 @@ pub const RULES: &[Rule] = &[
     evidence_differs::RULE,
     few_samples::RULE,
     write_cache_full::RULE,
+    cached_write::RULE,
     slows_down::RULE,
     stalls::RULE,
     rate_trends::DRIFT,

@@ -30,7 +30,9 @@ pub struct DiskStat {
     pub write_sectors: u64,
     /// Time that writes took, summed over writes.
     pub write_ticks_ms: u64,
-    /// Requests in the driver: the one field that also falls, so of an interval it is the number at its end.
+    /// Requests in flight: the one field that also falls, so of an interval it is the number at its end. They are those that the driver
+    /// has; from 6.10 on all that were made, also those that still wait in a plug or a scheduler ("block: fix that util can be greater
+    /// than 100%").
     pub in_flight: u64,
     /// Time with at least one request in flight.
     pub io_ticks_ms: u64,

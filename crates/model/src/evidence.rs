@@ -73,7 +73,8 @@ pub struct DeviceEvidence {
     /// Reads that the host made because a write needed the rest of its buffer; known to BPF and simulated hosts only.
     #[serde(default)]
     pub reads_caused_by_writes: Option<u64>,
-    /// Largest number seen by the sampler, or by BPF, which misses none.
+    /// The most requests at once: in the device, where BPF timed all visits; else the largest number that the sampler saw, and at least
+    /// the mean of queue and device together. Of samples see [`DiskStat::in_flight`].
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.
     pub busy_ns: Option<u64>,

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod finding;
 pub mod latency;
 pub mod members;
+pub mod nvme;
 pub mod output_flags;
 pub mod plan;
 pub mod problem;
@@ -35,8 +36,9 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
+pub use nvme::is_nvme_path;
 pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
-pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
+pub use plan::{Cell, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};

@@ -4,6 +4,9 @@ use crate::workload::{Workload, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What a sequential visit of `stream` through the page cache may use: small enough to drop and check its cache quickly.
+pub const STREAM_WINDOW_BYTES: u64 = 1 << 30;
+
 words!(
     /// The question that a cell belongs to.
     Experiment {

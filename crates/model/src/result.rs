@@ -134,13 +134,13 @@ pub struct CpuTime {
 pub struct Trial {
     /// The engine.
     pub engine: EngineKind,
-    /// Reads completed.
+    /// I/Os completed: reads, or writes where the cell writes.
     pub ops: u64,
     /// Time that they took.
     pub elapsed_ns: u64,
     /// Processor time of the whole process meanwhile, the kernel's workers for it included.
     pub cpu_ns: u64,
-    /// Reads that were complete when the call that submitted them returned; `None` where the engine cannot tell.
+    /// Those that were complete when the call that submitted them returned; `None` where the engine cannot tell.
     #[serde(default)]
     pub within_submit: Option<u64>,
 }

@@ -89,7 +89,7 @@ pub struct Device {
     pub name: String,
     /// `8:0`.
     pub major_minor: String,
-    /// What it is: `disk`, `partition`, `loop`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
+    /// What it is: `disk`, `partition`, `loop`; a driver that keeps its data elsewhere, as `bcache` or `zram`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
     /// `dm CRYPT-LUKS2`, `dm mpath`. `None` where nobody looked.
     pub kind: Option<String>,
     /// What people call it: `vg/lv`, a name of `/dev/mapper`; untrusted text.
@@ -214,4 +214,38 @@ pub struct Target {
     /// `None` when not tried.
     #[serde(default)]
     pub dontcache: Option<bool>,
+}
+
+/// Filesystems whose direct writes the threads of `io_uring` do side by side (`FMODE_DIO_PARALLEL_WRITE`, Linux 6.4). Before that they hold
+/// back none of the writes to blocks that a file has already, so that none reaches these threads.
+const WRITTEN_IN_PARALLEL: [&str; 2] = ["ext4", "xfs"];
+
+impl Target {
+    /// Whether the worker threads of `io_uring` may write to it one I/O at a time, however many are in flight. What cannot be submitted
+    /// without waiting goes to them, on btrfs each direct write to blocks that are not overwritten in place; and of the writes to a
+    /// regular file they do one after the other (`io_prep_async_work` in `io_uring/io_uring.c` hashes them by inode), unless the filesystem
+    /// says that it needs none of that. Block devices are never held to it.
+    pub fn may_be_written_one_at_a_time(&self) -> bool {
+        let in_parallel = |filesystem: &Filesystem| WRITTEN_IN_PARALLEL.contains(&filesystem.kind.as_str());
+        self.kind == TargetKind::File && !self.filesystem.as_ref().is_some_and(in_parallel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_one_at_a_time_but_on_ext4_and_xfs() {
+        let on = |kind: TargetKind, filesystem: Option<&str>| {
+            let filesystem = filesystem.map(|kind| Filesystem { kind: kind.into(), options: String::new() });
+            Target { kind, filesystem, ..Target::default() }.may_be_written_one_at_a_time()
+        };
+        for filesystem in ["btrfs", "bcachefs", "zfs", "fuse", "nfs4"] {
+            assert!(on(TargetKind::File, Some(filesystem)), "{filesystem}");
+        }
+        assert!(on(TargetKind::File, None), "nothing is known of it");
+        assert!(!on(TargetKind::File, Some("ext4")) && !on(TargetKind::File, Some("xfs")));
+        assert!(!on(TargetKind::Block, None) && !on(TargetKind::Sim, None));
+    }
 }

@@ -20,7 +20,6 @@ pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
 use crate::stack::Stack;
-use crate::sysfs::UNNAMED_BIOS;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
 use check::{Takes, by_both, counts_of, is_empty, lost_of, unended};
@@ -124,10 +123,8 @@ impl BlockLayer {
             let known = names.iter().position(|name| *name == device.name);
             let index = known.unwrap_or(names.len());
             if known.is_none() {
-                let Some(block) = BlockDevice::of(device.directory()).filter(|_| device.names_its_bios)
-                else {
-                    continue;
-                };
+                let block = BlockDevice::of(device.directory());
+                let Some(block) = block.filter(|_| device.why_unnamed.is_none()) else { continue };
                 names.push(device.name.clone());
                 found.push(block);
                 stats.push(StatFile::open(device.directory().join("stat")).ok());
@@ -135,12 +132,8 @@ impl BlockLayer {
             carriers.push(Carrier { target: device.target, is_own: device.own, index });
         }
         if found.is_empty() {
-            let is_unnamed = devices.iter().any(|device| !device.names_its_bios);
-            return Err(Unavailable::because(if is_unnamed {
-                UNNAMED_BIOS
-            } else {
-                "no block device is known"
-            }));
+            let why = devices.iter().find_map(|device| device.why_unnamed);
+            return Err(Unavailable::because(why.unwrap_or("no block device is known")));
         }
         if attachment != Attachment::Throughout && found.len() > MANY {
             let why = format!("reading BPF's counts of {} devices takes long", found.len());
@@ -254,10 +247,10 @@ impl BlockLayer {
             let Some(device) = device else { continue };
             let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
-            if is_timed && unended(ended, carrier.index) == 0 {
-                device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
-            }
+            let deepest = (is_timed && unended(ended, carrier.index) == 0).then_some(its.deepest);
+            device.in_flight_max = deepest.or(device.in_flight_max);
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
+                counts.deepest = deepest;
                 counts.splits = Some(its.splits);
                 counts.reads_caused_by_writes = is_timed.then(|| reads_in_writes(counted, carrier.index));
             }
@@ -297,8 +290,8 @@ impl BlockLayer {
 
     /// In which form a device is given I/Os.
     fn driver(&self, index: usize) -> Takes {
-        let takes_bios = self.counted.iter().any(|one| one.takes_bios && one.device == self.names[index]);
-        if takes_bios { Takes::Bios } else { Takes::Requests }
+        let is_it = |one: &&CountedDevice| one.device == self.names[index];
+        self.counted.iter().find(is_it).map_or(Takes::Requests, Takes::of)
     }
 }
 

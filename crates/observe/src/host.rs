@@ -45,6 +45,11 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
     }
 }
 
+/// What the kernel can give to programs without swapping, by its own estimate (`MemAvailable`); `None` where it does not say.
+pub fn available_memory_bytes(proc: &Path) -> Option<u64> {
+    meminfo_bytes(&std::fs::read_to_string(proc.join("meminfo")).ok()?, "MemAvailable")
+}
+
 /// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` if the kernel does not print it.
 pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

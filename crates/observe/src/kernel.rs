@@ -10,8 +10,10 @@ use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
 use crate::processor::{ProcessorSample, Processors};
+use crate::release::version_at;
 use crate::sampler::{AllSeries, DeviceSeries, Sampled, Sampler};
 use crate::series::Series;
+use crate::split_parts::may_pass_over_parts;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
@@ -28,6 +30,8 @@ pub struct KernelObserver {
     devices: Vec<Watched>,
     /// The stack of each target that has a device.
     stacks: Vec<Stack>,
+    /// Whether this kernel may not count all parts of what an array cuts.
+    passes_over_parts: bool,
     /// The loop devices in these stacks.
     loops: Vec<LoopWatch>,
     sys: PathBuf,
@@ -85,6 +89,7 @@ impl KernelObserver {
             targets: targets.to_vec(),
             devices: watched_devices(targets, &stacks, &loops, sys),
             stacks,
+            passes_over_parts: may_pass_over_parts(version_at(proc)),
             loops,
             sys: sys.to_owned(),
             processors: Processors::of(proc, &thread),

@@ -100,6 +100,7 @@ fn device(one: &Watched, name: String, series: Series, end: &Counters) -> Device
         splits: Some(until_stable.splits),
         waiting_ns: u64::try_from(during_io.waiting_ns).ok(),
         reads_caused_by_writes: Some(until_stable.reads_caused_by_writes),
+        deepest: None,
     };
     DeviceVisit {
         target: one.target,

@@ -2,6 +2,7 @@
 //! counters as they were read.
 
 use crate::read_trimmed;
+use crate::release::{Version, version_beside};
 use crate::sysfs::{UNCOUNTED_PARTITION, block_path, is_numbered, nvme_disk_with_paths, nvme_paths};
 use rdsk_model::DiskStat;
 use std::path::Path;
@@ -33,6 +34,10 @@ pub(crate) fn doubted(name: &str, why: &str) -> String {
     format!("the counters of {name} stood still, and {why}")
 }
 
+/// The first kernel whose device mapper counts only while `queue/iostats` is 1 ("dm: support turning off block-core's io stats
+/// accounting"). Before, it has the switch off and counts by itself, as its counters then show.
+const MAPPED_DEVICES_HEED_IOSTATS: Version = (6, 5);
+
 /// In words, that the device with this directory has its counting switched off; `None` if it has not. With `queue/iostats` at 0, drivers
 /// with counters of their own may still count (measured on 6.1, 2026-11: dm-linear, striped, crypt and thin all do).
 pub(crate) fn why_off(name: &str, directory: &Path) -> Option<String> {
@@ -50,9 +55,11 @@ pub(crate) fn has_done(stat: &DiskStat) -> bool {
 /// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
 pub(crate) fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
     let directory = block_path(sys, name);
-    // The device mapper has its switch off and counts by itself (6.1), as its counters then show.
-    let counts_by_itself = directory.join("dm").exists() && !directory.join("mq").exists();
+    let counts_by_itself = || {
+        let is_mapped = directory.join("dm").exists() && !directory.join("mq").exists();
+        is_mapped && version_beside(sys).is_some_and(|version| version < MAPPED_DEVICES_HEED_IOSTATS)
+    };
     let doubt = doubt_in(name, sys).filter(|_| !has_done(stat));
-    let off = || why_off(name, &directory).filter(|_| !(counts_by_itself && has_done(stat)));
+    let off = || why_off(name, &directory).filter(|_| !(has_done(stat) && counts_by_itself()));
     doubt.map(|why| doubted(name, why)).or_else(off)
 }

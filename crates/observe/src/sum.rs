@@ -217,7 +217,8 @@ impl DeviceSum {
         let Some(counts) = self.counts.filter(|_| self.visits == visits) else {
             return DeviceEvidence { target: self.target, name: self.name, ..DeviceEvidence::default() };
         };
-        let DeviceCounts { until_stable, during_io, splits, waiting_ns, reads_caused_by_writes } = counts;
+        let DeviceCounts { until_stable, during_io, splits, waiting_ns, reads_caused_by_writes, deepest } =
+            counts;
         let sampled = !self.series.slots().is_empty();
         DeviceEvidence {
             target: self.target,
@@ -232,7 +233,7 @@ impl DeviceSum {
             flushes: until_stable.flush_ios,
             discards: until_stable.discard_ios,
             reads_caused_by_writes,
-            in_flight_max: self.in_flight_max.max(least_peak(&during_io)),
+            in_flight_max: deepest.or_else(|| self.in_flight_max.max(least_peak(&during_io))),
             busy_ns: Some(until_stable.io_ticks_ms.saturating_mul(NS_PER_MS)),
             visits: self.of_visits,
             interval_ns: Some(during_io.interval_ns),
@@ -245,7 +246,7 @@ impl DeviceSum {
     }
 }
 
-/// The smallest maximum depth that is possible with the mean depth (`aqu-sz`) of this interval; `None` without an interval.
+/// The smallest maximum depth of queue and device together that is possible with the mean depth (`aqu-sz`) of this interval; `None` without an interval.
 /// The time of flushes is left out, which this mean has from Linux 5.7 on: a write that needs a flush waits for it in flight, and they
 /// are no two requests at a time. Twenty samples a second miss most peaks, and a peak below the mean would be impossible. The mean comes from times in whole
 /// milliseconds, so a mean slightly above a whole number counts as that number.
@@ -374,6 +375,25 @@ mod tests {
         assert_eq!([peak(300), peak(1_000), peak(1_030), peak(2_490)], [Some(1), Some(1), Some(1), Some(3)]);
         // Durable writes one by one: each is in flight for its own time and that of its flush, which the kernel counts apart, too.
         assert_eq!(with_flushes(1_900, Some(950)), Some(1));
+    }
+
+    /// The mean of `aqu-sz` holds what waits before the device, and so may samples; what BPF saw of all visits is the device's.
+    #[test]
+    fn the_deepest_queue_is_that_of_the_device_where_all_visits_were_timed() {
+        let deepest_of = |visits: &[Option<u64>]| {
+            let mut sum = EvidenceSum::default();
+            for &deepest in visits {
+                let delta = DiskStat { read_ios: 5, time_in_queue_ms: 8_000, ..DiskStat::default() };
+                let during_io = IntervalCounters { interval_ns: 1_000 * NS_PER_MS, diskstat: delta };
+                let counts =
+                    DeviceCounts { until_stable: delta, during_io, deepest, ..DeviceCounts::default() };
+                let is_left_out = deepest.is_none();
+                sum.add(VisitEvidence { is_left_out, ..visit(Ok(counts), ProcessIo::default()) });
+            }
+            sum.finish().device[0].in_flight_max
+        };
+        assert_eq!((deepest_of(&[Some(2), Some(3), Some(1)]), deepest_of(&[None])), (Some(3), Some(8)));
+        assert_eq!(deepest_of(&[Some(2), None, Some(3)]), Some(8), "nobody knows of one of them");
     }
 
     #[test]

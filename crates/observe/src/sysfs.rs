@@ -1,5 +1,7 @@
 //! Where sysfs keeps block devices. It finds names and paths and reads no counters.
 
+use crate::read_trimmed;
+use rdsk_model::is_nvme_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,21 +16,6 @@ pub(crate) fn name_of(directory: &Path) -> Option<String> {
 /// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
 pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))
-}
-
-/// Whether a name is that of a hidden device, one path to an NVMe device of several: `nvme0c1n1` of `nvme0n1`.
-pub(crate) fn is_nvme_path(name: &str, device: &str) -> bool {
-    fn halves(name: &str) -> Option<(&str, &str)> {
-        name.strip_prefix("nvme")?.split_once('n')
-    }
-    let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
-        return false;
-    };
-    let is_controller = |(known, number): (&str, &str)| known == subsystem && is_number(number);
-    is_number(subsystem)
-        && is_number(namespace)
-        && of == namespace
-        && path.split_once('c').is_some_and(is_controller)
 }
 
 /// The directories of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
@@ -55,17 +42,42 @@ pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String
     (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
-/// What is said of such devices.
-pub(crate) const UNNAMED_BIOS: &str = "bios of NVMe multipath devices do not name them when they end";
+/// What is said of devices that their I/O does not name when it ends.
+pub(crate) const UNNAMED_NVME: &str = "bios of NVMe multipath devices do not name them when they end";
+const UNNAMED_BCACHE: &str = "bios of bcache devices name what they lie on when they end";
+const UNNAMED_MD: &str = "bios of such an md array name a member when they end";
+const UNNAMED_PARTITION: &str = "requests name no partition while queue/iostats of its disk is 0";
 
-/// Whether the bios of a device name it when they end: those of an NVMe multipath device name one of its paths then, as does all that lies on
-/// its partitions (drivers/nvme/host: `nvme_trace_bio_complete`), so that they would seem to stay under way.
-pub(crate) fn names_its_bios(name: &str, sys: &Path) -> bool {
-    nvme_paths(name, sys).is_empty() && nvme_disk_with_paths(name, sys).is_none()
+/// In words, why the I/O of a device does not name it when it ends, so that it would seem to stay under way or not to be; `None` if it
+/// does. A request has a partition only where the kernel keeps statistics of it (block/blk-mq.c, `blk_account_io_start`). Bios of
+/// an NVMe multipath device name one of its paths then, as does all that lies on its partitions (drivers/nvme/host:
+/// `nvme_trace_bio_complete`). Other drivers pass on a bio itself, and no clone: bcache, so that what it lies on sees ends of bios that it
+/// was not given (drivers/md/bcache/request.c, `bio_set_dev`), and md where it counts nothing (drivers/md, `linear_make_request` and
+/// `faulty_make_request`; `md_account_bio` before 6.6, with `queue/iostats` at 0).
+pub(crate) fn why_unnamed(name: &str, sys: &Path) -> Option<&'static str> {
+    if !nvme_paths(name, sys).is_empty() || nvme_disk_with_paths(name, sys).is_some() {
+        return Some(UNNAMED_NVME);
+    }
+    let directory = block_path(sys, name);
+    let is_partition = directory.join("partition").exists();
+    let disk = if is_partition { directory.join("..") } else { directory };
+    let is_off = || read_trimmed(&disk.join("queue/iostats")).as_deref() == Some("0");
+    if disk.join("mq").exists() {
+        return (is_partition && is_off()).then_some(UNNAMED_PARTITION);
+    }
+    if disk.join("bcache").exists() {
+        return Some(UNNAMED_BCACHE);
+    }
+    match read_trimmed(&disk.join("md/level")).as_deref() {
+        Some("linear" | "faulty") => Some(UNNAMED_MD),
+        Some("raid0") if is_off() => Some(UNNAMED_MD),
+        _ => None,
+    }
 }
 
 /// Whether the kernel counts the flushes of the device with this directory: of whole disks only, and only as requests; a driver that
-/// takes bios counts a flush as a write, or not at all. Where it does not, it prints zeros.
+/// takes bios counts a flush as a write, or not at all, and an NVMe multipath device as a read (`rdsk_analysis` takes those off). Where it
+/// does not, it prints zeros.
 pub(crate) fn counts_flushes(directory: &Path) -> bool {
     let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
     has_requests && !directory.join("partition").exists()

@@ -108,6 +108,8 @@ pub struct DeviceCounts {
     pub waiting_ns: Option<u64>,
     /// Reads that a write caused because it needed the rest of its buffer, until stable.
     pub reads_caused_by_writes: Option<u64>,
+    /// The most requests that the device had at once, until stable; known to BPF that timed all of the visit.
+    pub deepest: Option<u64>,
 }
 
 impl DeviceCounts {
@@ -115,11 +117,15 @@ impl DeviceCounts {
     pub fn add(&mut self, more: &Self) {
         self.splits = sum(self.splits, more.splits);
         self.reads_caused_by_writes = sum(self.reads_caused_by_writes, more.reads_caused_by_writes);
+        let deepest = self.deepest.zip(more.deepest).map(|(one, other)| one.max(other));
         self.add_left_out(more);
+        self.deepest = deepest;
     }
 
-    /// Adds the counts of a visit that was not followed: what only BPF tells stays that of the visits that were.
+    /// Adds the counts of a visit that was not followed: what only BPF tells stays that of the visits that were, and how deep the queue
+    /// was in this one is not known.
     pub fn add_left_out(&mut self, more: &Self) {
+        self.deepest = None;
         self.until_stable.add(&more.until_stable);
         self.during_io.add(&more.during_io);
         self.waiting_ns = sum(self.waiting_ns, more.waiting_ns);

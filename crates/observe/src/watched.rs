@@ -6,7 +6,7 @@ use crate::diskstat::StatFile;
 use crate::loop_files::LoopWatch;
 use crate::stack::Stack;
 use crate::still::{doubt_in, doubted, why_off};
-use crate::sysfs::{block_path, counts_flushes, names_its_bios};
+use crate::sysfs::{block_path, counts_flushes, why_unnamed};
 use crate::visit::DeviceCounts;
 use rdsk_model::{DiskStat, IntervalCounters, Target};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub(crate) struct Watched {
     pub(crate) own: bool,
     directory: PathBuf,
     counts_flushes: bool,
-    /// Whether BPF programs can tell when its bios end.
-    pub(crate) names_its_bios: bool,
+    /// Why BPF programs cannot tell when its I/O ends.
+    pub(crate) why_unnamed: Option<&'static str>,
     /// Why its driver counts nothing, or not on every kernel, so that unchanged counters prove nothing.
     doubt: Option<&'static str>,
     /// Whether its counters have changed so far.
@@ -70,7 +70,7 @@ impl Watched {
             name: name.to_owned(),
             own,
             counts_flushes: counts_flushes(&directory),
-            names_its_bios: names_its_bios(name, sys),
+            why_unnamed: why_unnamed(name, sys),
             doubt: doubt_in(name, sys),
             has_moved: false,
             directory,

@@ -155,12 +155,32 @@ fn members_are_counted_where_the_array_counts_nothing() {
         assert_eq!(counted(&evidence), Some((names, least, most)), "{level}");
         assert_eq!(bytes(&evidence, Op::Write), u64::from(members) * 2 * MIB);
         let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
-        assert_eq!(
-            why,
-            format!("md0 counts nothing itself, so the counters of the devices below it ({level}) are used")
-        );
+        let those = format!("so those of the devices below it ({level}) are used");
+        assert_eq!(why, format!("the counters of md0 do not tell what it did, {those}"));
         assert!(!observer.describe().why_not_higher.unwrap().contains("md0"), "others stand for it");
     }
+}
+
+/// Of an I/O over the end of a chunk, RAID 0 of Linux 5.14 to 6.5 may count the rest only. What members do beyond their array is of
+/// others on newer kernels.
+#[test]
+fn members_are_counted_where_raid0_counts_a_part() {
+    let counted_with = |release: &str, level: &str, own_bytes: u64| {
+        let mut fake = array(level, 2);
+        fake.set_attribute("md0", "queue/iostats", "1\n");
+        fs::create_dir_all(fake.proc().join("sys/kernel")).unwrap();
+        fs::write(fake.proc().join("sys/kernel/osrelease"), release).unwrap();
+        let after = [("md0", own_bytes, 0), ("sda", MIB, 0), ("sdb", MIB, 0)];
+        let (evidence, observer) = visit(&mut fake, &target("md0", (9, 0), None), &after);
+        let why = observer.describe().why_not_higher.unwrap();
+        let is_told = why.contains("md0 counted less than its members moved");
+        (counted(&evidence).unwrap().0.join(" "), bytes(&evidence, Op::Read), is_told)
+    };
+    let old = "6.1.0-12-amd64\n";
+    assert_eq!(counted_with(old, "raid0", MIB), ("sda sdb".to_owned(), 2 * MIB, true));
+    assert_eq!(counted_with(old, "raid0", 2 * MIB), ("md0".to_owned(), 2 * MIB, false));
+    assert_eq!(counted_with(old, "raid1", MIB), ("md0".to_owned(), MIB, false));
+    assert_eq!(counted_with("6.12.1\n", "raid0", MIB), ("md0".to_owned(), MIB, false));
 }
 
 #[test]

@@ -7,6 +7,15 @@ use rdsk_analysis::{metrics, passes, words};
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::{Bytes, printable};
 
+/// What a row says whose writes returned from a cache, where its verdict says nothing else.
+pub(crate) const INTO_CACHE: &str = "into cache";
+
+/// Whether a finding says of a cell that its rate is that into a cache.
+pub(crate) fn is_into_cache(record: &Record, cell: &CellRecord) -> bool {
+    let mut said = record.findings.iter().filter(|finding| finding.code == "cached-write");
+    said.any(|finding| finding.cells.contains(&cell.id))
+}
+
 /// The cells of one experiment, in the order of the Record.
 pub(crate) fn of(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
     record.cells.iter().filter(move |cell| cell.experiment == experiment)

@@ -5,7 +5,8 @@ use crate::cells::{self, remark, verdict_word};
 use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
-use rdsk_analysis::metrics;
+use rdsk_analysis::settling::settling;
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
@@ -14,16 +15,16 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
         let Some(first) = cells.first() else { continue };
         page.blank();
         let name = cells::target_name(record, first).map_or(String::new(), |name| format!("{name}: "));
-        page.sentence(Tone::Heading, "HEADLINE: ", format!("{name}{}", in_words(&cells)));
+        page.sentence(Tone::Heading, "HEADLINE: ", format!("{name}{}", in_words(record, &cells)));
         draw_tables(page, record, &cells);
     }
 }
 
 /// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
-pub(crate) fn in_words(cells: &[&CellRecord]) -> String {
+pub(crate) fn in_words(record: &Record, cells: &[&CellRecord]) -> String {
     // A figure that is not the device's own is always marked with its verdict.
     let marked = |cell: &CellRecord, text: String| {
-        let remark = remark(cell);
+        let remark = beside(record, cell);
         if remark.is_empty() { text } else { format!("{text} ({remark})") }
     };
     let streams = cells.iter().filter(|cell| is_bandwidth(cell)).filter_map(|cell| {
@@ -59,18 +60,46 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
     let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) =
         all.iter().partition(|cell| is_bandwidth(cell));
     if !bandwidth.is_empty() {
-        let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(cell)).collect();
+        let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(record, cell)).collect();
         page.table_with(&["", Unit::MIB_PER_S.name, Unit::MB_PER_S.name, "±95 %", ""], &rows, &[4]);
     }
     if !latency.is_empty() {
-        draw_latency(page, &latency);
+        draw_latency(page, record, &latency);
         certainty::draw_ranges(page, &latency, label);
     }
+    draw_settling(page, record, all);
     certainty::draw_stalls(page, all, label);
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
-fn bandwidth_row(cell: &CellRecord) -> Vec<String> {
+/// What a row says beside its figure: what else than the device it is of, else that it is a rate into a cache.
+fn beside(record: &Record, cell: &CellRecord) -> String {
+    match remark(cell) {
+        remark if remark.is_empty() && cells::is_into_cache(record, cell) => cells::INTO_CACHE.into(),
+        remark => remark,
+    }
+}
+
+/// The rates until stable of the rows whose writes returned clearly before, and what their visits wrote.
+fn draw_settling(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    for cell in cells.iter().filter(|cell| cells::is_into_cache(record, cell)) {
+        let Some(seen) = settling(record, cell) else { continue };
+        let rate = if is_bandwidth(cell) {
+            format!("{} {}", Unit::MIB_PER_S.figure(seen.bytes_per_s), Unit::MIB_PER_S.name)
+        } else {
+            format!("{} I/Os per s", iops(seen.bytes_per_s / cell.workload.block_bytes.max(1) as f64))
+        };
+        let text = format!(
+            "{rate} until stable. The rate above is that into a cache: {} a visit returned in {}, and was stable after {}.",
+            words::bytes(seen.visit_bytes),
+            words::nanos(seen.return_ns),
+            words::nanos(seen.stable_ns),
+        );
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+    }
+}
+
+fn bandwidth_row(record: &Record, cell: &CellRecord) -> Vec<String> {
     let rate = cell.result.bytes_per_s;
     let mean = rate.map(|rate| rate.mean);
     vec![
@@ -78,11 +107,11 @@ fn bandwidth_row(cell: &CellRecord) -> Vec<String> {
         Unit::MIB_PER_S.figure_or_missing(mean),
         Unit::MB_PER_S.figure_or_missing(mean),
         plus_minus(rate),
-        remark(cell),
+        beside(record, cell),
     ]
 }
 
-fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
+fn draw_latency(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     let percentile = |cell: &CellRecord, which: fn(&rdsk_model::Latency) -> Option<u64>| {
         cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64)
     };
@@ -97,7 +126,7 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
                 plus_minus(cell.result.ops_per_s),
                 unit.figure_or_missing(percentile(cell, |latency| latency.p50)),
                 unit.figure_or_missing(percentile(cell, |latency| latency.p99)),
-                remark(cell),
+                beside(record, cell),
             ]
         })
         .collect();

@@ -13,7 +13,8 @@ use rdsk_analysis::block_io::part_in_words;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Experiment, Op, Record, Sync};
+use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
+use rdsk_units::Bytes;
 
 const CURVE_WIDTH: usize = 24;
 
@@ -25,7 +26,11 @@ const LEAD: &str = "iostat -x";
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let block = cells::only_block(record, Experiment::Stream)
         .map_or(String::new(), |block| format!(", blocks of {block}"));
-    page.heading(format!("STREAM: one stream, watched by iostat{block}"));
+    // Random I/O over a part has shorter seeks than over all.
+    let random = cells::of(record, Experiment::Stream).find(|cell| cell.workload.pattern == Pattern::Random);
+    let over = random
+        .map_or(String::new(), |cell| format!(", random over {}", Bytes(cell.workload.span_bytes).approx()));
+    page.heading(format!("STREAM: one stream, watched by iostat{block}{over}"));
     for cells in cells::groups(record, Experiment::Stream) {
         draw_group(page, record, &cells);
     }

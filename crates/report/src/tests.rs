@@ -62,6 +62,44 @@ fn processors_that_others_used_cut_no_column_off() {
     assert!(text.contains("cpu quota") && !text.contains("cpu shared"), "{text}");
 }
 
+/// A disk whose cache takes what a visit writes, and has most of it to write when the writes have returned.
+#[test]
+fn a_rate_into_a_cache_is_shown_beside_the_rate_until_stable() {
+    let page = |late: u64| {
+        let mut run = fixtures::run();
+        for cell in run.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Headline) {
+            cell.result.to_stable_ns = cell.result.to_stable_ns.map(|ns| ns / 10 * late);
+        }
+        run.findings = rdsk_finding::findings(&Analysis::of(&run));
+        let text = alone(&run, Experiment::Headline);
+        fits(&text);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (words(&text), words(&short(&run, Further::Nowhere, plain())))
+    };
+    let (text, of_run) = page(16);
+    assert!(text.contains("writes 140 MiB/s (into cache)"), "{text}");
+    assert!(text.contains("±1.0 % into cache"), "{text}");
+    let said = "sequential write, 1 MiB: 87.5 MiB/s until stable. The rate above is that into a cache: 700 MiB a visit returned \
+                in 5.00 s, and was stable after 8.00 s.";
+    assert!(text.contains(said), "{text}");
+    assert!(of_run.contains("140 MiB/s* ±1.0 %") && of_run.contains("into cache"), "{of_run}");
+    let (text, of_run) = page(10);
+    assert!(!text.contains("into cache") && !of_run.contains("into cache"), "{text}\n{of_run}");
+}
+
+#[test]
+fn random_streams_say_over_how_much_they_are() {
+    let mut run = fixtures::run();
+    for cell in run.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Stream) {
+        cell.workload.pattern = rdsk_model::Pattern::Random;
+    }
+    let text = alone(&run, Experiment::Stream);
+    assert!(
+        text.contains("STREAM: one stream, watched by iostat, blocks of 16 KiB, random over 1 GiB\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn pages_alone() {
     let run = fixtures::run_on_three_paths();

@@ -47,7 +47,7 @@ pub fn headlines(record: &Record) -> Vec<String> {
     let sentence = |cells: &Vec<&CellRecord>| {
         let name = cells.first().and_then(|cell| cells::target_name(record, cell));
         let name = name.map_or_else(String::new, |name| format!("{name}: "));
-        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(cells))))
+        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(record, cells))))
     };
     groups.iter().map(sentence).collect()
 }

@@ -60,7 +60,7 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
-        "blocks of",
+        "blocks\nof",
         "passes",
         "outer\nMiB/s",
         "inner\nMiB/s",
@@ -293,7 +293,7 @@ fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
     page.sentence(
         Tone::Plain,
         "  Scatter: ",
-        format!("{of_target}passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)),
+        format!("{of_target}passes scatter with a standard deviation of {}{few}.", percent(most)),
     );
 }
 
@@ -302,6 +302,16 @@ mod tests {
     use crate::style::Style;
     use rdsk_analysis::fixtures::zones::made;
     use rdsk_model::{Target, Verdict, VerdictCode};
+
+    /// Levels of 10 and 11 ms lie 0.7 ms from their mean by that measure. A ± would be a margin of 95 %, which they do not have.
+    #[test]
+    fn the_scatter_of_passes_is_a_standard_deviation() {
+        let (record, _) = made(60, 2, |_, pass, _| 10_000_000 + 1_000_000 * u64::from(pass));
+        let page = crate::text(&record, Style::default());
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = "passes scatter with a standard deviation of 6.7 %; fewer than 8 cannot show a trend.";
+        assert!(page.contains(words), "{page}");
+    }
 
     /// Rows of targets with long names keep their figures: the name stands above them.
     #[test]

@@ -111,9 +111,11 @@ pub fn common_drift(series: &[Vec<VisitLevel>], false_alarm: f64) -> Option<Comm
     if left.len() < MIN_SPANS {
         return None;
     }
-    let deviation = (left.iter().map(|off| off * off).sum::<f64>() / (count - 2.0)).sqrt();
-    // The error of the change over a line of so many equally spaced samples.
-    let error = deviation * (12.0 * (count - 1.0) / (count * (count + 1.0))).sqrt();
+    let deviation = (left.iter().map(|(_, off)| off * off).sum::<f64>() / (count - 2.0)).sqrt();
+    // The error of the change along a line through samples at these times, which lie closer together than the first and the last visit.
+    let middle = left.iter().map(|(at, _)| at).sum::<f64>() / count;
+    let apart: f64 = left.iter().map(|(at, _)| (at - middle).powi(2)).sum();
+    let error = deviation * (to - from) / apart.sqrt();
     let p_value = two_sided(change / error.max(f64::MIN_POSITIVE), count - 2.0);
     if !is_worth(change) || change.abs() < CLEAR * deviation || p_value > false_alarm {
         return None;
@@ -125,9 +127,10 @@ pub fn common_drift(series: &[Vec<VisitLevel>], false_alarm: f64) -> Option<Comm
     found.followers.iter().any(Option::is_some).then_some(found)
 }
 
-/// What is left beside the common slope, averaged over spans of equal length; spans without visits are left out.
-fn left_in_spans(offs: &[Off], slope: f64, (from, to): (f64, f64), spans: usize) -> Vec<f64> {
-    let mut sums = vec![(0.0, 0.0); spans];
+/// What is left beside the common slope, averaged over spans of equal length, each with the mean time of its visits; spans without
+/// visits are left out.
+fn left_in_spans(offs: &[Off], slope: f64, (from, to): (f64, f64), spans: usize) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0, 0.0); spans];
     for off in offs {
         #[expect(
             clippy::cast_possible_truncation,
@@ -135,11 +138,13 @@ fn left_in_spans(offs: &[Off], slope: f64, (from, to): (f64, f64), spans: usize)
             reason = "from 0 to the number of spans"
         )]
         let span = ((off.at - from) / (to - from) * spans as f64) as usize;
-        let (sum, weight) = &mut sums[span.min(spans - 1)];
+        let (time, sum, weight) = &mut sums[span.min(spans - 1)];
+        *time += off.weight * off.at;
         *sum += off.weight * (off.level - slope * off.along);
         *weight += off.weight;
     }
-    sums.iter().filter(|(_, weight)| *weight > 0.0).map(|(sum, weight)| sum / weight).collect()
+    let visited = sums.iter().filter(|(.., weight)| *weight > 0.0);
+    visited.map(|(time, sum, weight)| (time / weight, sum / weight)).collect()
 }
 
 fn is_worth(change: f64) -> bool {
@@ -259,7 +264,7 @@ mod tests {
                         .collect();
                     (round as f64, crate::mean(&windows).unwrap(), 1.0)
                 };
-                common_drift(&[(0..6).map(visit).collect()], 0.01 / 3.0).is_some()
+                common_drift(&[(0..6).map(visit).collect()], 0.0025).is_some()
             };
             let found = (0..200).filter(is_found).count();
             assert!(found >= 180, "{rho}: {found}");
@@ -318,6 +323,26 @@ mod tests {
             let drift = common_drift(&same, 0.003).unwrap();
             assert!(drift.followers.iter().all(Option::is_some), "{drift:?}");
         }
+    }
+
+    /// Eighty visits in eight spans, whose centres lie an eighth of the run apart and not a seventh.
+    #[test]
+    fn the_chance_is_that_of_a_line_through_the_centres_of_the_spans() {
+        // A curve, which has no slope; a span is ten visits.
+        let off: [f64; 8] = [7.0, 1.0, -3.0, -5.0, -5.0, -3.0, 1.0, 7.0];
+        let (change, size) = (-0.3, 0.003);
+        let visit = |at: usize| {
+            let level = f64::exp(change * at as f64 / 79.0 + size * off[at / 10]);
+            (at as f64, level, 1.0)
+        };
+        let drift = common_drift(&[(0..80).map(visit).collect()], 0.0025).unwrap();
+        assert!((drift.change - change).abs() < 1e-9, "{drift:?}");
+        let deviation = size * (168.0_f64 / 6.0).sqrt();
+        // Centres at 4.5, 14.5 … 74.5: a sum of squares of 42 times that of their distance.
+        let error = deviation * 79.0 / (10.0 * 42.0_f64.sqrt());
+        let p_value = two_sided(change / error, 6.0);
+        let found = drift.followers[0].unwrap().p_value;
+        assert!((found / p_value - 1.0).abs() < 1e-6, "{found} and {p_value}");
     }
 
     #[test]

@@ -12,6 +12,9 @@ use std::path::Path;
 pub enum State {
     /// It is being measured.
     Running,
+    /// It was noted as being measured, by a process that nobody here can see: on another machine or in another container, which may
+    /// be gone.
+    Elsewhere,
     /// It ended, and every cell was visited.
     Complete,
     /// A signal ended it, and it ended in order.
@@ -23,12 +26,14 @@ pub enum State {
 }
 
 impl State {
+    /// Those that the database has words for: who looks decides whether a process can be seen.
     const ALL: [Self; 5] = [Self::Running, Self::Complete, Self::Interrupted, Self::Failed, Self::Killed];
 
-    /// The word for it in lists and in the database.
+    /// The word for it in lists, and but for `elsewhere` in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Elsewhere => "elsewhere",
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
@@ -154,8 +159,9 @@ impl History {
         lines().map_err(|source| self.failed(source))
     }
 
-    /// Notes of every run whose process ended without a word that it was killed. `proc` is where the kernel tells which
-    /// processes live. Where nothing can be written, this process alone knows it from then on.
+    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process nobody here can
+    /// see. `proc` is where the kernel tells which processes live. Where nothing can be written, this process alone knows it from
+    /// then on.
     ///
     /// # Errors
     /// Those of the database; what it cannot note now is noted the next time.
@@ -166,9 +172,12 @@ impl History {
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         let held = held().map_err(|source| self.failed(source))?;
-        let is_dead =
-            |holder: &str| Holder::parse(holder).is_none_or(|holder| holder.life(proc) == Life::Ended);
-        let dead: Vec<&(String, String)> = held.iter().filter(|(_, holder)| is_dead(holder)).collect();
+        let life = |holder: &str| Holder::parse(holder).map_or(Life::Ended, |holder| holder.life(proc));
+        let lives: Vec<Life> = held.iter().map(|(_, holder)| life(holder)).collect();
+        let of =
+            |life: Life| held.iter().zip(&lives).filter(move |(_, one)| **one == life).map(|(run, _)| run);
+        self.elsewhere = of(Life::Unknown).map(|(id, _)| id.clone()).collect();
+        let dead: Vec<&(String, String)> = of(Life::Ended).collect();
         self.killed = dead.iter().map(|(id, _)| id.clone()).collect();
         if dead.is_empty() {
             return Ok(());
@@ -189,6 +198,7 @@ impl History {
     pub(crate) fn state(&self, id: &str, word: &str) -> State {
         match State::parse(word) {
             State::Running if self.killed.contains(id) => State::Killed,
+            State::Running if self.elsewhere.contains(id) => State::Elsewhere,
             state => state,
         }
     }

@@ -38,6 +38,8 @@ pub struct History {
     pub(crate) patience: Patience,
     /// Runs that were found to be killed and that nobody could note, as in a history that can only be read.
     pub(crate) killed: BTreeSet<String>,
+    /// Runs whose process nobody here can see.
+    pub(crate) elsewhere: BTreeSet<String>,
 }
 
 impl History {
@@ -100,7 +102,12 @@ impl History {
         set_up(&mut connection, Journal::of(path)).map_err(failed)?;
         // A newer rdsk may have been quicker to bring older tables up to date.
         refuse_newer(&connection, path)?;
-        Ok(Self { connection, path: path.to_owned(), patience, killed: BTreeSet::new() })
+        Ok(Self::over(connection, path, patience))
+    }
+
+    fn over(connection: Connection, path: &Path, patience: Patience) -> Self {
+        let path = path.to_owned();
+        Self { connection, path, patience, killed: BTreeSet::new(), elsewhere: BTreeSet::new() }
     }
 
     /// `unwritable` is what keeps it from being written.
@@ -132,7 +139,7 @@ impl History {
             return Err(StoreError::Outdated { path: path.to_owned(), version, source: unwritable });
         }
         let patience = Patience::Long;
-        Ok(Self { connection, path: path.to_owned(), patience, killed: BTreeSet::new() })
+        Ok(Self::over(connection, path, patience))
     }
 
     /// Gives the room that is free in the file back to the filesystem.

@@ -69,7 +69,7 @@ impl History {
 fn words_of_no_end(state: State) -> Option<&'static str> {
     match state {
         State::Killed => Some("the process was killed; the record holds what was kept until then"),
-        State::Running => {
+        State::Running | State::Elsewhere => {
             Some("the run has not ended, as far as can be seen; the record holds what was kept so far")
         }
         State::Complete | State::Interrupted | State::Failed => None,

@@ -141,6 +141,16 @@ fn cells_of_a_run_that_goes_on_are_there_and_its_death_is_noted() {
     fs::create_dir_all(machine.path().join("self/ns")).unwrap();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
     std::os::unix::fs::symlink(namespace, machine.path().join("self/ns/pid")).unwrap();
+    // In another container nobody sees it.
+    let container = tempfile::tempdir().unwrap();
+    fs::create_dir_all(container.path().join("sys/kernel/random")).unwrap();
+    fs::copy("/proc/sys/kernel/random/boot_id", container.path().join("sys/kernel/random/boot_id")).unwrap();
+    fs::create_dir_all(container.path().join("self/ns")).unwrap();
+    std::os::unix::fs::symlink("pid:[1]", container.path().join("self/ns/pid")).unwrap();
+    other.note_killed(container.path()).unwrap();
+    let line = all(&other).pop().unwrap();
+    assert_eq!((line.state, line.state.as_str(), line.cells), (State::Elsewhere, "elsewhere", 2));
+    assert_eq!(other.record(&line).unwrap().record.status, Status::Interrupted);
     other.note_killed(machine.path()).unwrap();
     let line = all(&other).pop().unwrap();
     assert_eq!(line.state, State::Killed);

@@ -1,5 +1,8 @@
 //! What the page cache holds of a file, and how to drop it. It never decides whether a cache is cold enough.
-#![allow(unsafe_code, reason = "cachestat(2), mmap(2) and mincore(2) have no safe wrapper")]
+#![allow(
+    unsafe_code,
+    reason = "cachestat(2), sync_file_range(2), mmap(2) and mincore(2) have no safe wrapper"
+)]
 
 use std::io;
 use std::num::NonZeroU64;
@@ -117,6 +120,29 @@ pub fn drop_cached(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
         // A filesystem that is only read (iso9660, squashfs, EROFS) has nothing to write back, and no fsync(2).
         Ok(()) | Err(Errno::INVAL) => {}
         Err(errno) => return Err(errno.into()),
+    }
+    rustix::fs::fadvise(fd, offset, NonZeroU64::new(len), Advice::DontNeed)?;
+    Ok(())
+}
+
+/// Writes back what is dirty in `len` bytes from `offset` (`len` 0: to the end) and asks the kernel to drop their cached pages. Unlike
+/// [`drop_cached`] it leaves the rest of the file and the disk's own cache as they are, and makes nothing stable; so it is for what others
+/// write. An overlay has no pages of its own to write back, so there it does all that [`drop_cached`] does.
+///
+/// # Errors
+/// Those of sync_file_range(2) and of posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
+pub fn drop_cached_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    let fd = fd.as_fd();
+    if mount_type::is_overlay(fd) {
+        return drop_cached(fd, offset, len);
+    }
+    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let (first, count) = (i64::try_from(offset).map_err(too_long)?, i64::try_from(len).map_err(too_long)?);
+    let flags =
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the call takes numbers only and touches no memory of this process.
+    if unsafe { libc::sync_file_range(fd.as_raw_fd(), first, count, flags) } != 0 {
+        return Err(io::Error::last_os_error());
     }
     rustix::fs::fadvise(fd, offset, NonZeroU64::new(len), Advice::DontNeed)?;
     Ok(())
@@ -304,6 +330,26 @@ mod tests {
         let file = written_file();
         drop_cached(&file, 0, 0).unwrap();
         assert_eq!(cachestat(&file, 0, 0).unwrap().cached, 0);
+    }
+
+    #[test]
+    fn a_range_is_written_back_and_dropped_alone() {
+        let page = page_size();
+        once(|_| {
+            let mut file = tempfile::tempfile().unwrap();
+            // As above, page by page.
+            for _ in 0..PAGES {
+                file.write_all(&vec![0x5a; usize::try_from(page).unwrap()]).unwrap();
+            }
+            drop_cached_range(&file, 0, 16 * page).unwrap();
+            // A filesystem may have to do with a page for a moment after it was written.
+            let left = cachestat(&file, 0, 16 * page).unwrap().cached;
+            left == 0 && cachestat(&file, 16 * page, 0).unwrap().cached == PAGES - 16
+        });
+        assert_eq!(
+            drop_cached_range(written_file(), u64::MAX, 1).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
     }
 
     #[test]

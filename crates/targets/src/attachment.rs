@@ -1,5 +1,5 @@
 //! Which disk has a number now: the numbers of block devices are used again, as soon as a disk has gone or a loop device has lost its
-//! file. It reads a few files of sysfs and opens no device.
+//! file. A partition may move, or leave its number to another one, while its disk stays. It reads a few files of sysfs and opens no device.
 
 use crate::facts;
 use crate::sysfs::{read_number, read_text};
@@ -15,6 +15,8 @@ pub struct Attachment {
     pub disk: String,
     /// The partition, if the target is one.
     pub partition: Option<String>,
+    /// Its number and where it begins, as sysfs has them: somebody may have made the table anew (`sfdisk --reorder`).
+    pub partition_facts: Vec<String>,
     /// What is different of the next attachment.
     pub mark: Mark,
 }
@@ -24,7 +26,7 @@ pub struct Attachment {
 pub enum Mark {
     /// The kernel's count of attachments and media (`diskseq`, Linux 5.15 and later).
     Sequence(u64),
-    /// What sysfs says of the disk and of where the partition begins. Its directory there has a number of its own for each disk
+    /// What sysfs says of the disk. Its directory there has a number of its own for each disk
     /// (Linux 4.14 and later), so that two disks without a serial number differ, too; of another medium in the same drive it
     /// says nothing.
     Facts(Vec<String>),
@@ -35,9 +37,11 @@ impl Attachment {
     pub(crate) fn now(sys: &Path, disk: &str, partition: Option<&str>) -> Option<Self> {
         let directory = sys.join("block").join(disk);
         let sequence = read_number(&directory.join("diskseq")).map(Mark::Sequence);
-        let facts = || facts_of(&directory, partition).map(Mark::Facts);
+        let facts = || facts_of(&directory).map(Mark::Facts);
         let mark = sequence.or_else(facts)?;
-        Some(Self { disk: disk.to_owned(), partition: partition.map(str::to_owned), mark })
+        let partition_facts =
+            partition.map(|name| facts_of_partition(&directory.join(name))).unwrap_or_default();
+        Some(Self { disk: disk.to_owned(), partition: partition.map(str::to_owned), partition_facts, mark })
     }
 
     /// Whether the same disk, with the same medium or file, is attached.
@@ -46,7 +50,12 @@ impl Attachment {
     }
 }
 
-fn facts_of(disk: &Path, partition: Option<&str>) -> Option<Vec<String>> {
+fn facts_of_partition(directory: &Path) -> Vec<String> {
+    let fact = |name: &&str| Some(format!("{name} {}", read_text(&directory.join(name))?));
+    ["dev", "start"].iter().filter_map(fact).collect()
+}
+
+fn facts_of(disk: &Path) -> Option<Vec<String>> {
     /// `loop` is there while the loop device has a file.
     const DIRECTORIES: [&str; 2] = [".", "loop"];
     const TEXTS: [&str; 6] = ["device/wwid", "wwid", "device/cid", "dm/uuid", "md/uuid", "loop/backing_file"];
@@ -60,8 +69,6 @@ fn facts_of(disk: &Path, partition: Option<&str>) -> Option<Vec<String>> {
     let mut facts: Vec<String> = DIRECTORIES.iter().filter_map(number).collect();
     facts.extend(facts::serial(disk));
     facts.extend(TEXTS.iter().filter_map(text));
-    let start = |name: &str| Some(format!("start {}", read_text(&disk.join(name).join("start"))?));
-    facts.extend(partition.and_then(start));
     Some(facts)
 }
 
@@ -81,6 +88,23 @@ mod tests {
         assert!(then.is_still(&sys));
         let _fake = fake.attribute("loop0/diskseq", "8\n");
         assert!(!then.is_still(&sys));
+    }
+
+    #[test]
+    fn a_partition_that_moved_or_gave_its_number_away_is_another_one() {
+        for (name, text) in [("start", "4096\n"), ("dev", "259:2\n")] {
+            let fake = Fake::new().disk("nvme0n1", "259:0").disk("nvme0n1/nvme0n1p1", "259:1");
+            let fake = fake.attribute("nvme0n1/diskseq", "7\n");
+            let sys = fake.path("sys");
+            let then = Attachment::now(&sys, "nvme0n1", Some("nvme0n1p1")).unwrap();
+            assert_eq!(then.partition_facts, ["dev 259:1", "start 0"]);
+            let fake = fake.disk("nvme0n1/nvme0n1p2", "259:3");
+            assert!(then.is_still(&sys), "another one may come");
+            let _fake = fake.attribute(&format!("nvme0n1/nvme0n1p1/{name}"), text);
+            assert!(!then.is_still(&sys), "{name}");
+            std::fs::remove_dir_all(sys.join("block/nvme0n1/nvme0n1p1")).unwrap();
+            assert!(!then.is_still(&sys), "it has gone");
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
-use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
+use crate::uses::{Found, LOST_EXPORT, Labelled, ONLY_ITS_OWNER, UseKind};
 use rdsk_units::printable;
+
+const NAME_ANOTHER: &str = "measure reads, or name an unused device";
 
 /// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
 ///
@@ -91,6 +93,9 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
     let hint = match examined.place {
+        _ if examined.doubts.iter().all(|doubt| doubt.ends_with(LOST_EXPORT)) => {
+            "measure reads, or, if nobody needs it any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
+        }
         Place::File { .. } if examined.doubts.iter().any(|doubt| doubt.starts_with(ONLY_ITS_OWNER)) => {
             "measure reads, or run as the owner of the file, or as root outside of containers"
         }
@@ -133,16 +138,11 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::NotWritable => ("not-writable", "this user may not write there"),
     };
     let reason = if what.is_empty() { list } else { format!("{what} ({list})") };
-    let hint = match (&examined.place, kind) {
-        (Place::Block { .. }, UseKind::Member) => &format!(
-            "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
-            labelled_nodes(examined)
-        ),
-        (Place::Block { .. }, UseKind::Metadata) => {
-            "measure reads, or, if nothing needs it any more, zero the first block of the device that has it (dd if=/dev/zero bs=4096 count=1)"
-        }
+    let hint: &str = match (&examined.place, kind) {
+        (Place::Block { .. }, UseKind::Member) => &removal(examined),
+        (Place::Block { .. }, UseKind::Metadata) => &zeroing(examined),
         (Place::Block { .. }, UseKind::PartOf) => {
-            "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label with wipefs --all"
+            "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label alone with wipefs --backup --all --types KIND"
         }
         (Place::Block { .. }, UseKind::Relabelled) => "examine it again with rdsk info",
         (Place::Block { .. }, UseKind::ReadElsewhere) => {
@@ -162,21 +162,58 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         }
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",
-        (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
+        (Place::Block { .. } | Place::Sim(_), _) => NAME_ANOTHER,
     };
     refusal(examined, code, &reason, hint)
 }
 
-/// The nodes whose labels are refused, as words of a command line; the target's own where none is known.
-fn labelled_nodes(examined: &Examined) -> String {
-    let mut nodes: Vec<String> = Vec::new();
+/// How the labels that are refused can be removed without harm to what else is on the same disk: each by its kind, so that the table of
+/// partitions stays, and with a copy of what is erased (wipefs(8)). A table goes only where the target's own has a label in one of its
+/// partitions that the kernel does not show.
+fn removal(examined: &Examined) -> String {
+    let mut labels: Vec<String> = Vec::new();
+    let mut tables: Vec<String> = Vec::new();
     for used in examined.uses.iter().filter(|used| used.kind == UseKind::Member) {
-        let node = quoted(&shown(used.labelled.as_deref().unwrap_or(&examined.path)));
-        if !nodes.contains(&node) {
-            nodes.push(node);
+        let (list, command) = match &used.labelled {
+            Some(Labelled::Device { node, kind }) => {
+                (&mut labels, format!("--types {} {}", quoted(kind), quoted(&shown(node))))
+            }
+            Some(Labelled::HiddenPartition { table_on }) => (&mut tables, quoted(&shown(table_on))),
+            None => return NAME_ANOTHER.to_owned(),
+        };
+        let command = format!("wipefs --backup --all {command}");
+        if !list.contains(&command) {
+            list.push(command);
         }
     }
-    nodes.join(" ")
+    let what = match (labels.is_empty(), tables.is_empty()) {
+        (false, true) => "it any more, remove that label alone",
+        (true, _) => "any of its partitions any more, remove their table",
+        (false, false) => "any of it any more, remove those labels and the table",
+    };
+    labels.append(&mut tables);
+    format!("measure reads, or, if nothing needs {what}: {}", listed(&labels, 4))
+}
+
+/// How metadata in the first block of a device can be removed, which is not said of a disk around a partition: its first block has the
+/// table of partitions, too.
+fn zeroing(examined: &Examined) -> String {
+    let node = |labelled: &Option<Labelled>| match labelled {
+        Some(Labelled::Device { node, .. }) => Some(quoted(&shown(node))),
+        Some(Labelled::HiddenPartition { .. }) | None => None,
+    };
+    let same = examined.uses.iter().filter(|used| used.kind == UseKind::Metadata);
+    let nodes: Option<Vec<String>> = same.map(|used| node(&used.labelled)).collect();
+    let command = "dd if=/dev/zero bs=4096 count=1";
+    nodes.map_or_else(
+        || NAME_ANOTHER.to_owned(),
+        |nodes| {
+            let nodes = listed(&nodes, 3);
+            format!(
+                "measure reads, or, if nothing needs it any more, zero the first block of {nodes} ({command})"
+            )
+        },
+    )
 }
 
 fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {

@@ -8,6 +8,7 @@ use crate::facts;
 use crate::file_uses;
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
+use crate::md_container;
 use crate::probe;
 use crate::processes::{self, NodeNumber};
 use crate::served;
@@ -28,7 +29,7 @@ enum Relation {
     Below,
     /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
-    /// One that spans the whole pool of which it is a volume. LVM keeps an unused one for every pool.
+    /// One that spans the whole pool of which the target is a volume. LVM keeps an unused one for every pool.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
@@ -93,7 +94,8 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
             nodes.insert(NodeNumber::Character(number), name);
         }
     }
-    processes::openers(&machine.roots.proc, &nodes, &mut found);
+    let members = members_in_containers(machine, node);
+    processes::openers(&machine.roots.proc, &nodes, &members, &mut found);
     for (same, _) in related.iter().filter(|(_, relation)| *relation == Relation::Same) {
         locked(machine, same, &mut found);
     }
@@ -110,6 +112,15 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
     }
     takes_no_writes(machine, node, &mut found);
     found
+}
+
+/// The members of the arrays in containers that a device is built on.
+fn members_in_containers(machine: &Machine<'_>, node: &Node) -> BTreeSet<NodeNumber> {
+    let below = machine.tree.stack(node);
+    let arrays = below.iter().filter_map(|name| machine.tree.get(name));
+    let arrays = arrays.filter(|array| md_container::container_of(array).is_some());
+    let members = arrays.flat_map(|array| &array.slaves).filter_map(|name| machine.tree.get(name));
+    members.map(|member| NodeNumber::Block(member.number)).collect()
 }
 
 /// UBI keeps its volumes on flash memory without opening the block device that shows the same memory.
@@ -219,9 +230,13 @@ fn add_overlapping<'machine>(
     found: &mut Found,
 ) {
     let below = machine.tree.stack(node);
+    let containers: Vec<String> =
+        below.iter().filter_map(|name| md_container::container_of(machine.tree.get(name)?)).collect();
+    // The container of an array has the same disks, and no sectors of its own.
+    let is_container = |other: &Node| containers.contains(&other.name) && other.size_bytes() == Some(0);
     let own = Extents::of(machine, node, Reach::Writes);
     for other in machine.tree.nodes() {
-        if relation_of(related, other).is_some() {
+        if relation_of(related, other).is_some() || is_container(other) {
             continue;
         }
         let relation = if below.contains(&other.name) {
@@ -273,16 +288,9 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
             found.add(UseKind::Mounted, text.trim_end_matches(','));
         }
     }
-    // mountinfo names one device of a btrfs filesystem; sysfs lists all of them, as long as it is mounted anywhere.
-    let registered = machine.roots.sys.join("fs/btrfs");
-    for filesystem in names_in(&registered) {
-        for member in names_in(&registered.join(&filesystem).join("devices")) {
-            if let Some(device) =
-                machine.tree.get(&member).filter(|device| relation_of(related, device).is_some())
-                && seen.insert(member.clone())
-            {
-                found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
-            }
+    for device in machine.btrfs_filesystems().flatten() {
+        if relation_of(related, device).is_some() && seen.insert(device.name.clone()) {
+            found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
         }
     }
 }

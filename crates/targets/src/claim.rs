@@ -48,7 +48,7 @@ pub struct Claim {
     path: PathBuf,
     access: Access,
     held: Held,
-    /// `None` if only reading was claimed, and for files that rdsk created.
+    /// `None` for a file of which only reading was claimed, and for files that rdsk created.
     recheck: Option<Box<Recheck>>,
     test_file: Option<TestFile>,
 }
@@ -117,7 +117,7 @@ const LABELS_HOLD: Duration = Duration::from_secs(2);
 /// So long a doubt about a target that was found to be free may take to pass.
 const DOUBTS_PASS: Duration = Duration::from_secs(2);
 
-/// What is needed to check the user's target again once it is open for writing.
+/// What is needed to check the user's target again once it is open.
 #[derive(Debug)]
 struct Recheck {
     examined: Examined,
@@ -160,6 +160,17 @@ impl Recheck {
         // A refusal leaves it as it is, so that the next attempt looks again.
         last.seen = Instant::now();
         Ok(())
+    }
+
+    /// Whether nobody uses the target now, as far as this process can see. What only keeps it from being written is no use.
+    fn is_unused(&self, access: Access) -> bool {
+        let mut found = uses_now(&self.examined, &self.roots, Again::Uses);
+        if access == Access::Read {
+            // What is open for writing is held exclusively already, by this process.
+            probe::exclusive(&self.examined.path, &mut found);
+        }
+        found.uses.retain(|used| !matches!(used.kind, UseKind::ReadOnly | UseKind::HostManaged));
+        found.uses.is_empty() && found.doubts.is_empty()
     }
 
     /// What uses the target now. A doubt may pass: udev has the partitions of a disk made anew when it was closed, and their nodes
@@ -213,7 +224,7 @@ pub fn claim(
         }
     };
     let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
-    if access == Access::Write {
+    if access == Access::Write || matches!(examined.place, Place::Block { .. }) {
         claim.recheck = Some(Box::new(Recheck::new(examined, roots)));
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
@@ -253,6 +264,18 @@ impl Claim {
     /// The path of what is held, symlinks resolved.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether all that the kernel has cached of it may be written back and dropped, beyond what is measured: a file that rdsk made, or a
+    /// device that nobody uses now. The cache of what others use is theirs. Of a device it asks sysfs and procfs, for milliseconds.
+    pub fn may_be_dropped_whole(&self) -> bool {
+        match &self.held {
+            Held::Node { node: Expected::File { .. }, .. } => self.test_file.is_some(),
+            Held::Node { node: Expected::Block { .. }, .. } => {
+                self.recheck.as_ref().is_some_and(|recheck| recheck.is_unused(self.access))
+            }
+            Held::Sim(_) => false,
+        }
     }
 
     /// Says that a writable descriptor is about to be closed, which kept others from making anything on the device until now, and
@@ -347,7 +370,9 @@ impl Claim {
         let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
         let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
         if !attachment.as_ref().is_none_or(|then| then.is_still(sys)) {
-            return changed("its medium or backing file has changed, or another disk has its number");
+            return changed(
+                "its medium, its backing file or its place on the disk has changed, or another device has its number",
+            );
         }
         // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
         match rdsk_sys::device::block_device_size(&fd) {

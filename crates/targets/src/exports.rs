@@ -4,7 +4,7 @@
 use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
 use crate::sysfs::{names_in, read_text};
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, LOST_EXPORT, UseKind};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
             Some(true) => found.add(UseKind::Exported, &by),
             Some(false) => {}
             None => {
-                found.doubt(&format!("{by} exports {}, which cannot be found here", path.display()));
+                found.doubt(&format!("{by} exports {}, {LOST_EXPORT}", path.display()));
             }
         }
     }
@@ -371,5 +371,7 @@ mod tests {
         let found = look(&fake, &ExportQuery::File((1, 1)));
         assert_eq!(found.doubts.len(), 2, "{:?}", found.doubts);
         assert!(found.doubts[0].contains("configfs is not mounted"), "{:?}", found.doubts);
+        let lost = "the SCSI target fileio_0/image exports /nonexistent/image, which cannot be found here";
+        assert_eq!(found.doubts[1], lost);
     }
 }

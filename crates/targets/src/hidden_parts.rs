@@ -6,7 +6,7 @@ use crate::identity::parse_blkid;
 use crate::machine::Machine;
 use crate::signature::Signature;
 use crate::sysfs::{Node, SECTOR_BYTES};
-use crate::uses::Found;
+use crate::uses::{Found, Labelled};
 use crate::{labels, tools};
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
                 });
                 if let Some(why) = label.and_then(|label| labels::why_kept(machine, node, &label)) {
                     let text = format!("{why} in partition {number} of its table");
-                    found.add_label(path.to_owned(), &text);
+                    found.add_label(Labelled::HiddenPartition { table_on: path.to_owned() }, &text);
                 }
             }
             // What hangs once would hang for each of them.
@@ -96,8 +96,8 @@ mod tests {
         fake.with(|machine, found| {
             let own: Vec<Signature> = kinds.iter().map(|kind| Signature::new(kind, None, None)).collect();
             find(machine, machine.tree.get(name).unwrap(), &own, Path::new("/dev/x"), found);
-            let node = Some(Path::new("/dev/x"));
-            assert!(found.uses.iter().all(|used| used.labelled.as_deref() == node), "the table is removed");
+            let table = Some(Labelled::HiddenPartition { table_on: "/dev/x".into() });
+            assert!(found.uses.iter().all(|used| used.labelled == table), "the table is removed");
             (found.uses.iter().map(|used| used.text.clone()).collect(), found.doubts.clone())
         })
     }

@@ -25,8 +25,10 @@ pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, lsblk: Option<&Lsblk>
     classify_names(whole, inventory, lsblk, &mut names);
     if node.name != whole.name {
         // The disk's links name the disk; the partition has its own.
-        names.identities.retain(|identity| identity.kind != IdentityKind::ById);
-        names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
+        let is_link =
+            |kind| matches!(kind, IdentityKind::ById | IdentityKind::DrbdVolume | IdentityKind::Zvol);
+        names.identities.retain(|identity| !is_link(identity.kind));
+        names.no_identities.retain(|none| !is_link(none.identity.kind));
         classify_names(node, inventory, lsblk, &mut names);
     }
     names

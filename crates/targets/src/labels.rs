@@ -5,13 +5,59 @@
 use crate::machine::Machine;
 use crate::shared_sectors::{Extents, Reach, Sharing};
 use crate::signature::{Signature, parse};
-use crate::sysfs::Node;
+use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 use crate::tools;
+use crate::uses::{Found, Labelled, UseKind};
+use std::path::PathBuf;
 
 /// Filesystems of clusters: another host may have them mounted.
 const SHARED_BY_HOSTS: [&str; 7] = ["gfs", "gfs2", "ocfs", "ocfs2", "VMFS", "scoutfs_meta", "scoutfs_data"];
 /// Filesystems that may lie on several devices, each with the same UUID.
 const OVER_SEVERAL: [&str; 2] = ["btrfs", "bcachefs"];
+
+/// A label that was found around a target.
+pub(crate) struct Label<'look> {
+    /// The device that has it: the target, a partition of it, or the disk around it.
+    pub(crate) of: &'look Node,
+    /// The node of that device.
+    pub(crate) place: PathBuf,
+    pub(crate) signature: &'look Signature,
+}
+
+/// Where a label is, after what it is: nothing if `of` is the target `node` itself.
+pub(crate) fn on(node: &Node, of: &Node) -> String {
+    if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) }
+}
+
+/// Adds the use that a label around the target `node` is, for the reason `why`. A label of the disk that stands in the sectors of
+/// another partition may be that of the partition, or be in its data: it is not said to be removable.
+pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, found: &mut Found) {
+    let Label { of, place, signature } = label;
+    let text = format!("{why}{}", on(node, of));
+    let is_around = of.name != node.name;
+    match partition_at(machine, of, signature).filter(|part| is_around && part.name != node.name) {
+        None => found.add_label(Labelled::Device { node: place, kind: signature.kind.clone() }, &text),
+        Some(part) => {
+            let text = format!("{text}, in the sectors of {}", part.kernel_name());
+            found.add(UseKind::Member, &text);
+        }
+    }
+}
+
+/// The partition of a disk in whose sectors a label of the disk begins.
+fn partition_at<'machine>(
+    machine: &'machine Machine<'_>,
+    disk: &Node,
+    signature: &Signature,
+) -> Option<&'machine Node> {
+    let offset = signature.offset_bytes?;
+    let reaches = |part: &Node| {
+        let begin = read_number::<u64>(&part.directory.join("start"))?.checked_mul(SECTOR_BYTES)?;
+        Some(begin <= offset && offset < begin.checked_add(part.size_bytes()?)?)
+    };
+    let mut parts = disk.partitions.iter().filter_map(|name| machine.tree.get(name));
+    parts.find(|part| reaches(part) == Some(true))
+}
 
 /// Why a device with this label must not be written while it has it, in words; `None` if nothing but the device is lost.
 pub(crate) fn why_kept(machine: &Machine<'_>, node: &Node, signature: &Signature) -> Option<String> {
@@ -133,6 +179,38 @@ mod tests {
         assert_eq!(said(&fake, "btrfs", Some("u-2")), None, "it lies on one device alone");
         assert_eq!(said(&fake, "ext4", Some("u-1")), None);
         assert_eq!(said(&fake, "btrfs", None), None);
+    }
+
+    /// Labels around sda1 of a disk with two partitions, each as it is told and where it could be removed.
+    #[test]
+    fn a_label_in_the_sectors_of_another_partition_is_not_said_to_be_removable() {
+        let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1").disk("sda/sda2", "8:2");
+        let fake = fake.attribute("sda/sda1/start", "2048\n").attribute("sda/sda1/size", "2048\n");
+        let fake = fake.attribute("sda/sda2/start", "4096\n").attribute("sda/sda2/size", "2048\n");
+        let said = |of: &str, sector: u64| {
+            fake.with(|machine, found| {
+                let node = |name| machine.tree.get(name).unwrap();
+                let signature = &Signature::new("zfs_member", Some(sector * 512), None);
+                let label = Label { of: node(of), place: format!("/dev/{of}").into(), signature };
+                add(machine, node("sda1"), label, "zfs_member", found);
+                let used = &found.uses[0];
+                let device = used.labelled.as_ref().map(|labelled| match labelled {
+                    Labelled::Device { node, kind } => format!("{kind} {}", node.display()),
+                    Labelled::HiddenPartition { table_on } => table_on.display().to_string(),
+                });
+                (used.text.clone(), device)
+            })
+        };
+        let removable = |text: &str, device: &str| (text.to_owned(), Some(format!("zfs_member {device}")));
+        assert_eq!(said("sda1", 0), removable("zfs_member", "/dev/sda1"));
+        // Before the partitions, in the target itself, and behind them.
+        for sector in [512, 2048, 6144] {
+            assert_eq!(said("sda", sector), removable("zfs_member on sda", "/dev/sda"), "{sector}");
+        }
+        for sector in [4096, 6143] {
+            let text = "zfs_member on sda, in the sectors of sda2".to_owned();
+            assert_eq!(said("sda", sector), (text, None), "{sector}");
+        }
     }
 
     #[test]

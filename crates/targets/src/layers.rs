@@ -1,12 +1,24 @@
 //! What a device is built on, as a tree with the members of an array side by side. It reads only sysfs.
 
 use crate::lvm::logical_volume;
-use crate::sysfs::{Node, Tree, read_text};
+use crate::sysfs::{Node, Tree, is_numbered, read_text};
 use rdsk_model::Layer;
 
 /// Limits of a tree; what is below them is left out. A disk appears in it once for each of its partitions.
 const MAX_LEVELS: usize = 16;
 const MAX_LAYERS: usize = 512;
+
+/// Drivers that keep the data of their devices elsewhere: on the devices below, on another host, in memory, in a program or a pool. Each by
+/// what their names begin with, and as people call it.
+const DRIVERS: [(&str, &str); 7] = [
+    ("bcache", "bcache"),
+    ("drbd", "drbd"),
+    ("rbd", "rbd"),
+    ("nbd", "nbd"),
+    ("zram", "zram"),
+    ("ublkb", "ublk"),
+    ("zd", "zvol"),
+];
 
 /// What a device is built on, each with what that is built on.
 pub(crate) fn below(tree: &Tree, node: &Node) -> Vec<Layer> {
@@ -34,7 +46,7 @@ fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Ve
     layers
 }
 
-/// `disk`, `partition`, `loop`, `null_blk`, `md raid5`, `dm LVM`, `dm`.
+/// `disk`, `partition`, `loop`, `null_blk`, `zram`, `bcache`, `md raid5`, `dm LVM`, `dm`.
 pub(crate) fn kind(node: &Node) -> String {
     let read = |file: &str| read_text(&node.directory.join(file)).filter(|text| !text.is_empty());
     let with = |kind: &str, detail: Option<String>| {
@@ -51,7 +63,8 @@ pub(crate) fn kind(node: &Node) -> String {
     } else if node.is_null {
         "null_blk".to_owned()
     } else {
-        "disk".to_owned()
+        let driver = DRIVERS.iter().find(|(name, _)| is_numbered(&node.name, name));
+        driver.map_or("disk", |&(_, kind)| kind).to_owned()
     }
 }
 
@@ -110,6 +123,30 @@ mod tests {
         assert!(md.below[2].below[0].below.is_empty() && md.below[0].below.is_empty());
         let disk = facts::device(&tree, tree.get("sda").unwrap(), &mapper);
         assert_eq!((disk.kind.as_deref(), disk.mapped_name, disk.below), (Some("disk"), None, Vec::new()));
+    }
+
+    #[test]
+    fn what_keeps_its_data_elsewhere_is_no_disk() {
+        for (name, wanted) in [
+            ("bcache0", "bcache"),
+            ("drbd12", "drbd"),
+            ("rbd0", "rbd"),
+            ("nbd3", "nbd"),
+            ("zram0", "zram"),
+            ("ublkb1", "ublk"),
+            ("zd16", "zvol"),
+            ("zda", "disk"),
+            ("bcache", "disk"),
+            ("sda", "disk"),
+            ("nvme0n1", "disk"),
+        ] {
+            let fake = crate::fake::Fake::new().disk(name, "240:0");
+            let fake = fake.disk(&format!("{name}/{name}p1"), "240:1");
+            fake.with(|machine, _| {
+                assert_eq!(kind(machine.tree.get(name).unwrap()), wanted);
+                assert_eq!(kind(machine.tree.get(&format!("{name}p1")).unwrap()), "partition");
+            });
+        }
     }
 
     /// Each level is built on two partitions of the one below it, so that paths double with each.

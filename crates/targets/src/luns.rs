@@ -1,5 +1,6 @@
 //! Which disks are the same: the paths of a LUN, by their World Wide Names, or by serial number, model and size if
-//! there is no such name. It reads sysfs and decides nothing.
+//! there is no such name. Cheap enclosures and old NVMe give one name to several disks, which both size and serial number then tell
+//! apart. It reads sysfs and decides nothing.
 
 use crate::facts;
 use crate::sysfs::{Node, Tree, read_text};
@@ -12,14 +13,21 @@ pub(crate) struct Luns(BTreeMap<String, String>);
 impl Luns {
     /// Compares all disks that are built on nothing else.
     pub(crate) fn read(tree: &Tree) -> Self {
-        let mut by_word: BTreeMap<String, String> = BTreeMap::new();
+        let mut by_word: BTreeMap<String, Vec<&Node>> = BTreeMap::new();
         let mut first_of: BTreeMap<String, String> = BTreeMap::new();
         for node in tree.nodes().filter(|node| node.parent.is_none() && node.slaves.is_empty()) {
             let words = words(node);
-            let known = words.find_by.iter().find_map(|word| by_word.get(word).cloned());
-            let first = known.unwrap_or_else(|| node.name.clone());
+            let known = words.find_by.iter().find_map(|word| same_disks(by_word.get(word)?, node));
+            let known = known.unwrap_or_default();
+            let joined: Vec<String> =
+                known.iter().filter_map(|other| first_of.get(&other.name).cloned()).collect();
+            let first = joined.iter().min().unwrap_or(&node.name).clone();
+            // Disks that were told apart are one after all if this one cannot be told apart from either.
+            for other in first_of.values_mut().filter(|other| joined.contains(other)) {
+                other.clone_from(&first);
+            }
             for word in words.found_by {
-                by_word.entry(word).or_insert_with(|| first.clone());
+                by_word.entry(word).or_default().push(node);
             }
             first_of.insert(node.name.clone(), first);
         }
@@ -44,6 +52,21 @@ struct LookupKeys {
     find_by: Vec<String>,
     /// What the others can find it by.
     found_by: Vec<String>,
+}
+
+/// Those of `others` that have a name in common with `node` and may be the same disk; `None` if there are none.
+fn same_disks<'tree>(others: &[&'tree Node], node: &Node) -> Option<Vec<&'tree Node>> {
+    let same: Vec<&Node> = others.iter().copied().filter(|other| !are_different(other, node)).collect();
+    (!same.is_empty()).then_some(same)
+}
+
+/// Whether two disks of one name cannot be paths of one LUN. The sizes of paths differ after a LUN was resized, until each is looked at
+/// again; their serial number is that of the LUN (SPC-4, 7.8.15), and of the subsystem of an NVMe namespace. So both must differ.
+fn are_different(one: &Node, other: &Node) -> bool {
+    let differ = |left: Option<String>, right: Option<String>| left.zip(right).is_some_and(|(a, b)| a != b);
+    let size = |node: &Node| node.size_bytes().map(|bytes| bytes.to_string());
+    let serial = |node: &Node| facts::serial(&node.directory);
+    differ(size(one), size(other)) && differ(serial(one), serial(other))
 }
 
 /// A serial number alone does not identify a disk, because cheap bridges share them and so do the namespaces of one
@@ -110,5 +133,34 @@ mod tests {
         let fake = half.attribute("sdd/device/wwid", "\n");
         let other_size = fake.attribute("sde/size", "4096\n");
         other_size.with(|machine, _| assert!(!machine.luns.are_paths("sdd", "sde")));
+    }
+
+    #[test]
+    fn disks_with_a_name_of_many_are_told_apart_by_size_and_serial_number_together() {
+        let disk = |fake: Fake, name: &str, number: &str, size: &str, serial: &str| {
+            fake.disk(name, number)
+                .attribute(&format!("{name}/device/wwid"), "naa.5000000000000001\n")
+                .attribute(&format!("{name}/size"), size)
+                .attribute(&format!("{name}/device/serial"), serial)
+        };
+        let are_paths = |size: &str, serial: &str| {
+            let fake = disk(Fake::new(), "sda", "8:0", "4096\n", "WD-1\n");
+            disk(fake, "sdb", "8:16", size, serial).with(|machine, _| machine.luns.are_paths("sda", "sdb"))
+        };
+        assert!(!are_paths("8192\n", "WD-2\n"));
+        assert!(are_paths("8192\n", "WD-1\n"), "the LUN was resized");
+        assert!(are_paths("8192\n", "\n"), "the serial number is not known");
+        assert!(are_paths("4096\n", "WD-2\n"));
+        assert!(are_paths("\n", "WD-2\n"), "the size is not known");
+        // sdc may be either of two disks that differ.
+        let fake = disk(Fake::new(), "sda", "8:0", "4096\n", "WD-1\n");
+        let fake = disk(fake, "sdb", "8:16", "8192\n", "WD-2\n");
+        let fake = disk(fake, "sdc", "8:32", "8192\n", "WD-1\n");
+        fake.with(|machine, _| {
+            for (one, other) in [("sda", "sdb"), ("sda", "sdc"), ("sdb", "sdc")] {
+                assert!(machine.luns.are_paths(one, other), "{one} {other}");
+            }
+            assert_eq!(machine.luns.medium("sdc"), "sda");
+        });
     }
 }

@@ -4,9 +4,9 @@
 use crate::device_mapper::{Mapper, Row};
 use crate::device_number::DeviceNumber;
 use crate::luns::Luns;
-use crate::mounts::{Mount, read_mounts, read_swaps};
+use crate::mounts::{Mount, mount_of, read_mounts, read_swaps};
 use crate::roots::Roots;
-use crate::sysfs::{Node, Tree};
+use crate::sysfs::{Node, Tree, names_in};
 use crate::uses::Found;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -92,6 +92,46 @@ impl<'roots> Machine<'roots> {
         let source = mount.source.to_string_lossy();
         let names = source.split(':').filter(|_| mount.kind == "bcachefs");
         names.filter_map(|name| self.tree.by_path(Path::new(name), &self.roots.dev)).collect()
+    }
+
+    /// The devices of each btrfs that is mounted anywhere: mountinfo names one of them, and sysfs lists all.
+    pub(crate) fn btrfs_filesystems(&self) -> impl Iterator<Item = Vec<&Node>> {
+        let registered = self.roots.sys.join("fs/btrfs");
+        names_in(&registered).into_iter().map(move |filesystem| {
+            let members = names_in(&registered.join(filesystem).join("devices"));
+            members.iter().filter_map(|member| self.tree.get(member)).collect()
+        })
+    }
+
+    /// The devices below a mount: of a btrfs all that it has, of which mountinfo names one.
+    pub(crate) fn devices_under(&self, mount: &Mount) -> Vec<&Node> {
+        let mut devices = self.devices_of_mount(mount);
+        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|known| known.name == node.name);
+        for members in self.btrfs_filesystems().filter(|_| mount.kind == "btrfs") {
+            if members.iter().any(|member| is_known(&devices, member)) {
+                let others: Vec<&Node> =
+                    members.into_iter().filter(|member| !is_known(&devices, member)).collect();
+                devices.extend(others);
+            }
+        }
+        devices
+    }
+
+    /// The devices that the data of a loop device lie on, in a file or not; none if that is not known. Files of btrfs have the number
+    /// of their subvolume, which no mount has.
+    pub(crate) fn devices_below_loop(&self, node: &Node) -> Vec<&Node> {
+        if let Some(device) = self.device_below_loop(node) {
+            return vec![device];
+        }
+        let Some(number) = self.backing(node).map(|backing| DeviceNumber::from_raw(backing.inode.0)) else {
+            return Vec::new();
+        };
+        if let Some(device) = self.tree.by_number(number) {
+            return vec![device];
+        }
+        let numbered = self.mounts.iter().find(|mount| mount.number == number);
+        let named = || mount_of(&self.mounts, node.backing_file.as_deref()?);
+        numbered.or_else(named).map(|mount| self.devices_under(mount)).unwrap_or_default()
     }
 
     /// The block device that backs a loop device; `None` if a file does.

@@ -1,7 +1,9 @@
-//! Programs that have block devices open for reading without a use for what is on them: they watch paths and health, or read labels.
-//! Writing to the device costs them nothing, so they are no reason to refuse it. It reads procfs and decides by names alone.
+//! Programs that have block devices open without a use for what is on them: they watch paths and health, or read labels, and one writes
+//! the metadata of arrays beside their data. Writing to the device costs them nothing, so they are no reason to refuse it. It reads procfs
+//! and decides by names alone.
 
 use crate::sysfs::read_text;
+use std::fs;
 use std::path::Path;
 
 /// Programs by the names that procfs has of them. `multipathd` keeps every path open for reading as long as it watches it
@@ -20,6 +22,17 @@ const MAX_PARENTS: usize = 8;
 /// Whether a process that has a device open for reading is such a program.
 pub(crate) fn is_onlooker(proc: &Path, id: &str) -> bool {
     is_one_of(proc, id, &ONLOOKERS) || is_of_udev(proc, id)
+}
+
+/// Whether a process is mdmon, which has the members of an array in a container open for writing as long as it watches it: it keeps their
+/// metadata as the kernel keeps md's own, and writes none of the sectors in which the array has its data (mdmon(8)). Its own name and
+/// that of its program must say so; a program of the initramfs, or one that was replaced, is gone.
+pub(crate) fn keeps_metadata(proc: &Path, id: &str) -> bool {
+    const NAME: &str = "mdmon";
+    let program = fs::read_link(proc.join(id).join("exe")).ok();
+    let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    let is_it = |name: &str| name.strip_suffix(" (deleted)").unwrap_or(name) == NAME;
+    is_one_of(proc, id, &[NAME]) && program.is_some_and(|name| is_it(&name))
 }
 
 fn is_of_udev(proc: &Path, id: &str) -> bool {
@@ -75,6 +88,23 @@ mod tests {
             assert!(!named(name), "{name}");
         }
         assert!(!is_onlooker(&fake.path("proc"), "8"), "one that has gone");
+    }
+
+    #[test]
+    fn mdmon_is_known_by_its_name_and_its_program() {
+        for (name, program, is_it) in [
+            ("mdmon", "/usr/sbin/mdmon", true),
+            ("mdmon", "/sbin/mdmon (deleted)", true),
+            ("mdmon", "/usr/bin/perl", false),
+            ("mdmon", "/usr/bin/not-mdmon", false),
+            ("mdadm", "/usr/sbin/mdmon", false),
+        ] {
+            let fake = Fake::new();
+            add(&fake, 7, name, 1);
+            assert!(!keeps_metadata(&fake.path("proc"), "7"), "its program cannot be seen");
+            std::os::unix::fs::symlink(program, fake.path("proc/7/exe")).unwrap();
+            assert_eq!(keeps_metadata(&fake.path("proc"), "7"), is_it, "{name} {program}");
+        }
     }
 
     #[test]

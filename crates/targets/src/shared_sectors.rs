@@ -2,8 +2,10 @@
 //! two devices share any. It works on what `Machine` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
+use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
-use crate::sysfs::{Node, SECTOR_BYTES, read_number};
+use crate::md_container;
+use crate::sysfs::{Node, SECTOR_BYTES, is_numbered, read_number};
 
 /// Layers of a stack, and ranges of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
@@ -34,7 +36,26 @@ struct OpaqueRange {
     device: String,
     begin: u64,
     end: u64,
-    volume: Option<u64>,
+    volume: Option<Volume>,
+}
+
+/// What a layer keeps apart from everything else that it keeps for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Volume {
+    /// A volume of a thin pool, by its number there.
+    Thin(u64),
+    /// What a driver keeps for one of its devices in a layer that it shares out among them.
+    SharedOut(DeviceNumber),
+}
+
+impl Volume {
+    fn is_apart_from(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Thin(one), Self::Thin(other)) => one != other,
+            (Self::SharedOut(one), Self::SharedOut(other)) => one != other,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -51,7 +72,7 @@ pub(crate) struct Extents {
 pub(crate) enum Sharing {
     No,
     Yes,
-    /// One is a volume of a pool, and the other spans the whole pool.
+    /// The first is a volume of a pool, and the other spans the whole pool.
     ByPool,
     /// They may; why that is not known.
     Perhaps(String),
@@ -79,6 +100,14 @@ impl Extents {
             (Overlap::Yes, None) => Sharing::Yes,
         }
     }
+
+    /// Whether they reach a pool otherwise than as one of its volumes.
+    pub(crate) fn span_pool(&self, pool: &Node) -> bool {
+        let first = |extent: &Extent| {
+            extent.opaque_ranges.iter().find(|range| range.device == pool.name).map(|range| range.volume)
+        };
+        self.list.iter().any(|extent| first(extent) == Some(None))
+    }
 }
 
 /// Whether two ranges overlap; the closest relation comes last.
@@ -97,9 +126,11 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
     for range in &one.opaque_ranges {
         if let Some(same) = two.opaque_ranges.iter().find(|other| other.device == range.device) {
             return match (range.volume, same.volume) {
-                (Some(volume), Some(other)) if volume != other => Overlap::No,
-                (Some(_), None) | (None, Some(_)) => Overlap::ByPool,
-                _ => overlap(range.begin, range.end, same.begin, same.end),
+                (Some(one), Some(other)) if one.is_apart_from(other) => Overlap::No,
+                (Some(Volume::Thin(_)), None) => Overlap::ByPool,
+                (one, other) if one == other => overlap(range.begin, range.end, same.begin, same.end),
+                // Any block of the layer may be one of the volume.
+                _ => Overlap::Yes,
             };
         }
     }
@@ -127,7 +158,7 @@ impl ByteRange {
     }
 
     /// The same bytes of `node`, which does not report where below it they lie.
-    fn through(&self, node: &Node, volume: Option<u64>) -> Self {
+    fn through(&self, node: &Node, volume: Option<Volume>) -> Self {
         let mut slice = self.clone();
         let range = OpaqueRange { device: node.name.clone(), begin: self.begin, end: self.end, volume };
         slice.opaque_ranges.push(range);
@@ -200,7 +231,9 @@ impl Descent<'_, '_> {
             }
             Span::Within { begin, end } => slice.through(node, None).below(begin, end),
             Span::Anywhere => slice.through(node, None).below(0, size),
-            Span::Volume { id } => slice.through(node, None).below(0, size).through(below, Some(id)),
+            Span::Volume { id } => {
+                slice.through(node, None).below(0, size).through(below, Some(Volume::Thin(id)))
+            }
         };
         self.down(below, &next);
     }
@@ -212,10 +245,26 @@ impl Descent<'_, '_> {
             |below: &Node| rows.iter().flat_map(|row| &row.parts).any(|part| part.device == below.number);
         for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {
             if !is_named(below) {
-                self.down(below, &slice.through(node, None).below(0, size_of(below)));
+                let (begin, end) = md_container::range_on(node, below).unwrap_or((0, size_of(below)));
+                let next = slice.through(node, None).below(begin, end);
+                match shared_out(node, below) {
+                    None => self.down(below, &next),
+                    volume => self.down(below, &next.through(below, volume)),
+                }
             }
         }
     }
+}
+
+/// What the driver of `node` keeps for it alone in `below`, if it shares that out among several of its devices: the cache of a set of
+/// bcache, whose keys have the number of their device, and a disk with metadata of DRBD, where each device has its place (`meta-disk`
+/// of drbd.conf). Both claim what has the data of a device for this device alone, so that no second one is built on it
+/// (drivers/md/bcache/super.c; drivers/block/drbd/drbd_nl.c, `drbd_m_holder`).
+fn shared_out(node: &Node, below: &Node) -> Option<Volume> {
+    const DRIVERS: [&str; 2] = ["bcache", "drbd"];
+    let driver = DRIVERS.into_iter().find(|driver| is_numbered(&node.name, driver))?;
+    let users = below.holders.iter().filter(|holder| is_numbered(holder, driver)).count();
+    (users > 1).then_some(Volume::SharedOut(node.number))
 }
 
 /// Size in bytes; a device that does not report it reaches everything.
@@ -302,7 +351,7 @@ mod tests {
     #[test]
     fn volumes_of_a_pool_are_kept_apart_by_the_pool() {
         let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
-        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2"), ("dm-3", "253:3")] {
             fake = fake.disk(name, number);
         }
         let fake = fake
@@ -310,6 +359,7 @@ mod tests {
             .stack("dm-0", "sdb")
             .stack("dm-1", "dm-0")
             .stack("dm-2", "dm-0")
+            .stack("dm-3", "dm-0")
             .answer("table dm-0", "0 2048 thin-pool 8:16 8:0 128 0 0")
             .answer("table dm-1", "0 2048 thin 253:0 1")
             .answer("table dm-2", "0 2048 thin 253:0 2");
@@ -318,8 +368,81 @@ mod tests {
         for (writes, rests) in [("sda", "dm-2"), ("dm-1", "sda")] {
             assert_eq!(sharing(&fake, writes, rests), Sharing::Yes, "{writes} {rests}");
         }
-        assert_eq!(sharing(&fake, "dm-0", "dm-2"), Sharing::ByPool);
-        assert_eq!(sharing(&fake, "dm-2", "dm-0"), Sharing::ByPool);
+        for pool in ["dm-0", "dm-3"] {
+            assert_eq!(sharing(&fake, "dm-2", pool), Sharing::ByPool, "{pool} has other blocks for it");
+            assert_eq!(sharing(&fake, pool, "dm-2"), Sharing::Yes, "{pool} is what the volume lies in");
+        }
+        fake.with(|machine, _| {
+            let node = |name| machine.tree.get(name).unwrap();
+            let spans = |name| Extents::of(machine, node(name), Reach::Writes).span_pool(node("dm-0"));
+            assert!(spans("dm-0") && spans("dm-3") && !spans("dm-2") && !spans("sda"));
+        });
+    }
+
+    /// Two devices with data of their own on sda and sdb, each built on a third one, too, on which another one is linear.
+    fn sharing_a_third(name: &str) -> Fake {
+        let (one, other) = (format!("{name}0"), format!("{name}1"));
+        Fake::new()
+            .disk("sda", "8:0")
+            .disk("sdb", "8:16")
+            .disk("sdc", "8:32")
+            .disk("md0", "9:0")
+            .disk("md0/md0p1", "259:0")
+            .disk("dm-0", "253:0")
+            .disk(&one, "240:0")
+            .disk(&other, "240:1")
+            .stack("md0", "sdc")
+            .stack("dm-0", "md0")
+            .stack(&one, "sda")
+            .stack(&one, "md0")
+            .stack(&other, "sdb")
+            .stack(&other, "md0")
+    }
+
+    #[test]
+    fn what_bcache_and_drbd_share_out_is_kept_apart_by_them() {
+        for driver in ["bcache", "drbd"] {
+            let (one, other) = (format!("{driver}0"), format!("{driver}1"));
+            let fake = sharing_a_third(driver);
+            assert_eq!(sharing(&fake, &one, &other), Sharing::No, "{driver}");
+            assert_eq!(sharing(&fake, &one, &one), Sharing::Yes, "{driver}");
+            for past in ["sda", "sdc", "md0", "md0p1", "dm-0"] {
+                assert_eq!(sharing(&fake, past, &one), Sharing::Yes, "{past} {driver}");
+                assert_eq!(sharing(&fake, &one, past), Sharing::Yes, "{driver} {past}");
+            }
+        }
+        for unknown in ["zloop", "bcached"] {
+            let fake = sharing_a_third(unknown);
+            let (one, other) = (format!("{unknown}0"), format!("{unknown}1"));
+            assert_eq!(sharing(&fake, &one, &other), Sharing::Yes, "{unknown}");
+        }
+    }
+
+    /// As mdadm assembles IMSM: two arrays lie side by side on the disks of the container md127.
+    #[test]
+    fn arrays_in_a_container_lie_where_they_say() {
+        let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
+        for (name, version, offset) in
+            [("md126", "external:/md127/0\n", 0), ("md125", "external:-md127/1\n", 2048)]
+        {
+            fake = fake
+                .disk(name, &format!("9:{}", &name[2..]))
+                .attribute(&format!("{name}/md/metadata_version"), version)
+                .attribute(&format!("{name}/md/reshape_position"), "none\n");
+            for disk in ["sda", "sdb"] {
+                let place = format!("{name}/md/dev-{disk}");
+                fake = fake
+                    .attribute(&format!("{place}/offset"), &format!("{offset}\n"))
+                    .attribute(&format!("{place}/size"), "1024\n")
+                    .stack(name, disk);
+            }
+        }
+        assert_eq!(sharing(&fake, "md126", "md125"), Sharing::No);
+        assert_eq!(sharing(&fake, "md125", "sda"), Sharing::Yes);
+        let overlapping = fake.attribute("md125/md/dev-sdb/offset", "2047\n");
+        assert_eq!(sharing(&overlapping, "md126", "md125"), Sharing::Yes);
+        let silent = overlapping.attribute("md125/md/reshape_position", "8\n");
+        assert_eq!(sharing(&silent, "md126", "md125"), Sharing::Yes, "it may lie anywhere");
     }
 
     #[test]

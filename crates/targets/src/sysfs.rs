@@ -174,6 +174,12 @@ impl Tree {
     }
 }
 
+/// Whether a name is that of a driver and a number: `bcache0`, not `bcache0p1`.
+pub(crate) fn is_numbered(name: &str, driver: &str) -> bool {
+    let number = name.strip_prefix(driver);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// A small text file without its last line end; `None` if it is missing or cannot be read.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;

@@ -11,9 +11,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Mount points whose disk carries the running system. Where `/` is an overlay without a disk, it lies elsewhere: OSTree, and the
-/// media that Debian's and Fedora's live systems run from.
-const SYSTEM_POINTS: [&str; 8] =
-    ["/", "/usr", "/boot", "/boot/efi", "/efi", "/sysroot", "/run/live/medium", "/run/initramfs/live"];
+/// media that the live systems of Debian, Fedora, Ubuntu (casper) and Arch Linux (archiso) run from.
+const SYSTEM_POINTS: [&str; 10] = [
+    "/",
+    "/usr",
+    "/boot",
+    "/boot/efi",
+    "/efi",
+    "/sysroot",
+    "/run/live/medium",
+    "/run/initramfs/live",
+    "/cdrom",
+    "/run/archiso/bootmnt",
+];
 /// Filesystems whose mounts may name no device, with the label of the devices that they lie on.
 const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs")];
 
@@ -21,8 +31,8 @@ const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs
 pub(crate) fn find(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let own = media(machine, node);
     for mount in system_mounts(machine) {
-        for device in machine.devices_of_mount(mount) {
-            if !media(machine, device).is_disjoint(&own) {
+        for device in machine.devices_under(mount) {
+            if !media_below_loops(machine, device).is_disjoint(&own) {
                 found.add(UseKind::SystemDisk, &mount.shown_on(device));
             }
         }
@@ -79,6 +89,26 @@ fn system_mounts<'machine>(machine: &'machine Machine<'_>) -> impl Iterator<Item
     machine.mounts.iter().filter(is_system).filter(|mount| mount.namespace == Namespace::Own)
 }
 
+/// The disks at the bottom of a device, and those below the files of the loop devices there. A target is not followed so far: what is
+/// written to a loop device changes its file, not the disk around that.
+fn media_below_loops(machine: &Machine<'_>, device: &Node) -> BTreeSet<String> {
+    let mut tops = vec![device];
+    let mut all = BTreeSet::new();
+    let mut index = 0;
+    while let Some(top) = tops.get(index).copied() {
+        index += 1;
+        all.extend(media(machine, top));
+        for bottom in machine.tree.bottoms(top).iter().filter_map(|name| machine.tree.get(name)) {
+            for below in machine.devices_below_loop(bottom) {
+                if tops.iter().all(|known| known.name != below.name) {
+                    tops.push(below);
+                }
+            }
+        }
+    }
+    all
+}
+
 /// The disks at the bottom of a device; one for all paths of a LUN.
 fn media(machine: &Machine<'_>, node: &Node) -> BTreeSet<String> {
     machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()
@@ -87,6 +117,7 @@ fn media(machine: &Machine<'_>, node: &Node) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_number::DeviceNumber;
     use crate::examine::{Hold, examine_node};
     use crate::fake::Fake;
 
@@ -165,6 +196,70 @@ mod tests {
         assert_eq!(said(&fake, "sda2"), (vec![], vec![]));
         let none = Fake::new().disk("sda", "8:0").mount("0:30", "/", "overlay", "overlay");
         assert_eq!(said(&none, "sda"), (vec![], vec![]), "nobody is asked");
+    }
+
+    #[test]
+    fn the_disks_of_a_root_on_btrfs_are_never_free() {
+        let fake = Fake::new()
+            .disk("sda", "8:0")
+            .disk("sda/sda1", "8:1")
+            .disk("sda/sda2", "8:2")
+            .disk("sdb", "8:16")
+            .disk("sdb/sdb1", "8:17")
+            .disk("sdb/sdb2", "8:18")
+            .disk("sdc", "8:32")
+            .mount("0:30", "/", "btrfs", "/dev/sda1");
+        fake.file("sys/fs/btrfs/f00-1/devices/sda1/x", "");
+        fake.file("sys/fs/btrfs/f00-1/devices/sdb1/x", "");
+        fake.file("sys/fs/btrfs/f00-2/devices/sdc/x", "");
+        assert_eq!(fake.uses("sda2"), ["SystemDisk: / on sda1"]);
+        assert_eq!(fake.uses("sdb2"), ["SystemDisk: / on sdb1"]);
+        assert_eq!(fake.uses("sdc"), ["Mounted: a btrfs filesystem over sdc"]);
+    }
+
+    /// The root is in a file of a filesystem on sda1, whose number is the one that the file really has. The others have numbers that no
+    /// device has.
+    #[test]
+    fn the_disk_below_the_file_of_a_root_is_never_free() {
+        use std::os::unix::fs::MetadataExt as _;
+        let with_root = |first: &str| {
+            let fake = Fake::new();
+            fake.file("root.img", "x");
+            let file = format!("{}\n", fake.path("root.img").display());
+            fake.disk("sda", "4000:0")
+                .disk("sda/sda1", first)
+                .disk("sda/sda2", "4000:2")
+                .disk("sdb", "4001:0")
+                .disk("loop0", "4002:0")
+                .disk("loop1", "4002:1")
+                .attribute("loop0/loop/backing_file", &file)
+                .attribute("loop1/loop/backing_file", &file)
+                .mount("4002:0", "/", "ext4", "/dev/loop0")
+        };
+        let scratch = Fake::new();
+        let meta = std::fs::metadata(scratch.path("sys")).unwrap();
+        let number = DeviceNumber::from_raw(meta.dev()).to_string();
+        let by_number = with_root(&number);
+        // Without such a device by the mount of the file, and, as for a subvolume of a btrfs, by the place of that.
+        let by_mount = |of_mount: &str| {
+            let fake = with_root("4000:1");
+            let point = fake.path("proc").parent().unwrap().display().to_string();
+            fake.mount(of_mount, &point, "btrfs", "/dev/sda1")
+        };
+        for fake in [by_number, by_mount(&number), by_mount("0:4000")] {
+            let text = format!("SystemDisk: / on loop0 ({})", fake.path("root.img").display());
+            assert_eq!(fake.uses("sda2"), [text]);
+            assert_eq!(fake.uses("sdb"), Vec::<String>::new());
+            assert_eq!(fake.uses("loop1"), Vec::<String>::new(), "its file is not the disk");
+        }
+        // A btrfs lies on all of its devices, whichever the mount names.
+        let of_two = by_mount("0:4000").disk("sdc", "4003:0").disk("sdc/sdc1", "4003:1");
+        let of_two = of_two.disk("sdc/sdc2", "4003:2");
+        for member in ["sda1", "sdc1"] {
+            of_two.file(&format!("sys/fs/btrfs/f00-1/devices/{member}/x"), "");
+        }
+        let text = format!("SystemDisk: / on loop0 ({})", of_two.path("root.img").display());
+        assert_eq!(of_two.uses("sdc2"), [text]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use crate::device_mapper::{Part, PoolKind, PoolSpace, Span};
 use crate::growth::{Growth, GrowthKind, Taking};
 use crate::machine::Machine;
+use crate::shared_sectors::{Extents, Reach};
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
 
@@ -77,11 +78,18 @@ fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
     list
 }
 
-/// What writing the whole device `node` takes of pools. One that may not be queried counts as a use.
+/// What writing the whole device `node` takes of pools. One that may not be queried counts as a use, and so does what a thin pool
+/// has given to its volumes, if `node` is none of them: a thin pool passes what is written to itself on to its data
+/// (drivers/md/dm-thin.c, `pool_map`), whether the volumes there are active or not.
 pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Vec<Growth> {
     let size_bytes = node.size_bytes().unwrap_or(0);
+    let own = Extents::of(machine, node, Reach::Writes);
     let all = pools(machine, node, found).into_iter();
     all.map(|(what, pool, space)| {
+        if what.noun == POOL.noun && space.free_bytes < space.total_bytes && own.span_pool(pool) {
+            let volumes = format!("volumes of {} {}, active or not", what.noun, pool.shown());
+            found.add(UseKind::SharedSectors, &volumes);
+        }
         if what.noun == VDO.noun {
             // It stores each block that is written for itself, and frees the one that was there.
             return growth(what, pool, space, size_bytes, Taking::Written);
@@ -263,6 +271,24 @@ mod tests {
     fn blocks_that_may_be_shared_are_taken_anew() {
         let said = device(&fake(600, (65536, 65536)));
         assert_eq!(said.len(), 1, "more blocks are mapped than are in use: {said:?}");
+    }
+
+    #[test]
+    fn what_a_pool_has_given_to_volumes_is_in_use_whether_they_are_active_or_not() {
+        let said = |used_blocks, name: &str| {
+            let fake = fake(used_blocks, (0, 0)).disk("dm-3", "253:3").attribute("dm-3/size", "2048\n");
+            fake.stack("dm-3", "dm-0").with(|machine, found| {
+                let growths = of_device(machine, machine.tree.get(name).unwrap(), found);
+                let uses: Vec<String> =
+                    found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect();
+                (uses, growths.len())
+            })
+        };
+        let volumes = "SharedSectors: volumes of the thin pool dm-0, active or not".to_owned();
+        assert_eq!(said(1, "dm-3"), (vec![volumes.clone()], 1), "a part of the pool");
+        assert_eq!(said(1, "dm-0"), (vec![volumes], 1), "the pool itself");
+        assert_eq!(said(1, "dm-1"), (vec![], 1), "a volume");
+        assert_eq!(said(0, "dm-3"), (vec![], 1), "no volume has anything");
     }
 
     /// As LVM makes a snapshot of vg/home: dm-0 keeps the origin's data, dm-1 the store, dm-2 is the origin, dm-3 the snapshot.

@@ -5,11 +5,12 @@
 use crate::device_number::DeviceNumber;
 use crate::growing;
 use crate::identity::Inventory;
+use crate::labels::{self, Label};
 use crate::machine::Machine;
 use crate::signature::Signature;
 use crate::sysfs::Node;
 use crate::tools;
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, Labelled, Use, UseKind};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -58,7 +59,6 @@ fn find_by(
     let around = node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name));
     let parts: Vec<&Node> = std::iter::once(node).chain(around).collect();
     for part in &parts {
-        let on = if part.name == node.name { String::new() } else { format!(" on {}", part.kernel_name()) };
         let mut doubt = |why: &str| found.doubt(&format!("{}: its first blocks {why}", part.kernel_name()));
         let beginning = beginning_of(machine, part, reading.read, reading.own).unwrap_or_else(|silent| {
             doubt(&silent);
@@ -70,13 +70,19 @@ fn find_by(
         }
         let beginning = beginning.bytes;
         if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
-            found.add(UseKind::Metadata, &format!("{what}{on}"));
+            let text = format!("{what}{}", labels::on(node, part));
+            // The first block of the disk around a partition has the table, too.
+            let is_around = node.parent.as_ref() == Some(&part.name);
+            let place = machine.roots.dev.join(part.kernel_name());
+            let labelled = (!is_around).then(|| Labelled::Device { node: place, kind: what.to_owned() });
+            found.uses.push(Use { labelled, ..Use::new(UseKind::Metadata, &text) });
         }
         let is_known = found.uses.iter().any(|used| used.kind == UseKind::Member);
-        let kinds =
-            labels.iter().filter(|(of, _)| of.name == part.name).map(|(_, label)| label.kind.as_str());
-        if let Some(why) = kinds.filter(|_| !is_known).find_map(|kind| over_several(kind, &beginning)) {
-            found.add_label(machine.roots.dev.join(part.kernel_name()), &format!("{why}{on}"));
+        let mut own = labels.iter().filter(|(of, _)| of.name == part.name && !is_known);
+        let several = own.find_map(|(_, label)| Some((label, over_several(&label.kind, &beginning)?)));
+        if let Some((signature, why)) = several {
+            let place = machine.roots.dev.join(part.kernel_name());
+            labels::add(machine, node, Label { of: part, place, signature }, &why, found);
         }
     }
     let unlabelled = |part: &&&Node| labels.iter().all(|(of, _)| of.name != part.name);

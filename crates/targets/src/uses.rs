@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The beginning of a doubt that the owner of a file would not have.
 pub(crate) const ONLY_ITS_OWNER: &str = "the kernel tells only its owner whether it is open for writing";
 
+/// The end of a doubt about an export whose file or device cannot be looked at.
+pub(crate) const LOST_EXPORT: &str = "which cannot be found here";
+
 /// How a target is in use, the most serious first: a refusal names the first kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,6 +56,23 @@ pub enum UseKind {
     InMemory,
 }
 
+/// What has a label that is a use.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Labelled {
+    /// The target, a partition of it, or the disk around it.
+    Device {
+        /// Its node.
+        node: PathBuf,
+        /// The kind of label, as libblkid names it; safe to print.
+        kind: String,
+    },
+    /// A partition that the kernel does not show.
+    HiddenPartition {
+        /// The node of the device that has the table of partitions.
+        table_on: PathBuf,
+    },
+}
+
 /// One use, with what it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Use {
@@ -60,10 +80,9 @@ pub struct Use {
     pub kind: UseKind,
     /// By what: `/home on sdb3`; safe to print.
     pub text: String,
-    /// The node of the device that has the label, for a use by a label; it may be that of a partition of the target, or of the disk
-    /// around it.
+    /// What has the label, for a use by a label that can be removed without harm to anything else.
     #[serde(skip)]
-    pub labelled: Option<PathBuf>,
+    pub labelled: Option<Labelled>,
     /// By what another look knows this use again; `None` where that is the text.
     #[serde(skip)]
     pub(crate) known_by: Option<String>,
@@ -105,9 +124,9 @@ impl Found {
         self.uses.push(Use { known_by, ..Use::new(kind, format!("{shown} {does}").trim_end()) });
     }
 
-    /// A label at this node says that its device belongs to something.
-    pub(crate) fn add_label(&mut self, node: PathBuf, text: &str) {
-        self.uses.push(Use { labelled: Some(node), ..Use::new(UseKind::Member, text) });
+    /// A label says that what has it belongs to something.
+    pub(crate) fn add_label(&mut self, labelled: Labelled, text: &str) {
+        self.uses.push(Use { labelled: Some(labelled), ..Use::new(UseKind::Member, text) });
     }
 
     pub(crate) fn doubt(&mut self, text: &str) {

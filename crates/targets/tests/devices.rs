@@ -243,7 +243,8 @@ fn members_are_refused_even_with_the_right_word() {
     let message = refused(&device, device.path(), "member");
     assert!(message.contains("part of something larger, or encrypted (LVM2_member)"), "{message}");
     let hint = refusal(device.path(), &backing(&device)).hint;
-    assert!(hint.contains(&format!("wipefs --all {}", device.path().display())), "{hint}");
+    let only = |node: &Path| format!("wipefs --backup --all --types LVM2_member {}", node.display());
+    assert!(hint.ends_with(&only(device.path())), "{hint}");
     run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
     claimed(device.path(), Access::Write, &backing(&device));
 
@@ -252,7 +253,7 @@ fn members_are_refused_even_with_the_right_word() {
     let message = refused(&device, device.path(), "member");
     assert!(message.contains(&format!("(LVM2_member on {}p1)", device.name())), "{message}");
     let hint = refusal(device.path(), &backing(&device)).hint;
-    assert!(hint.ends_with(&format!("wipefs --all {}", nodes[0].display())), "{hint}");
+    assert!(hint.ends_with(&only(&nodes[0])), "{hint}");
     refused(&device, &nodes[0], "member");
     claimed(&nodes[1], Access::Write, &backing(&device));
 

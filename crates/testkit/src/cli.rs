@@ -1,9 +1,13 @@
 //! Runs a program as a user's shell would, with a timeout, and reports how it ended. It never interprets the output.
 
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::register_conditional_default;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,12 +45,23 @@ pub struct Run {
 /// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, without a history, and
 /// without the variables with which a terminal affects its output.
 pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
+    heed_interrupts();
     let mut command = Command::new(binary);
     command.env("NO_COLOR", "1").env("LC_ALL", "C").env("RDSK_HISTORY", "");
     for variable in ["COLUMNS", "LINES", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
         command.env_remove(variable);
     }
     command
+}
+
+/// What tests start takes SIGINT as at a terminal. A shell that starts the tests in its background makes them ignore it, and with them
+/// what they start, which leaves it so; a signal that is handled here is the default there.
+fn heed_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where it cannot be handled, the tests that send it tell.
+        let _ = register_conditional_default(SIGINT, Arc::new(AtomicBool::new(true)));
+    });
 }
 
 /// Runs the command to its end, or kills it and everything that it started after `timeout`.

@@ -5,7 +5,7 @@ mod attach;
 
 pub use attach::attach_file;
 
-use attach::attach;
+use attach::{attach, forget_partitions};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -130,7 +130,7 @@ impl Builder {
         if self.read_only {
             command.arg("--read-only");
         }
-        let path = PathBuf::from(attach(command.arg(&backing))?);
+        let path = attach(command.arg(&backing))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // From here on Drop cleans up, even if the rest fails.
         let mut device = LoopDevice {
@@ -143,7 +143,6 @@ impl Builder {
             below: self.below,
         };
         device.major_minor = device.sysfs("dev")?;
-        device.forget_limits();
         Ok(device)
     }
 }
@@ -288,10 +287,8 @@ impl LoopDevice {
         self.partitioned.store(true, Ordering::Relaxed);
         // Whoever looks at the labels of all devices may have read this one before the table came into its file.
         output_of(Command::new("blockdev").arg("--flushbufs").arg(&self.path))?;
-        // What a test that was killed left of another table stays with the number, and partx mends only a part of it.
-        if (1..=PARTITIONS).any(|number| self.sysfs(&format!("{}p{number}/dev", self.name)).is_ok()) {
-            output_of(Command::new("partx").arg("--delete").arg(&self.path))?;
-        }
+        // Those of another table that it had before, of which partx would mend only a part.
+        forget_partitions(&self.path)?;
         // partx reads the table itself, so this works on kernels that were built without GPT.
         output_of(Command::new("partx").arg("--update").arg(&self.path))?;
         let nodes: Vec<PathBuf> = (1..=PARTITIONS)
@@ -312,11 +309,6 @@ impl LoopDevice {
         Ok(std::fs::read_to_string(path)?.trim().to_owned())
     }
 
-    /// Takes back the largest request that a killed test has left: the kernel keeps it with the number. Older ones cannot.
-    fn forget_limits(&self) {
-        let _ = std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", self.name), "0");
-    }
-
     /// Whether the device is still attached to our file: its directory `loop` goes with the attachment, and a number
     /// taken again by another test has another file.
     fn is_attached(&self) -> bool {
@@ -331,8 +323,7 @@ impl Drop for LoopDevice {
             return;
         }
         // A partition that another program is reading, to find a disk by its name, is busy.
-        let delete = || output_of(Command::new("partx").arg("--delete").arg(&self.path));
-        if *self.partitioned.get_mut() && !wait_until(LONG, || delete().is_ok()) {
+        if *self.partitioned.get_mut() && !wait_until(LONG, || forget_partitions(&self.path).is_ok()) {
             eprintln!("cannot remove the partitions of {}", self.path.display());
         }
         if let Err(error) = output_of(Command::new("losetup").arg("--detach").arg(&self.path)) {

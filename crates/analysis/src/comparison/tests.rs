@@ -42,6 +42,26 @@ fn a_ratio_is_that_of_the_rounds_that_both_had() {
     assert!(turned.low < 2.0 && 2.0 < turned.high && turned.mean > 1.99, "{turned:?}");
 }
 
+/// Six visits of one second, of which the first goes three times as fast for a fifth of it: the warm-up, which the rate leaves out.
+#[test]
+fn the_warm_up_is_no_part_of_a_ratio() {
+    let [warm, base] = ["d", "b"].map(|id| in_rounds(reads(id, IoPath::Direct, 6 * SECOND)));
+    let warm = with(warm, |cell| {
+        let first = &mut cell.result.visits[0];
+        let early_bytes = first.bytes / 5 * 3;
+        (cell.result.warmup_ns, cell.result.warmup_bytes) = (Some(first.elapsed_ns / 5), Some(early_bytes));
+        first.bytes += first.bytes / 5 * 2;
+    });
+    for measure in [Measure::Elapsed, Measure::Together, Measure::UntilStable] {
+        let ratio = ratio_of(&warm, &base, measure).unwrap();
+        assert!((ratio.mean - 1.0).abs() < 1e-3, "{measure:?}: {ratio:?}");
+    }
+    // A Record that does not tell its bytes leaves it in.
+    let untold = with(warm, |cell| cell.result.warmup_bytes = None);
+    let ratio = ratio_of(&untold, &base, Measure::Elapsed).unwrap();
+    assert!((ratio.mean - 1.4_f64.powf(1.0 / 6.0)).abs() < 1e-3, "{ratio:?}");
+}
+
 #[test]
 fn few_rounds_and_few_ios_are_too_few() {
     let short = |rounds: usize, ops: u64| {

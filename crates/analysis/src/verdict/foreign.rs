@@ -6,6 +6,7 @@ mod below;
 use super::Judgement;
 use super::facts::Facts;
 use crate::metrics;
+use crate::read_requests::read_requests;
 use crate::words;
 use rdsk_model::{DeviceEvidence, Op, VerdictCode};
 use rdsk_units::grouped;
@@ -40,9 +41,9 @@ struct Moved {
 }
 
 impl Moved {
-    fn of(device: &DeviceEvidence, op: Op) -> Option<Self> {
+    fn of(facts: &Facts<'_>, device: &DeviceEvidence, op: Op) -> Option<Self> {
         let (requests, merges) = match op {
-            Op::Read => (device.reads?, device.read_merges),
+            Op::Read => (read_requests(facts.cell, device)?, device.read_merges),
             // The kernel counts an empty flush among the writes too.
             Op::Write => (device.writes?.saturating_sub(device.flushes.unwrap_or(0)), device.write_merges),
         };
@@ -50,8 +51,8 @@ impl Moved {
     }
 
     /// The same of several devices together.
-    fn of_all(devices: &[&DeviceEvidence], op: Op) -> Option<Self> {
-        devices.iter().try_fold(Self::default(), |sum, one| Some(sum.sum(Self::of(one, op)?)))
+    fn of_all(facts: &Facts<'_>, devices: &[&DeviceEvidence], op: Op) -> Option<Self> {
+        devices.iter().try_fold(Self::default(), |sum, one| Some(sum.sum(Self::of(facts, one, op)?)))
     }
 
     fn sum(self, more: Self) -> Self {
@@ -85,7 +86,8 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
     // Of a device that several targets share, each of them has the counters.
     let counters = metrics::devices(facts.cell)?;
     let (op, device) = (facts.cell.workload.op, &facts.device_names);
-    let (reads, writes) = (Moved::of_all(&counters, Op::Read)?, Moved::of_all(&counters, Op::Write)?);
+    let [reads, writes] = [Op::Read, Op::Write].map(|op| Moved::of_all(facts, &counters, op));
+    let (reads, writes) = (reads?, writes?);
     let others = match op {
         Op::Read => [(op, in_our_direction(facts, reads)), (Op::Write, writes.requests as f64)],
         // A filesystem adds a journal and metadata, and the kernel decides when and in what pieces it writes pages back.

@@ -66,7 +66,7 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     }
     let (cell, visits) = (facts.cell, metrics::visits(facts.cell));
     let spans = facts.targets.len().max(1) as u64 * visits;
-    let span = cell.workload.span_bytes.saturating_mul(spans);
+    let span = crate::spans::visit_span_bytes(cell).saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
     if let Some(cached) = cached.filter(|&cached| span > 0 && metrics::ratio(cached, span) >= DEVICE_SHARE) {
         let (cached, span) = (words::bytes(cached), words::bytes(span));

@@ -17,15 +17,13 @@ pub use rdsk_stats::{MIN_PASSES, PassShape};
 use boundaries::{cuts, cuts_of_passes, in_each_pass, zones_of};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Pattern, PointRun, Record};
-use rdsk_stats::median;
+use rdsk_stats::{deviation_within, median};
 use std::cmp::Ordering;
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
 const END_SHARE: usize = 10;
 /// Relative scatter up to which a block size is called tight.
 pub const TIGHT: f64 = 0.05;
-/// What a median absolute deviation of normal scatter is multiplied with to be its standard deviation.
-const MAD_TO_DEVIATION: f64 = 1.4826;
 /// Correlation of the scatter of neighbouring I/Os from which on it comes from time.
 const IN_TIME: f64 = 0.3;
 /// Probability of a boundary if the rate is the same everywhere, for a whole curve.
@@ -65,8 +63,8 @@ pub struct Zones {
     pub zones: Vec<Zone>,
     /// Whether the passes show steps of the rate.
     pub steps: Steps,
-    /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
-    /// for normal scatter. `None` with fewer than two passes.
+    /// Scatter of a sample around the level of its position, as a share of it: a standard deviation, from the differences between
+    /// the samples of each position ([`deviation_within`]). `None` where no position has two samples.
     pub scatter: Option<f64>,
     /// How much the scatter of an I/O is that of the one before it, by the order of issue: the correlation of neighbours.
     /// `None` with fewer than two passes.
@@ -118,16 +116,12 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let of_medians = zones_of(&places.positions, &medians, &seen.cuts, block_bytes);
     let latency_bands = latency_bands::latency_bands(record, cell, &places, &of_medians);
     let (steps, shown) = shown(cell, &places, seen);
-    let mut off: Vec<f64> = Vec::new();
-    for (samples, position) in places.samples.iter().zip(&places.positions).filter(|(all, _)| all.len() > 1) {
-        off.extend(samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs()));
-    }
     Some(Zones {
         block_bytes,
         outer_bytes_per_s: outer,
         inner_bytes_per_s: inner,
         median_bytes_per_s: median(&rates)?,
-        scatter: median(&off).map(|deviation| deviation * MAD_TO_DEVIATION),
+        scatter: scatter(record, &places, median(&medians)?),
         scatter_in_time: over_time::scatter(cell, &places),
         latency_bands,
         drift: over_time::drift(cell, &places),
@@ -140,6 +134,17 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         steps,
         positions: places.positions,
     })
+}
+
+/// The scatter of the samples round the level of their position, as a share of it. Steps of a clock, here those of a share of the median
+/// of all, do not pass for samples that are the same; those of 1 ns are the figures' own.
+fn scatter(record: &Record, places: &Places, median_ns: f64) -> Option<f64> {
+    let step_ns = record.host.as_ref().map(|host| host.clock.resolution_ns).filter(|&ns| ns > 1);
+    let relative = |(samples, position): (&Vec<u64>, &Position)| -> Vec<f64> {
+        samples.iter().map(|&latency_ns| latency_ns as f64 / position.median_ns).collect()
+    };
+    let positions: Vec<Vec<f64>> = places.samples.iter().zip(&places.positions).map(relative).collect();
+    deviation_within(&positions, step_ns.unwrap_or(0) as f64 / median_ns)
 }
 
 /// Boundaries, before it is asked whether time made them.

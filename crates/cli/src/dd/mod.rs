@@ -10,24 +10,27 @@ mod stderr;
 
 pub(crate) use help::command;
 
-use crate::cli_args::Form;
+use crate::cli_args::{Form, JsonPlace};
 use crate::exchange::Outputs;
 use crate::history::{self, Written};
-use crate::json_file::Sink;
+use crate::json_file::{self, JSON, Sink};
+use crate::same_place::is_same_place;
 use crate::{exit, interrupt, out};
+use open::Closed;
 use options::{Explain, Options, Parsed};
 use rdsk_dd::{
     Block, Copier, Failure, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
     TickRate, TickStart,
 };
-use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
-use rdsk_model::{Problem, Record};
+use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor, failed_record};
+use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_report::Compactness;
 use rdsk_targets::Roots;
 use signal_hook::consts::SIGPIPE;
 use signals::Handled;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use stderr::{Counts, Stderr};
@@ -92,24 +95,74 @@ impl Documents {
     }
 }
 
-/// Runs a command line; `command` is the whole of it for the Record.
+/// Runs a command line, whose first word is `dd`; `command` is the whole of it for the Record.
 pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
     let mut stderr = Stderr::default();
-    let options = match options::parse(words) {
+    let options = match options::parse(&words[1..]) {
         Ok(Parsed::Options(options)) => options,
         Ok(Parsed::Text(text)) => {
             let printed = out::data(&text).inspect_err(out::problem);
             return if printed.is_ok() { exit::DONE } else { FAILED };
         }
-        Err(message) => return refuse(&mut stderr, &message),
+        Err(message) => {
+            let code = refuse(&mut stderr, &message);
+            output_failure(crate::parse::json_place(words).as_ref(), &words[1..], command, usage(message));
+            return code;
+        }
     };
     if let Some(place) = &options.history {
         history::choose(place.clone());
     }
     match prepare(&options, &mut stderr) {
         Ok((lines, documents)) => run_all(&options, &lines, &documents, command, &mut stderr),
-        Err(code) => code,
+        Err(problem) => {
+            if let Some(problem) = problem {
+                output_failure(options.json.as_ref(), &words[1..], command, problem);
+            }
+            FAILED
+        }
     }
+}
+
+fn usage(message: String) -> Problem {
+    let hint = "rdsk dd --help explains the operands and options";
+    Problem::new(ProblemKind::Usage, "usage", message, hint)
+}
+
+/// Writes the document of a line that copies nothing, if its place is none of those that the words name as ends of a copy, and not
+/// standard output unless they all name another output: who reads that waits for the copy, and may write it to a disk.
+fn output_failure(json: Option<&JsonPlace>, words: &[OsString], command: Vec<String>, problem: Problem) {
+    let values = values_of(words);
+    let is_end = |path: &Path| values.iter().any(|(_, value)| is_same_place(path, Path::new(value)));
+    let is_of_copy = match json {
+        None => return,
+        Some(JsonPlace::Stdout) => is_copied_to_stdout(&values),
+        Some(JsonPlace::File(path)) => {
+            is_end(path) || (options::is_standard_output(path.as_os_str()) && is_copied_to_stdout(&values))
+        }
+    };
+    let names: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
+    let place = json.filter(|_| !is_of_copy);
+    let Some(Ok(sink)) = place.map(|place| Sink::prepare(place, &names)) else { return };
+    json_file::output_failure(Some(&sink), || {
+        rdsk_report::json(&failed_record(command, None, problem), Compactness::Full)
+    });
+}
+
+/// The operands among the words, and among those of each word, since `--compare` takes a whole line as one.
+fn values_of(words: &[OsString]) -> Vec<(String, String)> {
+    let texts = words.iter().filter_map(|word| word.to_str());
+    let lines = texts.map(|text| shlex::split(text).unwrap_or_else(|| vec![text.to_owned()]));
+    let operands = lines.flatten().filter(|text| !text.starts_with("--"));
+    operands
+        .filter_map(|text| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect()
+}
+
+/// Whether a copy may go to standard output: without `of=` it does, and `of=` may lead there.
+fn is_copied_to_stdout(operands: &[(String, String)]) -> bool {
+    let mut outputs = operands.iter().filter(|(name, _)| name == "of").peekable();
+    outputs.peek().is_none() || outputs.any(|(_, value)| options::is_standard_output(OsStr::new(value)))
 }
 
 fn refuse(stderr: &mut Stderr, message: &str) -> u8 {
@@ -119,7 +172,10 @@ fn refuse(stderr: &mut Stderr, message: &str) -> u8 {
 }
 
 /// Parses the operands of all lines, and checks what the options need of them.
-fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Documents), u8> {
+///
+/// # Errors
+/// What was told on standard error, for the document; `None` where that has no place.
+fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Documents), Option<Problem>> {
     let mut lines = Vec::new();
     let charset = options::charset(rdsk_sys::locale::codeset().as_deref());
     for words in options.lines() {
@@ -129,22 +185,34 @@ fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Documen
         warnings.iter().for_each(|warning| stderr.say(warning));
         let operands = match parsed {
             Ok(operands) => operands,
-            Err(error @ OperandError::Usage { .. }) => return Err(refuse(stderr, &error.to_string())),
             Err(error) => {
-                stderr.say(&error.to_string());
-                return Err(FAILED);
+                let message = error.to_string();
+                if matches!(error, OperandError::Usage { .. }) {
+                    refuse(stderr, &message);
+                } else {
+                    stderr.say(&message);
+                }
+                return Err(Some(usage(message)));
             }
         };
         let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         lines.push(Line { words, operands });
     }
     let operands: Vec<&Operands> = lines.iter().map(|line| &line.operands).collect();
-    options::check(options, &operands).map_err(|message| refuse(stderr, &message))?;
+    options::check_places(options, &operands).map_err(|message| {
+        refuse(stderr, &message);
+        None::<Problem>
+    })?;
+    options::check(options, &operands).map_err(|message| {
+        refuse(stderr, &message);
+        Some(usage(message))
+    })?;
     let names = operands.iter().flat_map(|one| [&one.input, &one.output]).flatten();
     let names: Vec<String> = names.filter_map(|name| name.to_str().map(str::to_owned)).collect();
     let documents = Documents::prepare(options, &names).map_err(|problem| {
         out::problem(&problem);
-        FAILED
+        // A place that is not fit for the document gets none.
+        Some(problem).filter(|problem| !problem.code.starts_with(JSON.code))
     })?;
     Ok((lines, documents))
 }
@@ -223,13 +291,10 @@ fn run_once(
     let signals = &handled.signals;
     let opening = Opening { operands: &line.operands, terminal: stderr, signals, began: Instant::now() };
     let opened = handled.while_opening(|| open::open(opening, &options.permission));
-    let open::Opened { input, output, took } = opened.map_err(|why| match why {
-        NotOpened::Because(message) => {
-            stderr.say(&message);
-            Failure::BeforeCopy
-        }
-        NotOpened::Ended(failure) => failure,
-    })?;
+    let (open::Opened { input, output, took }, copies) = match opened {
+        Ok(opened) => (opened, copies),
+        Err(why) => return Err(not_begun(why, copies, stderr)),
+    };
     let mut watched = copies.map(|copies| {
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
         (copies, watching)
@@ -250,6 +315,22 @@ fn run_once(
         return finished.result.and(Err(Failure::Told));
     }
     finished.result
+}
+
+/// Tells why a copy does not begin: to the Record, too, where that is more than dd's message.
+fn not_begun(why: Closed, copies: Option<&mut Copies>, stderr: &mut Stderr) -> Failure {
+    match why {
+        Closed::NotOpened(NotOpened::Because(message)) => stderr.say(&message),
+        Closed::NotOpened(NotOpened::Ended(failure)) => return failure,
+        Closed::Refused(problem) => {
+            let hint = problem.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+            stderr.say(&format!("{}{hint}", problem.message));
+            if let Some(copies) = copies {
+                copies.refuse(problem);
+            }
+        }
+    }
+    Failure::BeforeCopy
 }
 
 /// How long the user wants to wait for the flush after dd's last line.

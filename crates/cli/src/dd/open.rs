@@ -4,9 +4,9 @@
 use crate::history;
 use crate::same_place::is_database;
 use rdsk_dd::{DiskNode, NotOpened, OpenFile, Opening, Operands, Side};
-use rdsk_model::{IoPath, Sync};
+use rdsk_model::{IoPath, Problem, ProblemKind, Sync};
 use rdsk_sys::start::{Standard, was_closed};
-use rdsk_targets::{Access, DeviceNumber, OpenMode, Permission, Roots};
+use rdsk_targets::{Access, DeviceNumber, OpenMode, Permission, Roots, TargetError};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -22,17 +22,35 @@ pub(super) struct Opened {
     pub(super) took: Duration,
 }
 
+/// Why there is nothing to copy between.
+pub(super) enum Closed {
+    /// dd's message, or the signal that ended the wait for a FIFO.
+    NotOpened(NotOpened),
+    /// What rdsk does not write, and dd would.
+    Refused(Problem),
+}
+
+impl From<NotOpened> for Closed {
+    fn from(why: NotOpened) -> Self {
+        Self::NotOpened(why)
+    }
+}
+
+impl From<String> for Closed {
+    fn from(message: String) -> Self {
+        Self::NotOpened(message.into())
+    }
+}
+
 /// # Errors
-/// dd's message, or why a block device is refused; the signal that ended the wait for a FIFO.
-pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, NotOpened> {
+/// dd's message, or why a device or the history is refused; the signal that ended the wait for a FIFO.
+pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, Closed> {
     let operands = opening.operands;
     let stdout = rustix::stdio::stdout();
     if let Some(name) = operands.output.as_deref().filter(|name| is_history(name)) {
         let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
-        let why = format!(
-            "refusing to write to {quoted}: it is the history of rdsk\nhint: name another file, or another history after --history"
-        );
-        return Err(why.into());
+        let hint = "name another file, or another history after --history";
+        return Err(refused("target-is-history", &quoted, "it is the history of rdsk", hint));
     }
     refuse_closed(operands.input.as_deref(), operands)?;
     let began = Instant::now();
@@ -40,7 +58,7 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
     let mut took = began.elapsed();
     if operands.output.is_none() && rdsk_dd::is_block_device(stdout) {
         let why = "standard output is a block device, which rdsk writes only as of= with --destroy";
-        return Err(why.to_owned().into());
+        return Err(Closed::Refused(Problem::plain(ProblemKind::Refused, "stream-refused", why)));
     }
     refuse_closed(operands.output.as_deref(), operands)?;
     let stat = match operands.output.as_deref() {
@@ -56,7 +74,7 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
             || "standard output".to_owned(),
             |name| rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset),
         );
-        return Err(format!("refusing to write to {quoted}: {what}\nhint: {hint}").into());
+        return Err(refused("no-block-device", &quoted, &what, &hint));
     }
     let is_block = stat.is_some_and(|stat| DiskNode::of(&stat) == Some(DiskNode::Block));
     let output = match operands.output.as_deref().filter(|_| is_block) {
@@ -79,6 +97,11 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         output: Side::new(output, name(&operands.output, "standard output"), operands.charset),
         took,
     })
+}
+
+fn refused(code: &str, quoted: &str, what: &str, hint: &str) -> Closed {
+    let message = format!("refusing to write to {quoted}: {what}");
+    Closed::Refused(Problem::new(ProblemKind::Refused, code, message, hint))
 }
 
 /// A name of a standard descriptor that was closed, such as /dev/stdin. What keeps its place is no file of the user's; dd finds none
@@ -172,10 +195,11 @@ fn kind_of(name: &OsStr, flags: AtFlags) -> Option<FileType> {
 }
 
 /// A block device is written only if it may be destroyed, and through its claim.
-fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Result<OwnedFd, String> {
+fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Result<OwnedFd, Closed> {
     let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
     let flags = operands.output_flags.open;
-    let refused = |why: &str| Err(format!("failed to open {quoted}: {why}"));
+    let refused = |why: &str| Err(Closed::from(format!("failed to open {quoted}: {why}")));
+    let told = |error: TargetError| Closed::Refused(error.problem());
     if operands.convert.is_exclusive {
         return refused("File exists");
     }
@@ -188,19 +212,17 @@ fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Re
     }
     let roots = Roots::default();
     let text = name.to_str().ok_or_else(|| format!("{quoted} is no name that rdsk can check"))?;
-    let mut examined = rdsk_targets::examine(text, &roots).map_err(|error| error.to_string())?;
+    let mut examined = rdsk_targets::examine(text, &roots).map_err(told)?;
     // Without a count it may be all of the device.
     examined.write_bytes = operands.count.and_then(|count| count.total(operands.input_block_bytes));
-    let told = |message: &str, hint: &str| format!("{message}\nhint: {hint}");
     rdsk_targets::authorize(&examined, Access::Write, permission)
         .and_then(|()| rdsk_targets::check_growth(&[&examined]))
-        .map_err(|refusal| told(&refusal.message, &refusal.hint))?;
-    let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots)
-        .map_err(|error| error.to_string())?;
+        .map_err(|refusal| Closed::Refused(refusal.into()))?;
+    let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots).map_err(told)?;
     let path = if flags.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
     let is_durable = flags.intersects(OFlags::DSYNC | OFlags::SYNC);
     let sync = if is_durable { Sync::Dsync } else { Sync::None };
-    let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(|error| error.to_string())?;
+    let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(told)?;
     // The claim knows no other flags; these can be set later.
     let later = flags & (OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOATIME);
     if !later.is_empty() {

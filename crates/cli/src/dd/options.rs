@@ -198,6 +198,14 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     if options.is_repeated() && lines.iter().any(|one| one.convert.is_exclusive) {
         return Err("--repeat and --compare do not go with conv=excl: the second run would find the output of the first".into());
     }
+    Ok(())
+}
+
+/// Refuses documents that would lie where the copy does, or over each other.
+///
+/// # Errors
+/// What is wrong, in words; no document may be written then.
+pub(super) fn check_places(options: &Options, lines: &[&Operands]) -> Result<(), String> {
     let file = |place: &Option<JsonPlace>| match place {
         Some(JsonPlace::File(path)) => Some(path.clone()),
         _ => None,
@@ -232,7 +240,7 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
 
 /// Whether a name is that of the file, pipe or device behind standard output. Character devices are not looked at: what comes
 /// to a terminal or to /dev/null twice destroys nothing.
-fn is_standard_output(name: &OsStr) -> bool {
+pub(super) fn is_standard_output(name: &OsStr) -> bool {
     let (Ok(named), Ok(standard)) = (statat(CWD, name, AtFlags::empty()), fstat(rustix::stdio::stdout()))
     else {
         return false;

@@ -1,6 +1,6 @@
 //! `rdsk delete`: removes runs from the history, and says which.
 
-use super::options::{Act, DeleteOptions};
+use super::options::{Act, DeleteOptions, Elsewhere};
 use super::{Place, list, moment, pick, place, problem};
 use crate::cli_args::ColorWhen;
 use crate::{out, screen};
@@ -38,6 +38,11 @@ fn chosen(history: &History, options: &DeleteOptions) -> Result<Vec<RunLine>, Pr
         let filter = Filter { until_ns: Some(until_ns), ..Filter::default() };
         let mut runs = history.list(&filter).map_err(|error| problem::of(&error))?;
         runs.retain(|run| run.state != State::Running);
+        if options.elsewhere == Elsewhere::Stays {
+            let count = runs.len();
+            runs.retain(|run| run.state != State::Elsewhere);
+            tell_staying(count - runs.len());
+        }
         return Ok(runs);
     }
     let mut runs: Vec<RunLine> = Vec::new();
@@ -52,11 +57,34 @@ fn chosen(history: &History, options: &DeleteOptions) -> Result<Vec<RunLine>, Pr
                 "delete it when it has ended",
             ));
         }
+        if run.state == State::Elsewhere && options.elsewhere == Elsewhere::Stays {
+            let message = format!(
+                "run {} began on another machine or in another container, and nobody here can see whether it goes on",
+                run.id
+            );
+            let hint = "delete it there, or with --force if that machine or container is gone";
+            return Err(Problem::new(ProblemKind::Refused, "elsewhere", message, hint));
+        }
         if !runs.contains(&run) {
             runs.push(run);
         }
     }
     Ok(runs)
+}
+
+fn tell_staying(count: usize) {
+    let (runs, stay) = match count {
+        0 => return,
+        1 => (
+            "1 run of another machine or container".to_owned(),
+            "stays, since nobody here can see whether it goes on",
+        ),
+        count => (
+            format!("{count} runs of other machines or containers"),
+            "stay, since nobody here can see whether they go on",
+        ),
+    };
+    out::warning(&format!("{runs} {stay}; --force deletes what is gone"));
 }
 
 fn one(history: &History, word: &str) -> Result<RunLine, Problem> {

@@ -22,15 +22,18 @@ const LIST_EXAMPLES: &str = "Examples:
       five runs with all columns, for programs
   rdsk show last
       the newest run again";
-const DELETE_DETAILS: &str =
-    "It asks nothing, and prints what it deleted. A run that goes on is never deleted.";
+const DELETE_DETAILS: &str = "It asks nothing, and prints what it deleted. A run that goes on is never deleted. Whether one that rdsk \
+                              list calls elsewhere goes on, on another machine or in another container, cannot be seen \
+                              from here: it is deleted only with --force.";
 const DELETE_EXAMPLES: &str = "Examples:
   rdsk delete 01KAP3XM2C
       the run whose id begins so
   rdsk delete --older-than 90d --dry-run
       what would be deleted
   rdsk delete --older-than 90d
-      every run that began more than 90 days ago";
+      every run that began more than 90 days ago
+  rdsk delete --older-than 90d --force
+      those of machines and containers that are gone, too";
 
 /// Runs that are listed unless more are wanted.
 const DEFAULT_LIMIT: usize = 30;
@@ -50,12 +53,20 @@ pub(super) enum Act {
     Show,
 }
 
+/// What is done with a run whose process cannot be seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    Stays,
+    IsDeleted,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeleteOptions {
     /// Ids, their beginnings, or labels.
     pub(super) words: Vec<String>,
     /// Every run that began longer ago.
     pub(super) older_than_ns: Option<u64>,
+    pub(super) elsewhere: Elsewhere,
     pub(super) act: Act,
 }
 
@@ -112,7 +123,8 @@ fn delete_options(matches: &ArgMatches) -> Result<DeleteOptions, Problem> {
         ));
     }
     let act = if matches.get_flag("dry-run") { Act::Show } else { Act::Delete };
-    Ok(DeleteOptions { words, older_than_ns, act })
+    let elsewhere = if matches.get_flag("force") { Elsewhere::IsDeleted } else { Elsewhere::Stays };
+    Ok(DeleteOptions { words, older_than_ns, elsewhere, act })
 }
 
 pub(crate) fn list_command() -> Command {
@@ -134,6 +146,7 @@ pub(crate) fn list_command() -> Command {
 pub(crate) fn delete_command() -> Command {
     base(OwnCommand::Delete, DELETE_DETAILS, DELETE_EXAMPLES)
         .arg(one("older-than", "AGE", "Delete every run that began longer ago, such as 90d"))
+        .arg(switch("force", "Delete runs of other machines and containers too"))
         .arg(switch("dry-run", "Only print what would be deleted"))
         .arg(own_command::history())
         .arg(many("RUN", "Runs: ids, beginnings of ids, labels, or the word last"))
@@ -147,7 +160,7 @@ mod tests {
     #[test]
     fn the_commands_are_well_formed_and_their_examples_parse() {
         is_well_formed(list, OwnCommand::List, list_command(), LIST_EXAMPLES, 3);
-        is_well_formed(delete, OwnCommand::Delete, delete_command(), DELETE_EXAMPLES, 3);
+        is_well_formed(delete, OwnCommand::Delete, delete_command(), DELETE_EXAMPLES, 4);
     }
 
     #[test]
@@ -170,6 +183,8 @@ mod tests {
             assert_eq!(options.older_than_ns, Some(seconds * 1_000_000_000), "{age}");
         }
         assert_eq!(deletes("delete a").act, Act::Delete);
+        assert_eq!(deletes("delete a").elsewhere, Elsewhere::Stays);
+        assert_eq!(deletes("delete --older-than 1d --force").elsewhere, Elsewhere::IsDeleted);
         assert_eq!(history_of(list, "list --history h.db"), Some("h.db".into()));
         assert_eq!(history_of(delete, "delete a --history h.db"), Some("h.db".into()));
     }

@@ -44,7 +44,7 @@ pub(crate) fn pick(word: &str) -> Result<Picked, Problem> {
 fn record(history: &mut History, run: &RunLine) -> Result<Record, Problem> {
     let kept = history.record(run).map_err(|error| problem::of(&error))?;
     Ok(match kept.state {
-        State::Killed | State::Running => rdsk_experiment::concluded(kept.record),
+        State::Killed | State::Running | State::Elsewhere => rdsk_experiment::concluded(kept.record),
         State::Complete | State::Interrupted | State::Failed => kept.record,
     })
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Writes each figure as `ID.EXTENSION` and says which ones there were nothing to draw for.
 ///
 /// # Errors
-/// When the directory cannot be made, a file is there already, or a picture cannot be made.
+/// When the directory cannot be made, a file is there already or cannot be written whole, or a picture cannot be made.
 pub(super) fn write_all(
     directory: &Path,
     extension: &str,
@@ -40,19 +40,23 @@ pub(super) fn write_all(
 }
 
 fn create(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| unwritable(path, &error))
+    let opened = fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = opened.map_err(|error| unwritable(path, &error))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // It is ours, and half a figure is none. The first error is the one to report.
+        let _ = fs::remove_file(path);
+        Problem { kind: ProblemKind::Io, ..unwritable(path, &error) }
+    })
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Problem {
-    Problem::new(
-        ProblemKind::Refused,
-        "figure-unwritable",
-        format!("cannot write {}: {error}", printable(&path.to_string_lossy())),
-        "name a directory that you may write",
-    )
+    let (kind, hint) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            (ProblemKind::Io, "name a directory with room")
+        }
+        _ => (ProblemKind::Refused, "name a directory that you may write"),
+    };
+    let message = format!("cannot write {}: {error}", printable(&path.to_string_lossy()));
+    Problem::new(kind, "figure-unwritable", message, hint)
 }

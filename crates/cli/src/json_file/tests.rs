@@ -207,3 +207,45 @@ fn the_target_is_never_the_document() {
     let problem = Sink::prepare(&JsonPlace::File(path), &[target]).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Usage);
 }
+
+/// A Record of one cell with this result.
+fn of_cell(result: &str) -> String {
+    format!("{{\"schema\":\"rdsk.record/1\",\"cells\":[{{\"id\":\"c\",\"result\":{result}}}]}}\n")
+}
+
+#[test]
+fn a_measured_run_is_replaced_only_by_another() {
+    let ran = of_cell("{\"ops\":7,\"errors\":[]}");
+    let copied = "{\"schema\":\"rdsk.record/1\",\"cells\":[],\"copies\":[{}]}\n".to_owned();
+    let compared = "{\"schema\":\"rdsk.compare/1\",\"records\":[{}]}\n".to_owned();
+    // Nobody knows what is missing at the end.
+    let cut = ran[..ran.len() - 5].to_owned();
+    let never_ran = of_cell("{\"ops\":null,\"errors\":[]}");
+    let poor = [OWN, "{\"schema\":\"rdsk.plan/1\",\"plan\":{\"cells\":[{}]}}", &never_ran];
+    let rich = [of_cell("{\"ops\":9}"), of_cell("{\"ops\":0,\"errors\":[{}]}"), copied.clone()];
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("a.json");
+    for old in [&ran, &copied, &compared, &cut, &never_ran] {
+        fs::write(&path, old).unwrap();
+        for sink in [sink(&path).unwrap(), Sink::InPlace(path.clone())] {
+            for new in poor {
+                let problem = sink.write(new).unwrap_err();
+                let (kind, code) = (problem.kind, problem.code.as_str());
+                assert_eq!((kind, code), (ProblemKind::Refused, "json-refused"), "{old} {new}");
+                assert!(problem.message.contains("measured run"), "{}", problem.message);
+                assert_eq!(&fs::read_to_string(&path).unwrap(), old, "{new}");
+            }
+        }
+        for new in &rich {
+            fs::write(&path, old).unwrap();
+            sink(&path).unwrap().write(new).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap().trim_end(), new.trim_end(), "{old}");
+        }
+        assert_eq!(names(scratch.path()), ["a.json"]);
+    }
+    // What was not measured gives way to anything.
+    for old in ["", OWN, "{\"schema\":\"rdsk.info/1\",\"targets\":[]}"] {
+        fs::write(&path, old).unwrap();
+        sink(&path).unwrap().write(OWN).unwrap();
+    }
+}

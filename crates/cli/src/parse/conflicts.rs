@@ -10,7 +10,7 @@ use rdsk_model::{EngineKind, Op, Problem};
 use rdsk_targets::Overwrite;
 use rdsk_units::{Bytes, Nanos};
 
-/// Most memory for the buffers of all I/Os in flight.
+/// Most memory for the buffers of all I/Os in flight. What they really take is held against what the machine has when all is planned.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
 pub(super) fn check(args: &CliArgs) -> Result<(), Problem> {

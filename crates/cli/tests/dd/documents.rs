@@ -85,3 +85,47 @@ fn a_page_with_figures_is_written_beside_the_answer() {
     }
     assert!(!place.path().join("new").exists());
 }
+
+/// Whatever is wrong with the line, what was asked for as JSON is JSON. It never goes where the copy would.
+#[test]
+fn a_wrong_line_gives_a_record_that_says_why() {
+    let place = scratch();
+    let dd = |words: &[&str]| {
+        let mut command = common::command(std::iter::once("dd").chain(words.iter().copied()));
+        command.current_dir(place.path());
+        let run = cli::run(command, SOON);
+        assert_eq!(run.status_code, Some(1), "{words:?}: {}", run.stderr);
+        run
+    };
+    for words in [
+        &["--json", "-", "if=in", "of=out", "bs=x"][..],
+        &["--json", "-", "if=in", "of=out", "nonsense=1"],
+        &["--json=-", "--repeat", "0", "if=in", "of=out"],
+        &["--json", "-", "--repeat", "2", "of=out"],
+        &["--json", "-", "--report", "/nonexistent/page.html", "if=in", "of=out"],
+    ] {
+        let run = dd(words);
+        let record = common::record(cli::json(&run));
+        assert_eq!(record["status"], "failed", "{words:?}");
+        let message = record["error"]["message"].as_str().unwrap();
+        assert!(run.stderr.contains(message), "{words:?}: {message}: {}", run.stderr);
+    }
+    for json in ["out", "./out", "in"] {
+        dd(&["--json", json, "if=in", "of=out", "bs=x"]);
+    }
+    dd(&["--json", "second", "--compare", "of=second bs=4k", "if=in", "of=out", "count=z"]);
+    // Where the copy goes to standard output, its reader may write what it gets to a disk.
+    for words in [
+        &["--json", "-", "if=in"][..],
+        &["--json", "-", "if=in", "bs=x"],
+        &["--json", "-", "if=in", "of=/dev/stdout", "bs=x"],
+        &["--json", "/dev/stdout", "if=in", "bs=x"],
+        &["--json=-", "--repeat", "x", "if=in"],
+    ] {
+        let run = dd(words);
+        assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{words:?}: {}", run.stdout);
+    }
+    common::holds_only(place.path(), &[]);
+    dd(&["--json", "r.json", "if=in", "of=out", "bs=x"]);
+    common::holds_only(place.path(), &["r.json"]);
+}

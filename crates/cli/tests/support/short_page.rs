@@ -298,7 +298,16 @@ fn is_plain(record: &Record, cell: &CellRecord) -> bool {
     let is_contended =
         rdsk_analysis::contention::contention(cell).is_some_and(|contention| contention.is_much());
     let is_deep = metrics::wanted_depth(&cell.workload) == 1 || metrics::has_reached_depth(cell);
-    verdict == Some(VerdictCode::Device) && is_whole && !is_contended && is_deep && is_steady(record, cell)
+    verdict == Some(VerdictCode::Device)
+        && is_whole
+        && !is_contended
+        && is_deep
+        && is_steady(record, cell)
+        && !is_into_cache(record, cell)
+}
+
+fn is_into_cache(record: &Record, cell: &CellRecord) -> bool {
+    record.findings.iter().any(|finding| finding.code == "cached-write" && finding.cells.contains(&cell.id))
 }
 
 fn is_steady(record: &Record, cell: &CellRecord) -> bool {
@@ -499,6 +508,9 @@ fn others(text: &str, record: &Record) {
                 (None, Some((_, count))) => {
                     count.split(' ').next().and_then(|count| count.parse().ok()).expect("a count")
                 }
+                (None, None) if item.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    item.parse().expect("a count")
+                }
                 (None, None) if item.ends_with(" cells") || item.ends_with(" cell") => {
                     item.split(' ').next().and_then(|count| count.parse().ok()).expect("a count")
                 }
@@ -508,7 +520,8 @@ fn others(text: &str, record: &Record) {
                     let is_its = word.contains(code)
                         || ["n/a", "cpu shared", "cpu quota", "cut short"].contains(&word)
                         || word.starts_with("depth")
-                        || (word == "not steady" && !is_steady(record, cell));
+                        || (word == "not steady" && !is_steady(record, cell))
+                        || (word == "into cache" && is_into_cache(record, cell));
                     assert!(is_its && !is_plain(record, cell), "{item} is not {word}");
                     1
                 }

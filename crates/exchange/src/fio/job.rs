@@ -54,7 +54,7 @@ impl Part<'_> {
             op: self.op,
             pattern: options.pattern(),
             path: options.path(),
-            sync: options.sync(),
+            sync: options.sync(self.op),
             cache: CacheState::Any,
             block_bytes,
             align_bytes: options.align_bytes().unwrap_or(block_bytes),

@@ -88,11 +88,12 @@ impl Options<'_> {
         }
     }
 
-    /// What makes each write durable. A sync beside the writes is none: fio's figures of writes leave it out.
-    pub(super) fn sync(&self) -> Sync {
+    /// What makes each write durable; nothing is durable about a read. A sync beside the writes is none: fio's figures of writes leave
+    /// it out.
+    pub(super) fn sync(&self, op: Op) -> Sync {
         let text = self.text(&["sync"]).unwrap_or_default();
-        match text.trim() {
-            "" | "0" | "none" => Sync::None,
+        match (op, text.trim()) {
+            (Op::Read, _) | (_, "" | "0" | "none") => Sync::None,
             _ => Sync::Dsync,
         }
     }
@@ -302,10 +303,14 @@ mod tests {
         check("direct", |options| options.path(), IoPath::Direct);
         check("direct=0", |options| options.path(), IoPath::Buffered);
         check("uncached=1", |options| options.path(), IoPath::DontCache);
-        check("sync=dsync", |options| options.sync(), Sync::Dsync);
+        check(
+            "sync=dsync",
+            |options| (options.sync(Op::Read), options.sync(Op::Write)),
+            (Sync::None, Sync::Dsync),
+        );
         check(
             "sync=0 fsync=1",
-            |options| (options.sync(), options.syncs()),
+            |options| (options.sync(Op::Write), options.syncs()),
             (Sync::None, vec!["fsync=1".to_owned()]),
         );
     }

@@ -1,7 +1,7 @@
 //! Makes stable what a copy left in memory, and tells how that ended. It writes nothing itself, and judges no copy.
 
 use super::WaitFor;
-use rdsk_model::{Problem, ProblemKind};
+use rdsk_model::{Problem, ProblemKind, StableBy};
 use rdsk_sys::io::{WriteOut, write_out};
 use rdsk_units::printable;
 use rustix::io::Errno;
@@ -9,6 +9,17 @@ use std::os::fd::AsFd;
 
 /// Bytes that are written out between two looks at whether to go on.
 const PIECE_BYTES: u64 = 64 << 20;
+
+/// When the output was stable, who saw to that, and the error of a flush.
+pub(super) struct Stable {
+    pub(super) to_stable_ns: Option<u64>,
+    pub(super) by: StableBy,
+    pub(super) error: Option<Errno>,
+}
+
+impl Stable {
+    pub(super) const UNKNOWN: Self = Self { to_stable_ns: None, by: StableBy::Nobody, error: None };
+}
 
 /// How a flush ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod flush;
 
 use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
-use flush::{Flushed, flush};
+use flush::{Flushed, Stable, flush};
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, measure_clock};
@@ -20,7 +20,6 @@ use rdsk_observe::{KernelObserver, Observer};
 use rdsk_sys::cache::cachestat;
 use rdsk_sys::usage::{Usage, process_usage};
 use rdsk_targets::{Roots, Witness};
-use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,17 +66,8 @@ pub struct Copies {
     left: Option<String>,
     /// That the flush after a copy failed.
     not_flushed: Option<Problem>,
-}
-
-/// When the output was stable, who saw to that, and the error of a flush.
-struct Stable {
-    to_stable_ns: Option<u64>,
-    by: StableBy,
-    error: Option<Errno>,
-}
-
-impl Stable {
-    const UNKNOWN: Self = Self { to_stable_ns: None, by: StableBy::Nobody, error: None };
+    /// Why a copy did not begin.
+    refused: Option<Problem>,
 }
 
 /// A run that is being watched.
@@ -130,6 +120,7 @@ impl Copies {
             sums: Vec::new(),
             left: None,
             not_flushed: None,
+            refused: None,
         }
     }
 
@@ -300,6 +291,11 @@ impl Copies {
         }
     }
 
+    /// A copy does not begin: this is what the Record says of it.
+    pub fn refuse(&mut self, problem: Problem) {
+        self.refused = Some(problem);
+    }
+
     /// The Record of all runs, with verdicts and findings.
     pub fn finish(mut self, end: CopiesEnd) -> Record {
         let cpus = self.record.host.as_ref().map(|host| host.cpu_count);
@@ -323,6 +319,7 @@ impl Copies {
             CopiesEnd::Done | CopiesEnd::Failed if self.not_flushed.is_some() => {
                 (Status::Failed, self.not_flushed)
             }
+            CopiesEnd::Failed if self.refused.is_some() => (Status::Failed, self.refused),
             CopiesEnd::Done => (Status::Complete, None),
             CopiesEnd::Failed => {
                 let message = "the copy failed; dd's message on standard error says why".into();

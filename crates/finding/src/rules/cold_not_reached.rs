@@ -2,6 +2,7 @@
 
 use super::common::{cells, cite, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::spans::visit_span_bytes;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CacheState, CellRecord, ColdCheck, Finding, Severity};
 
@@ -39,7 +40,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// The worst check among the visits, when it is above the tolerance.
 fn worst(cell: &CellRecord) -> Option<ColdCheck> {
-    let span = (cell.workload.span_bytes * cell.workload.targets.len().max(1) as u64).max(1);
+    let targets = cell.workload.targets.len().max(1) as u64;
+    let span = visit_span_bytes(cell).saturating_mul(targets).max(1);
     let badness = |check: &ColdCheck| {
         let cached = check.cached_bytes.map_or(0.0, |bytes| metrics::ratio(bytes, span));
         let wrong = metrics::ratio(check.ranges_wrong, check.ranges_checked.max(1));
@@ -58,7 +60,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, record, with};
-    use rdsk_model::{IoPath, Op, Record};
+    use rdsk_model::{Experiment, IoPath, Op, Record};
 
     fn cold(cached_bytes: Option<u64>, ranges_wrong: u64) -> Record {
         let cell = with(cell("c", Op::Read, IoPath::Buffered, 1 << 20, 64, 500_000_000), |cell| {
@@ -75,6 +77,21 @@ mod tests {
         assert_eq!(finding.evidence, ["c: cached before the first I/O = 8 MiB, ranges cached = 0 of 1000"]);
         fires(RULE, &cold(Some(0), 11));
         fires(RULE, &cold(None, 11));
+    }
+
+    /// What is cached is that of the part which a visit uses, whatever the size of the target.
+    #[test]
+    fn a_visit_of_stream_is_checked_over_its_window() {
+        let of = |experiment, pass_bytes| {
+            let mut record = cold(Some(64 << 20), 0);
+            let cell = &mut record.cells[0];
+            (cell.experiment, cell.workload.span_bytes) = (experiment, 100 << 30);
+            (cell.workload.path, cell.result.pass_bytes) = (IoPath::Buffered, pass_bytes);
+            record
+        };
+        fires(RULE, &of(Experiment::Stream, None));
+        silent(RULE, &of(Experiment::Stream, Some(100 << 30)));
+        silent(RULE, &of(Experiment::Headline, None));
     }
 
     #[test]

@@ -35,10 +35,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     vec![RULE.about(&cells, "one writer, many requests in flight", text, cited)]
 }
 
-/// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known.
+/// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known. What BPF tells is of the device,
+/// and requests wait before it, too: both together are as many as `aqu-sz` on average.
 fn deepest(cell: &CellRecord) -> Option<u64> {
     let is_timed = cell.evidence.bpf.as_ref().is_none_or(|bpf| bpf.timed_share().is_none());
-    metrics::devices(cell).filter(|_| is_timed)?.iter().filter_map(|device| device.in_flight_max).max()
+    let devices = metrics::devices(cell).filter(|_| is_timed)?;
+    let in_device = devices.iter().filter_map(|device| device.in_flight_max).max()?;
+    let row = cell.evidence.bpf.as_ref().and_then(|_| metrics::row(cell));
+    Some(in_device.max(row.map_or(0, |row| metrics::whole(row.aqu_sz))))
 }
 
 fn cited(cell: &CellRecord) -> String {
@@ -75,7 +79,7 @@ mod tests {
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, kept_in_memory, record, with};
-    use rdsk_model::{IoPath, Record};
+    use rdsk_model::{DiskStat, IoPath, Record};
 
     fn write(deepest: Option<u64>, change: impl FnOnce(&mut CellRecord)) -> Record {
         let direct = fixtures::cell("w", Op::Write, IoPath::Direct, 16384, 4096, 500_000_000);
@@ -103,6 +107,21 @@ mod tests {
                 "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %"
             ]
         );
+    }
+
+    /// A disk that takes one request at a time.
+    #[test]
+    fn fires_where_the_requests_wait_before_the_device() {
+        let waiting = |time_in_queue_ms: u64| {
+            write(Some(1), |cell| {
+                *cell = counted(cell.clone(), Vec::new(), vec![request(Op::Write, 524_288, 128)]);
+                let stat = DiskStat { time_in_queue_ms, ..DiskStat::default() };
+                cell.evidence.device[0].diskstat = Some(stat);
+            })
+        };
+        let finding = fires(RULE, &waiting(800));
+        assert_eq!(finding.evidence, ["w: deepest queue = 8 with one writer"]);
+        silent(RULE, &waiting(300));
     }
 
     #[test]

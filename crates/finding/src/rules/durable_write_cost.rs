@@ -6,7 +6,7 @@ use rdsk_analysis::block_io::{block_io, fua_per_write};
 use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
-use rdsk_units::{grouped, printable};
+use rdsk_units::{grouped, percent, printable};
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
 
@@ -28,7 +28,15 @@ fn title(ratio: Result<Ratio, NoRatio>) -> String {
         }
         Err(_) => "too few to compare durable writes with others".into(),
         Ok(ratio) if is_dearer(&ratio) => format!("durable writes take {} as long", words::times(ratio.mean)),
-        Ok(ratio) if ratio.high <= DEARER => "durable writes are no more expensive than others".into(),
+        Ok(ratio) if ratio.high <= 1.0 => "durable writes are no more expensive than others".into(),
+        Ok(ratio) if ratio.high <= DEARER => {
+            format!("durable writes are at most {} dearer than others", percent(ratio.high - 1.0))
+        }
+        Ok(ratio) if ratio.is_sure() && ratio.low > 1.0 => format!(
+            "durable writes take {} to {} longer, which decides little",
+            percent(ratio.low - 1.0),
+            percent(ratio.high - 1.0)
+        ),
         Ok(_) => "whether durable writes take longer cannot be told".into(),
     }
 }
@@ -187,9 +195,26 @@ mod tests {
             ]
         );
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
-        assert_eq!(equal.title, "durable writes are no more expensive than others");
+        assert!(equal.title.starts_with("durable writes are at most 3."), "{}", equal.title);
         assert_eq!(equal.advice, None);
         assert!(finding.text.starts_with("The 95 % interval is 78.8 to 81.2"), "{}", finding.text);
+    }
+
+    /// No title denies what the interval under it says.
+    #[test]
+    fn a_title_says_no_more_and_no_less_than_the_interval() {
+        let table = [
+            (0.9, 0.87, 0.93, 0.001, "durable writes are no more expensive than others"),
+            (1.0, 0.96, 1.04, 1.0, "durable writes are at most 4.0 % dearer than others"),
+            (1.07, 1.05, 1.09, 1e-6, "durable writes are at most 9.0 % dearer than others"),
+            (1.08, 1.02, 1.14, 0.01, "durable writes take 2.0 % to 14.0 % longer, which decides little"),
+            (1.08, 0.99, 1.18, 0.2, "whether durable writes take longer cannot be told"),
+            (1.3, 0.9, 1.9, 0.2, "whether durable writes take longer cannot be told"),
+            (1.2, 1.15, 1.25, 1e-6, "durable writes take 1.20 × as long"),
+        ];
+        for (mean, low, high, p_adjusted, words) in table {
+            assert_eq!(title(Ok(Ratio { mean, low, high, rounds: 6, p_adjusted })), words);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::contention::contention;
+use rdsk_analysis::contention::{Contention, contention};
 use rdsk_model::{CellRecord, Finding, Severity, Stake};
 use rdsk_units::percent;
 
@@ -11,22 +11,54 @@ pub(super) const RULE: Rule = Rule::new("processor-contended", Severity::Uncerta
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| contention(cell).is_some_and(|contention| contention.is_much()));
-    let text = "The threads that issue the I/O were ready to go on and waited for a processor that other programs, or other \
-                virtual machines, were using. An I/O is then noticed later than it completes and the next one issued later, so \
-                the figures are worse than those of the device, most of all at depth 1.";
-    let advice = "stop what else computes and repeat the run, or pin rdsk to processors of its own";
-    let found = RULE.about_any(&cells, "the processors were shared", text, cited, advice);
-    let waits = cells.iter().filter_map(|cell| contention(cell)?.waited_for_others);
-    let Some(most) = waits.max_by(f64::total_cmp) else { return found };
-    let what = format!(
-        "other programs took the processors: {}, which waited up to {} of the time",
-        how_many(&cells),
-        percent(most)
+    let is_of_programs =
+        cells.iter().any(|cell| contention(cell).is_some_and(|contention| contention.is_waited_for()));
+    let (cause, advice) = if is_of_programs {
+        (
+            "The threads that issue the I/O were ready to go on and waited for a processor that other programs, or other virtual \
+             machines, were using.",
+            "stop what else computes and repeat the run, or pin rdsk to processors of its own",
+        )
+    } else {
+        (
+            "The hypervisor took the processors of this virtual machine away for a part of the time, which threads do not count as \
+             waiting.",
+            "repeat the run when the host is less busy, or on a machine whose processors are its own",
+        )
+    };
+    let text = format!(
+        "{cause} An I/O is then noticed later than it completes and the next one issued later, so the figures are worse than those \
+         of the device, most of all at depth 1."
     );
-    found
-        .into_iter()
-        .map(|finding| finding.effect(Stake::Figure, Some(1.0 / (1.0 - most)), what.clone()))
-        .collect()
+    let found = RULE.about_any(&cells, "the processors were shared", text, cited, advice);
+    let Some((most, what)) = most(&cells) else { return found };
+    // Without a processor all the time, it would have done nothing.
+    let factor = (most < 1.0).then(|| 1.0 / (1.0 - most));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, factor, what.clone())).collect()
+}
+
+/// The largest share of the time that is lost, and who took it; `None` where what was lost is not counted.
+fn most(cells: &[&CellRecord]) -> Option<(f64, String)> {
+    let seen: Vec<Contention> = cells.iter().filter_map(|cell| contention(cell)).collect();
+    let waited = seen.iter().filter(|seen| seen.is_waited_for()).filter_map(|seen| seen.waited_for_others);
+    let stolen = seen.iter().filter(|seen| seen.is_stolen()).map(|seen| seen.steal);
+    let many = how_many(cells);
+    match (waited.max_by(f64::total_cmp), stolen.max_by(f64::total_cmp)) {
+        (Some(waited), stolen) => {
+            let taken = stolen.map(|share| format!("; the hypervisor took up to {}", percent(share)));
+            let what = format!(
+                "other programs took the processors: {many}, which waited up to {} of the time{}",
+                percent(waited),
+                taken.unwrap_or_default()
+            );
+            Some((stolen.map_or(waited, |stolen| waited.max(stolen)), what))
+        }
+        (None, Some(stolen)) => {
+            let share = percent(stolen);
+            Some((stolen, format!("the hypervisor took the processors up to {share} of the time: {many}")))
+        }
+        (None, None) => None,
+    }
 }
 
 fn cited(cell: &CellRecord) -> String {
@@ -80,7 +112,29 @@ mod tests {
               tasks waited (PSI) = 20.0 % of the time"
             ]
         );
+        let effect = finding.effect.unwrap();
+        assert!(effect.text.contains("which waited up to 18."), "{}", effect.text);
         silent(RULE, &record(vec![disk()], vec![read(0, SECOND / 5)]));
         silent(RULE, &record(vec![disk()], vec![read(3 * SECOND / 2, SECOND / 1000)]));
+    }
+
+    /// Nobody waited, as far as the kernel of the virtual machine counts, and no program of it was in the way.
+    #[test]
+    fn what_a_hypervisor_took_is_not_put_on_other_programs() {
+        let stolen = |share: u64, others_ns: u64, wait_ns: u64| {
+            let cell = with(read(others_ns, wait_ns), |cell| {
+                cell.evidence.processor.as_mut().unwrap().steal_ns = 2 * SECOND / 100 * share;
+            });
+            let finding = fires(RULE, &record(vec![disk()], vec![cell]));
+            assert_eq!(finding.text.starts_with("The hypervisor took"), wait_ns == 0, "{}", finding.text);
+            finding.effect.unwrap()
+        };
+        let alone = stolen(8, 0, 0);
+        assert_eq!(alone.text, "the hypervisor took the processors up to 8.0 % of the time: c");
+        assert!(alone.factor.is_some_and(|factor| (factor - 1.0 / 0.92).abs() < 1e-9), "{alone:?}");
+        assert_eq!(stolen(100, 0, 0).factor, None, "it took all of it");
+        let both = stolen(8, 3 * SECOND / 2, SECOND / 5);
+        assert!(both.text.starts_with("other programs took the processors: c, which waited"), "{both:?}");
+        assert!(both.text.ends_with("; the hypervisor took up to 8.0 %"), "{both:?}");
     }
 }

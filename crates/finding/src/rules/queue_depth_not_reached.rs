@@ -1,10 +1,11 @@
-//! `queue-depth-not-reached`: fewer I/Os were in flight than requested.
+//! `queue-depth-not-reached`: fewer I/Os were in flight than requested, because the queue never filled, or because the visits were so
+//! short that the queue emptied for much of them.
 
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, Severity, Stake};
+use rdsk_model::{CellRecord, EngineKind, Experiment, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("queue-depth-not-reached", Severity::Cause, Needs::OwnTimes, check);
 
@@ -13,16 +14,72 @@ const MIN_ROUNDS: u64 = 10;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     // Streams that start one after the other do not fill the queue from the start.
-    let cells = cells(analysis, |cell| {
-        let wanted = metrics::wanted_depth(&cell.workload);
-        wanted > 1
+    let is_missed = |cell: &CellRecord| {
+        metrics::wanted_depth(&cell.workload) > 1
             && cell.workload.stagger_ns == 0
-            && cell
-                .result
-                .ops
-                .is_some_and(|ops| ops / metrics::visits(cell) >= MIN_ROUNDS.saturating_mul(wanted))
             && !metrics::has_reached_depth(cell)
-    });
+    };
+    let long = cells(analysis, |cell| is_missed(cell) && !is_short(cell));
+    let short = cells(analysis, |cell| is_missed(cell) && is_short(cell) && is_explained(cell));
+    [never_filled(&long), emptied(&short)].concat()
+}
+
+/// Whether the visits of a cell have few I/Os for its depth.
+fn is_short(cell: &CellRecord) -> bool {
+    let enough = MIN_ROUNDS.saturating_mul(metrics::wanted_depth(&cell.workload));
+    cell.result.ops.is_none_or(|ops| ops / metrics::visits(cell) < enough)
+}
+
+/// Whether the ends of the visits may be all that was missing: at a constant rate they cost half of this, and more where the device is
+/// slower with fewer in flight. The rates of streams are those of the part in which all of them ran; and where each I/O completes
+/// within its submission, there is no queue that could empty.
+fn is_explained(cell: &CellRecord) -> bool {
+    let wanted = metrics::wanted_depth(&cell.workload) as f64;
+    let missing = metrics::depth_had(cell).map_or(1.0, |had| 1.0 - had / wanted);
+    Experiment::PLANNED.contains(&cell.experiment)
+        && cell.workload.queue_depth > 1
+        && !metrics::is_done_within_submit(cell)
+        && missing * ops_per_visit(cell) <= wanted
+}
+
+/// I/Os of a visit on average.
+fn ops_per_visit(cell: &CellRecord) -> f64 {
+    metrics::ratio(cell.result.ops.unwrap_or(0), metrics::visits(cell))
+}
+
+/// A visit lasts until its last I/O has completed, and the last ones have ever fewer beside them.
+fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
+    let rounds = |cell: &CellRecord| ops_per_visit(cell) / metrics::wanted_depth(&cell.workload) as f64;
+    let fewest = cells.iter().copied().min_by(|one, other| rounds(one).total_cmp(&rounds(other)));
+    let Some(cell) = fewest else { return Vec::new() };
+    let (wanted, ops) = (metrics::wanted_depth(&cell.workload), words::figure(ops_per_visit(cell)));
+    let text = format!(
+        "These visits were short for their depth: {} had {ops} I/Os a visit at depth {wanted}. A visit lasts until its last I/O has \
+         completed, so the end of each has fewer in flight, and the rate is lower than that of a longer visit.",
+        cell.id
+    );
+    let cited = |cell: &CellRecord| {
+        let had = metrics::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
+        let wanted = metrics::wanted_depth(&cell.workload);
+        cite(
+            cell,
+            "I/Os per visit",
+            format_args!("{}, depth = {wanted}, mean in flight = {had}", words::figure(ops_per_visit(cell))),
+        )
+    };
+    let what = format!(
+        "visits of {ops} I/Os at depth {wanted} end with fewer in flight, which lowers the rate: {}",
+        how_many(cells)
+    );
+    vec![
+        RULE.about(cells, "visits too short for the depth", text, cited)
+            .inferred()
+            .effect(Stake::Cost, None, what)
+            .advice("give more --budget, or measure fewer questions with --only, so that visits are longer; or have fewer in flight"),
+    ]
+}
+
+fn never_filled(cells: &[&CellRecord]) -> Vec<Finding> {
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();
 
     let advice = if within == cells.len() {
@@ -32,7 +89,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         "look for a busy processor, or for a device that completes faster than one thread submits"
     };
-    let found = RULE.about_any(&cells, "the queue never filled", text(within, cells.len()), depth, advice);
+    let found = RULE.about_any(cells, "the queue never filled", text(within, cells.len()), depth, advice);
     let shares = cells.iter().filter_map(|cell| {
         let (had, wanted) = (metrics::depth_had(cell)?, metrics::wanted_depth(&cell.workload) as f64);
         (had > 0.0).then_some((wanted / had, had, wanted))
@@ -42,7 +99,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let what = format!(
         "the queue never filled: {}, with {} of {wanted:.0} I/Os in flight",
-        how_many(&cells),
+        how_many(cells),
         words::figure(had)
     );
     found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
@@ -86,7 +143,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
-    use crate::fixtures::{cell, deepen, disk, record, with};
+    use crate::fixtures::{cell, deepen, disk, in_visits, record, with};
     use rdsk_model::{IoPath, Op, Record};
 
     #[test]
@@ -129,6 +186,30 @@ mod tests {
         record.cells.push(with(cell, |cell| cell.evidence.device[0].in_flight_max = Some(19)));
         let finding = fires(RULE, &record);
         assert_eq!(finding.evidence, ["q: mean in flight = 16.0 of 32, aqu-sz = 16.0, deepest queue = 19"]);
+    }
+
+    /// 1280 reads at depth 32, in so many visits.
+    #[test]
+    fn short_visits_are_told_from_a_queue_that_never_filled() {
+        let read = |visits: u64, had: f64| {
+            let whole = with(cell("q", Op::Read, IoPath::Direct, 4096, 1280, 1_000_000_000), |cell| {
+                deepen(cell, 32, had);
+            });
+            record(vec![disk()], vec![in_visits(whole, visits)])
+        };
+        let finding = fires(RULE, &read(20, 24.0));
+        assert_eq!(finding.title, "visits too short for the depth: q");
+        assert_eq!(finding.evidence, ["q: I/Os per visit = 64.0, depth = 32, mean in flight = 24.0"]);
+        assert!(finding.text.contains("q had 64.0 I/Os a visit at depth 32"), "{}", finding.text);
+        assert_eq!(fires(RULE, &read(4, 24.0)).title, "the queue never filled: q");
+        silent(RULE, &read(20, 30.0));
+        // The ends of visits of 256 explain an eighth of the depth at most.
+        fires(RULE, &read(5, 28.2));
+        silent(RULE, &read(5, 24.0));
+        let mut within = read(20, 32.0);
+        within.cells[0].result.issuing =
+            Some(rdsk_model::Issuing { within_submit: Some(1280), ..rdsk_model::Issuing::default() });
+        silent(RULE, &within);
     }
 
     #[test]

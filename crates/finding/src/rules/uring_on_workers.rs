@@ -5,7 +5,7 @@ use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, Record, Severity};
+use rdsk_model::{CellRecord, EngineKind, Finding, IoPath, Op, Record, Severity, Target};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("uring-on-workers", Severity::Cause, Needs::Facts, check);
@@ -28,22 +28,36 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             format!(", submitted by workers = {}{}", percent(share), part_in_words(cell))
         });
         let supported = if is_unsupported(analysis, cell) { "no" } else { "yes" };
-        cite(cell, "RWF_NOWAIT supported", format_args!("{supported}{workers}{cpu}{tried}"))
+        let at_a_time =
+            if is_one_at_a_time(analysis, cell) { ", writes of a stream at a time = 1" } else { "" };
+        cite(cell, "RWF_NOWAIT supported", format_args!("{supported}{workers}{at_a_time}{cpu}{tried}"))
     };
-    let text = if cells.iter().any(|cell| is_unsupported(analysis, cell)) {
+    let mut text = String::from(if cells.iter().any(|cell| is_unsupported(analysis, cell)) {
         "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker thread, which \
          costs a context switch each."
     } else {
         "The target supports non-blocking I/O (RWF_NOWAIT), but many requests would have had to wait, for a free place in the \
          driver's queue or for a lock of the filesystem. io_uring passed these to worker threads, which costs a context switch \
          each."
-    };
+    });
+    if cells.iter().any(|cell| is_one_at_a_time(analysis, cell)) {
+        text += " Of the writes of a stream to a regular file these threads do one at a time (not on ext4 and XFS): the others wait \
+                 in the kernel, so that fewer are at the disk at once than the depth says.";
+    }
     let advice = "compare with --engine aio for direct I/O, and with --engine threads";
     RULE.about_any(&cells, "io_uring works through kernel threads here", text, cited, advice)
 }
 
 fn is_unsupported(record: &Record, cell: &CellRecord) -> bool {
     metrics::first_target(record, cell).is_some_and(|target| target.nowait == Some(false))
+}
+
+/// Whether the workers did the writes of this cell one after the other, whatever depth was requested.
+fn is_one_at_a_time(record: &Record, cell: &CellRecord) -> bool {
+    cell.workload.op == Op::Write
+        && cell.workload.path == IoPath::Direct
+        && cell.workload.queue_depth > 1
+        && metrics::first_target(record, cell).is_some_and(Target::may_be_written_one_at_a_time)
 }
 
 /// Share of the cell's bytes that workers submitted; `None` where BPF did not tell.
@@ -71,8 +85,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
-    use crate::fixtures::{cell, deepen, disk, record, with};
-    use rdsk_model::{IoPath, Op};
+    use crate::fixtures::{cell, deepen, disk, file, record, with};
 
     #[test]
     fn bios_show_what_workers_submitted() {
@@ -94,6 +107,23 @@ mod tests {
         assert!(punted.evidence[0].contains("yes, submitted by workers = 10.0 %"), "{:?}", punted.evidence);
         assert!(punted.text.contains("would have had to wait"), "{}", punted.text);
         silent(RULE, &with_workers(true, 99));
+    }
+
+    #[test]
+    fn says_that_workers_write_to_a_file_one_at_a_time() {
+        let on = |op, filesystem: &str| {
+            let mut target = rdsk_model::Target { nowait: Some(false), ..file() };
+            target.filesystem.as_mut().unwrap().kind = filesystem.into();
+            let deep = |cell: &mut CellRecord| deepen(cell, 32, 32.0);
+            let uring = with(cell("u", op, IoPath::Direct, 4096, 1000, 500_000_000), deep);
+            fires(RULE, &record(vec![target], vec![uring]))
+        };
+        let finding = on(Op::Write, "fuse");
+        assert!(finding.text.contains("one at a time"), "{}", finding.text);
+        assert!(finding.evidence[0].contains("writes of a stream at a time = 1"), "{:?}", finding.evidence);
+        for other in [on(Op::Read, "fuse"), on(Op::Write, "ext4")] {
+            assert!(!other.text.contains("one at a time"), "{}", other.text);
+        }
     }
 
     #[test]

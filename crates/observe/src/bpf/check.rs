@@ -4,13 +4,28 @@
 use crate::bpf::layout::{BlockOp, RequestKind};
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
-use rdsk_model::DiskStat;
+use crate::sysfs::is_numbered;
+use rdsk_model::{CountedDevice, DiskStat};
 
 /// In which form a driver takes I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Bios,
+    /// Bios, as the device mapper does: where one has data and asks for a flush before it, both are counted, the flush as a write
+    /// without sectors (drivers/md/dm.c, `__dm_io_complete`).
+    MappedBios,
     Requests,
+}
+
+impl Takes {
+    /// The form in which this one does.
+    pub(super) fn of(device: &CountedDevice) -> Self {
+        match (device.takes_bios, is_numbered(&device.device, "dm-")) {
+            (false, _) => Self::Requests,
+            (true, true) => Self::MappedBios,
+            (true, false) => Self::Bios,
+        }
+    }
 }
 
 /// What the programs and sysfs counted as done while the programs counted, or as begun where they took times for a part of it only;
@@ -29,10 +44,14 @@ pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u6
         (begun(&ended.counted, device), began)
     };
     // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
-    // Linux 6.1: a read that a striped volume cut into four is four reads).
+    // Linux 6.1: a read that a striped volume cut into four is four reads). The commits of a journal have data and ask for a flush.
     let empty = counts_of(&ended.counted, device).filter(|(kind, _)| is_empty(kind));
     let flushes: u64 = empty.map(|(_, count)| count).sum();
-    let parts = if driver == Takes::Bios { its.splits } else { 0 };
+    let parts = match driver {
+        Takes::Requests => 0,
+        Takes::Bios => its.splits,
+        Takes::MappedBios => its.splits.saturating_add(flushes_before_data(&ended.counted, device)),
+    };
     let bpf = bpf - flushes.min(bpf.saturating_sub(sysfs)) + parts.min(sysfs.saturating_sub(bpf));
     let bpf = bpf - own_parts(ended, device).min(bpf.saturating_sub(sysfs));
     let (least, most) = counted_between(ended, device).unwrap_or((sysfs, sysfs));
@@ -114,7 +133,7 @@ fn earlier_bios(ended: &Ended, device: usize) -> u64 {
 /// What the programs did not count in whole.
 pub(super) fn lost_of(ended: &Ended, device: usize, driver: Takes) -> u64 {
     let its = &ended.counted.devices[device];
-    let earlier = if driver == Takes::Bios { earlier_bios(ended, device) } else { 0 };
+    let earlier = if driver == Takes::Requests { 0 } else { earlier_bios(ended, device) };
     let unseen = its.unseen.saturating_sub(own_parts(ended, device)).saturating_sub(earlier);
     missed_of(ended, device).saturating_add(unseen).saturating_add(its.overflowed)
 }
@@ -140,6 +159,12 @@ pub(super) fn counts_of(counted: &Counted, device: usize) -> impl Iterator<Item 
 /// Whether these are bios without data that ask for a flush, which arrive as writes where a driver takes bios.
 pub(super) fn is_empty(kind: &RequestKind) -> bool {
     kind.bytes == 0 && kind.flags.is_preflush()
+}
+
+/// Writes with data that ask for a flush before it.
+fn flushes_before_data(counted: &Counted, device: usize) -> u64 {
+    let is_one = |kind: &RequestKind| kind.op == BlockOp::Write && kind.bytes > 0 && kind.flags.is_preflush();
+    counts_of(counted, device).filter(|(kind, _)| is_one(kind)).map(|(_, count)| count).sum()
 }
 
 #[cfg(test)]
@@ -219,6 +244,35 @@ mod tests {
             (lost_of(&missed, 0, Takes::Bios), by_both(&missed, 0, Takes::Bios)),
             (96, Some((128, 128)))
         );
+    }
+
+    /// 40 plain writes and ten that ask for a flush before their data: the device mapper counts 60, whoever else it is 50. What is more
+    /// than these was missed.
+    #[test]
+    fn a_flush_before_the_data_is_counted_too_where_a_device_is_mapped() {
+        let whole = Duration::from_secs(1);
+        let both = |driver, write_ios: u64| {
+            let [plain, commit] = [0_u64, 3].map(|flags| RequestKind::from([1 << 31 | flags << 8 | 1, 4096]));
+            let counted = Counted {
+                devices: vec![DeviceCounted { completed: 50, ..DeviceCounted::default() }],
+                requests: [(plain, 40), (commit, 10)].into(),
+                ..Counted::default()
+            };
+            let last = DiskStat { write_ios, ..DiskStat::default() };
+            let stats = [vec![Some(DiskStat::default())], vec![Some(last)]];
+            let just_before = stats.clone();
+            by_both(&Ended { counted, stats, just_before, observed: whole, timed: whole, whole }, 0, driver)
+        };
+        let device = |device: &str, takes_bios| {
+            let (target, device) = (0, device.to_owned());
+            CountedDevice { target, device, kind: None, takes_bios, below: Vec::new(), lost: None }
+        };
+        let of = |name: &str, takes_bios| Takes::of(&device(name, takes_bios));
+        assert_eq!((of("dm-3", true), of("md0", true)), (Takes::MappedBios, Takes::Bios));
+        assert_eq!((of("dm-3", false), of("sda", false)), (Takes::Requests, Takes::Requests));
+        let mapped = [50, 60, 65].map(|counted| both(Takes::MappedBios, counted));
+        assert_eq!(mapped, [Some((50, 50)), Some((60, 60)), Some((60, 65))]);
+        assert_eq!([Takes::Bios, Takes::Requests].map(|driver| both(driver, 60)), [Some((50, 60)); 2]);
     }
 
     /// Others' I/O that was under way when counting began ends unseen, and that is no loss. Of a bio only the kernel's own number of those

@@ -1,6 +1,7 @@
 //! Why there is no evidence from BPF, in words, and what helps. What the kernel answers is a number; whether a capability, a filter of
 //! system calls, lockdown or the age of the kernel is behind it is asked of `/proc` and `/sys`.
 
+use crate::release::version_of;
 use aya::maps::MapError;
 use aya::programs::ProgramError;
 use aya::{BtfError, EbpfError};
@@ -199,11 +200,7 @@ pub(super) fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
 /// arrays that can be mapped (5.5). Kernels of distributions have newer parts than their release says, so this only explains a
 /// refusal and causes none.
 fn is_old(release: &str) -> bool {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (5, 15),
-        _ => false,
-    }
+    version_of(release).is_some_and(|version| version < (5, 15))
 }
 
 #[cfg(test)]

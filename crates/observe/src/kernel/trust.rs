@@ -1,15 +1,16 @@
-//! Which counters of a visit prove something: those that did not move may be of a device that does not count, and devices below it
-//! may count in its place.
+//! Which counters of a visit prove something: those that did not move may be of a device that does not count, and those of an array may
+//! lack a part. Devices below may count in its place.
 
 use super::{Counts, KernelObserver};
 use crate::counted::counted;
+use crate::split_parts::why_partial;
 use crate::stack::Stack;
 use crate::visit::DeviceVisit;
 use crate::watched::Watched;
 
 impl KernelObserver {
-    /// The counts of all devices, except counters that did not move although that proves nothing. It proves that there was no
-    /// I/O if the same counters moved before, or if the counters below did not move either.
+    /// The counts of all devices, except counters that did not move although that proves nothing, and those that lack a part. Not to
+    /// move proves that there was no I/O if the same counters moved before, or if the counters below did not move either.
     pub(super) fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
         for (device, counts) in self.devices.iter_mut().zip(&raw) {
             if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_idle()) {
@@ -27,7 +28,29 @@ impl KernelObserver {
         for (index, why) in doubts {
             raw[index] = Err(why);
         }
+        for (index, why) in self.partial(&raw) {
+            raw[index] = Err(why);
+        }
         raw
+    }
+
+    /// The arrays, by index, that counted a part of what they did only, and why; their members count all of it.
+    fn partial(&self, raw: &[Counts]) -> Vec<(usize, String)> {
+        let of = |target: u32, name: &str| {
+            let mut all = self.devices.iter().zip(raw);
+            let counts = all.find(|(known, _)| known.target == target && known.name == name)?.1;
+            Some(counts.as_ref().ok()?.until_stable)
+        };
+        let why = |device: &Watched| {
+            let stack = self.stacks.iter().find(|stack| stack.target == device.target)?;
+            let lower =
+                stack.below.get(&device.name).filter(|lower| lower.kind.as_deref() == Some("raid0"))?;
+            let members =
+                lower.names.iter().map(|name| of(device.target, name)).collect::<Option<Vec<_>>>()?;
+            why_partial(&device.name, &of(device.target, &device.name)?, &members)
+        };
+        let devices = self.devices.iter().enumerate().filter(|_| self.passes_over_parts);
+        devices.filter_map(|(index, device)| Some((index, why(device)?))).collect()
     }
 
     /// Whether the devices below one did nothing, according to counters that can be trusted.

@@ -5,7 +5,7 @@ use crate::bpf::{
     bios_of, raw_in_words, requests_of,
 };
 use crate::still::why_silent;
-use crate::sysfs::{UNNAMED_BIOS, block_path, names_its_bios};
+use crate::sysfs::{block_path, why_unnamed};
 use rdsk_model::{BlockGrowth, DiskStat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,16 +55,15 @@ impl BlockCounts {
     pub(super) fn of(names: &[String], sys: &Path) -> Result<Self, String> {
         let (mut counted, mut devices) = (Vec::new(), Vec::new());
         for name in names {
-            if let Some(device) =
-                BlockDevice::of(&block_path(sys, name)).filter(|_| names_its_bios(name, sys))
-            {
+            let device = BlockDevice::of(&block_path(sys, name));
+            if let Some(device) = device.filter(|_| why_unnamed(name, sys).is_none()) {
                 counted.push(name.clone());
                 devices.push(device);
             }
         }
         if devices.is_empty() {
-            let is_unnamed = names.iter().any(|name| !names_its_bios(name, sys));
-            return Err(if is_unnamed { UNNAMED_BIOS } else { "there is no device to count" }.into());
+            let why = names.iter().find_map(|name| why_unnamed(name, sys));
+            return Err(why.unwrap_or("there is no device to count").into());
         }
         let programs = Programs::load_with_children(&devices);
         let begun = programs.and_then(|programs| Self::by(programs, counted, sys));
@@ -127,7 +126,10 @@ impl BlockCounts {
                 growth.lost = growth.lost.saturating_add(new);
             }
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
-            found.insert(name.clone(), growth);
+            // That depends on switches, which may be turned meanwhile.
+            if why_unnamed(name, &self.sys).is_none() {
+                found.insert(name.clone(), growth);
+            }
         }
         Ok(found)
     }
@@ -186,6 +188,7 @@ fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sysfs::UNNAMED_NVME;
     use rdsk_model::Op;
     use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, Turn, requires};
     use std::fs::{File, OpenOptions};
@@ -196,11 +199,52 @@ mod tests {
         let path = FakeDisk::plain("nvme0c0n1", FakeKind::Loop, (259, 7), 1 << 30);
         let fake = FakeSys::new().disk(FakeDisk::nvme("nvme0n1")).disk(path).disk(FakeDisk::scsi("sda"));
         let sys = fake.sys();
-        let names_them = |name: &str| names_its_bios(name, &sys);
+        let names_them = |name: &str| why_unnamed(name, &sys).is_none();
         assert!(!names_them("nvme0n1") && !names_them("nvme0n1p2"));
         assert!(names_them("sda") && names_them("nvme0c0n1") && names_them("nvme1n1"));
         let refused = BlockCounts::of(&["nvme0n1".to_owned()], &sys).map(|_| ());
-        assert_eq!(refused, Err(UNNAMED_BIOS.to_owned()));
+        assert_eq!(refused, Err(UNNAMED_NVME.to_owned()));
+    }
+
+    /// What passes a bio itself on instead of a clone, and what that lies on, unless it takes requests.
+    #[test]
+    fn devices_that_pass_bios_on_are_not_counted() {
+        let md = |name: &str, level: &str| FakeDisk::md(name, level, 2, 65536, 1 << 30);
+        let disks = FakeSys::new()
+            .disk(md("md0", "linear"))
+            .disk(md("md4", "raid0"))
+            .disk(md("md5", "faulty"))
+            .disk(md("md6", "raid1"))
+            // Any that takes bios; the directory `bcache` makes it one.
+            .disk(md("bcache7", "raid1"))
+            .disk(FakeDisk::scsi("sda"));
+        let fake = disks.partition("md0", 1, 1 << 20, 1 << 20).partition("bcache7", 1, 1 << 20, 1 << 20);
+        let sys = fake.sys();
+        for name in ["bcache7", "md6", "sda"] {
+            fake.set_attribute(name, "bcache/running", "1\n");
+        }
+        fake.set_attribute("sda", "mq/0/nr_tags", "64\n");
+        let are_unnamed = |names: &[&str], expected: bool| {
+            names.iter().for_each(|name| assert_eq!(why_unnamed(name, &sys).is_some(), expected, "{name}"));
+        };
+        are_unnamed(&["bcache7", "bcache7p1", "md0", "md0p1", "md5", "md6"], true);
+        are_unnamed(&["md4", "sda"], false);
+        fake.set_attribute("md4", "queue/iostats", "0\n");
+        are_unnamed(&["md4"], true);
+        let refused = BlockCounts::of(&["bcache7".to_owned()], &sys).map(|_| ());
+        assert!(refused.is_err_and(|why| why.starts_with("bios of bcache devices")));
+    }
+
+    /// Such requests have no partition, and it would seem to be idle; the disk counts all of them.
+    #[test]
+    fn a_partition_is_not_counted_while_statistics_of_its_disk_are_off() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).partition("sda", 1, 1 << 20, 1 << 20);
+        fake.set_attribute("sda", "mq/0/nr_tags", "64\n");
+        let why = |name: &str| why_unnamed(name, &fake.sys());
+        assert_eq!((why("sda1"), why("sda")), (None, None));
+        fake.set_attribute("sda", "queue/iostats", "0\n");
+        assert!(why("sda1").is_some_and(|why| why.contains("queue/iostats of its disk is 0")));
+        assert_eq!(why("sda"), None);
     }
 
     /// What only seems to be in flight is found where nothing is, unless the counters would not show it.
@@ -220,7 +264,13 @@ mod tests {
             std::fs::write(queue.join("iostats"), "0\n").unwrap();
         }
         assert!(!quiet("sda", 0) && !quiet("sda", 5), "it was counted before");
+        assert!(!quiet("dm-0", 0) && !quiet("dm-0", 5), "the kernel is not known");
+        let release = fake.proc().join("sys/kernel/osrelease");
+        std::fs::create_dir_all(release.parent().unwrap()).unwrap();
+        std::fs::write(&release, "6.1.0-56-amd64\n").unwrap();
         assert!(!quiet("dm-0", 0) && quiet("dm-0", 5), "it counts by itself");
+        std::fs::write(&release, "6.12.1\n").unwrap();
+        assert!(!quiet("dm-0", 5), "it was counted before the switch");
     }
 
     #[test]

@@ -14,9 +14,7 @@ use crate::delta::delta;
 use crate::diskstat::parse_stat;
 use crate::read_text;
 use crate::still::{has_done, why_silent};
-use crate::sysfs::{
-    UNCOUNTED_PARTITION, UNNAMED_BIOS, block_path, counts_flushes, names_its_bios, nvme_disk_with_paths,
-};
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, counts_flushes, nvme_disk_with_paths, why_unnamed};
 use block::BlockCounts;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,8 +167,8 @@ impl Watcher {
 /// In words, why programs that count others do not count a device.
 fn why_not_counted(name: &str, sys: &Path) -> &'static str {
     let directory = block_path(sys, name);
-    if !names_its_bios(name, sys) {
-        UNNAMED_BIOS
+    if let Some(why) = why_unnamed(name, sys) {
+        why
     } else if directory.exists() && !directory.join("dev").exists() {
         "it is hidden and has no number, by which the programs would know it"
     } else {
@@ -400,6 +398,9 @@ mod tests {
             std::fs::write(directory(name).join("queue/iostats"), "0\n").unwrap();
         }
         std::fs::create_dir(directory("nvme0c0n1")).unwrap();
+        let release = fake.proc().join("sys/kernel/osrelease");
+        std::fs::create_dir_all(release.parent().unwrap()).unwrap();
+        std::fs::write(&release, "6.1.0-56-amd64\n").unwrap();
         let names = ["sda", "dm-0", "nvme0n1"];
         for (name, ios) in [("sda", 5), ("dm-0", 0), ("nvme0n1", 0)] {
             set(&fake, name, ios);
@@ -413,6 +414,10 @@ mod tests {
         let after = [("sda", unknown), ("dm-0", Ok(1)), ("nvme0n1", Ok(1))];
         assert_eq!(reads(&watcher.next_interval()), after);
         let after = [("sda", unknown), ("dm-0", Ok(0)), ("nvme0n1", Ok(0))];
+        assert_eq!(reads(&watcher.next_interval()), after);
+        // From 6.5 on what a mapped device counted before the switch says nothing of later either.
+        std::fs::write(&release, "6.5.0\n").unwrap();
+        let after = [("sda", unknown), ("dm-0", unknown), ("nvme0n1", Ok(0))];
         assert_eq!(reads(&watcher.next_interval()), after);
         // Requests are counted by the block layer alone: what it counted before the switch says nothing of later.
         std::fs::write(directory("sda").join("queue/iostats"), "1\n").unwrap();

@@ -3,10 +3,12 @@
 use super::table::{factor, interval};
 use super::{Extent, letter};
 use crate::page::{Page, Tone};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics::whole;
 use rdsk_analysis::words::plural;
-use rdsk_compare::{Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES, WhyMissing};
+use rdsk_compare::{
+    Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES, Missing, OneRun, WhyMissing,
+};
 use rdsk_units::{grouped, percent};
 
 /// Cells that a condition names.
@@ -30,7 +32,7 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
     let far = || {
         compared.pairs.iter().filter_map(|pair| match pair.basis {
             Basis::OneRunEach { octaves } => Some(octaves),
-            Basis::Pairs(_) => None,
+            Basis::Pairs { .. } => None,
         })
     };
     if let Some(octaves) = far().reduce(f64::max) {
@@ -47,16 +49,20 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
         );
     }
     let runs = compared.pairs.iter().find_map(|pair| match pair.basis {
-        Basis::Pairs(pairs) => Some(pairs),
+        Basis::Pairs { pairs, alone } => Some((pairs, alone)),
         Basis::OneRunEach { .. } => None,
     });
-    if let Some(pairs) = runs {
+    if let Some((pairs, alone)) = runs {
+        let left_out = match alone {
+            0 => String::new(),
+            alone => format!(" Left out: {} without a partner.", plural(alone as u64, "run")),
+        };
         page.sentence(
             Tone::Plain,
             "  ",
             format!(
                 "The runs are the samples: {}, each run after the other, in turned order every second time; what both of a pair met \
-                 cancels. The interval of a percentile counts the buckets that it is read from, each 0.4 to 0.8 % wide.",
+                 cancels. The interval of a percentile counts the buckets that it is read from, each 0.4 to 0.8 % wide.{left_out}",
                 plural(pairs as u64, "pair")
             ),
         );
@@ -106,25 +112,35 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
             );
             page.sentence(Tone::Warning, "    ", text);
         }
-        for text in missing(judgement, extent) {
+        for text in missing(&judgement.missing, extent) {
             page.sentence(Tone::Warning, "    ", text);
         }
     }
 }
 
-/// The cells that only the baseline has the figure of: `no p99 in B: stream/read/direct (460 I/Os, 1000 are needed)`.
-fn missing(judgement: &Judgement<'_>, extent: Extent) -> Vec<String> {
-    let metric = judgement.condition.metric.as_str();
-    let head = |pair: usize, why: &WhyMissing| match why {
-        WhyMissing::NotMeasured(_) => format!("not measured in {}", letter(pair + 1)),
-        _ => format!("no {metric} in {}", letter(pair + 1)),
+/// The cells that the baseline has a figure of and a run does not: `no p99 in B: stream/read/direct (460 I/Os, 1000 are needed)`,
+/// `not measured in run 2 of B: …`.
+pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
+    let head = |one: &Missing<'_>| {
+        let run = match one.run {
+            None => letter(one.pair + 1),
+            Some(OneRun::Base(number)) => format!("run {number} of {}", letter(0)),
+            Some(OneRun::Other(number)) => format!("run {number} of {}", letter(one.pair + 1)),
+        };
+        match one.why {
+            WhyMissing::NotMeasured(_) => format!("not measured in {run}"),
+            _ => format!("no {} in {run}", one.metric.as_str()),
+        }
     };
-    let name = |id: &str, why: &WhyMissing| match why {
-        WhyMissing::NotMeasured(Some(text)) => format!("{id} ({text})"),
-        WhyMissing::FewIos { .. } => format!("{id} ({})", why.words()),
-        WhyMissing::NotMeasured(None) | WhyMissing::NoFigure => id.to_owned(),
+    let name = |one: &Missing<'_>| match (&one.cell.id, &one.why) {
+        (id, WhyMissing::NotMeasured(Some(text))) => format!("{id} ({text})"),
+        (id, why @ (WhyMissing::FewIos { .. } | WhyMissing::OfNothing(_))) => {
+            format!("{id} ({})", why.words())
+        }
+        (id, WhyMissing::NotMeasured(None) | WhyMissing::NoFigure) => id.clone(),
     };
-    let all = judgement.missing.iter().map(|one| (head(one.pair, &one.why), name(&one.cell.id, &one.why)));
+    // What was not measured lacks each of its figures.
+    let all = distinct(all.iter().map(|one| (head(one), name(one))));
     let sentence = |(head, mut names): (String, Vec<String>)| {
         let most = if extent == Extent::Full { names.len() } else { MOST_CELLS };
         if names.len() > most {

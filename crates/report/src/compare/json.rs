@@ -2,7 +2,7 @@
 
 use super::Comparing;
 use rdsk_compare::{
-    ALPHA, Basis, CellChange, Change, Course, Difference, Judgement, Metric, Missing, RunPair, Shape,
+    ALPHA, Basis, CellChange, Change, Course, Difference, Judgement, Metric, Missing, OneRun, RunPair, Shape,
 };
 use rdsk_model::{CellRecord, Record};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn differences_value(differences: &[Difference]) -> Value {
 fn pair_value(other: usize, pair: &RunPair<'_>) -> Value {
     let basis = match pair.basis {
         Basis::OneRunEach { octaves } => json!({ "kind": "one_run_each", "octaves": octaves }),
-        Basis::Pairs(pairs) => json!({ "kind": "pairs", "pairs": pairs }),
+        Basis::Pairs { pairs, alone } => json!({ "kind": "pairs", "pairs": pairs, "alone": alone }),
     };
     let ids = |cells: &[&CellRecord]| cells.iter().map(|cell| cell.id.clone()).collect::<Vec<_>>();
     json!({
@@ -55,6 +55,7 @@ fn pair_value(other: usize, pair: &RunPair<'_>) -> Value {
         "cells": pair.cells.iter().map(cell_value).collect::<Vec<_>>(),
         "only_base": ids(&pair.only_base),
         "only_other": ids(&pair.only_other),
+        "lost": pair.lost.iter().map(missing_value).collect::<Vec<_>>(),
     })
 }
 
@@ -80,6 +81,7 @@ fn change_value(change: &Change) -> Value {
         "base": change.base,
         "other": change.other,
         "ratio": change.ratio(),
+        "pairs": change.pairs.map(|(having, _)| having),
         "low": known.and_then(|known| end(known.interval.0)),
         "high": known.and_then(|known| end(known.interval.1)),
         "low_corrected": known.and_then(|known| end(known.corrected.0)),
@@ -108,15 +110,22 @@ fn judgement_value(judgement: &Judgement<'_>) -> Value {
         let one = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| json!({ "other": pair + 1, "cell": cell.base.id, "ratio": change.ratio(), "blind_within": change.blind_within() });
         all.iter().map(one).collect::<Vec<_>>()
     };
-    let missing =
-        |one: &Missing<'_>| json!({ "other": one.pair + 1, "cell": one.cell.id, "why": one.why.words() });
     json!({
         "condition": judgement.condition.text,
         "judged": judgement.judged,
         "met": of(&judgement.met),
         "unsure": of(&judgement.unsure),
-        "missing": judgement.missing.iter().map(missing).collect::<Vec<_>>(),
+        "missing": judgement.missing.iter().map(missing_value).collect::<Vec<_>>(),
     })
+}
+
+fn missing_value(one: &Missing<'_>) -> Value {
+    let run = one.run.map(|run| match run {
+        OneRun::Base(number) => json!({ "side": "a", "number": number }),
+        OneRun::Other(number) => json!({ "side": "b", "number": number }),
+    });
+    let (cell, figure) = (&one.cell.id, one.metric.as_str());
+    json!({ "other": one.pair + 1, "run": run, "cell": cell, "figure": figure, "why": one.why.words() })
 }
 
 /// The course as a document; `differences` are those of the runs of its points.

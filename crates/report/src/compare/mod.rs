@@ -108,6 +108,7 @@ fn draw_pair(page: &mut Page, pair: &RunPair<'_>, other: &str, extent: Extent) {
     for metric in Metric::ALL {
         table::draw(page, pair, other, metric, extent);
     }
+    draw_lost(page, pair, extent);
     draw_alone(page, "A", &pair.only_base, extent);
     draw_alone(page, other, &pair.only_other, extent);
 }
@@ -135,6 +136,19 @@ fn summary(pair: &RunPair<'_>, other: &str) -> String {
         of_latency(Answer::Slower),
         of_latency(Answer::Faster),
     )
+}
+
+/// The figures that some of several runs lack, so that their pairs are left out.
+fn draw_lost(page: &mut Page, pair: &RunPair<'_>, extent: Extent) {
+    let all = certainty::missing(&pair.lost, extent);
+    let shown = if extent == Extent::Full { all.len() } else { MOST_ROWS };
+    let more = all.len().saturating_sub(shown);
+    for text in all.into_iter().take(shown) {
+        page.sentence(Tone::Warning, "  ", text);
+    }
+    if more > 0 {
+        page.line(format!("  and {more} more of these: --details"));
+    }
 }
 
 fn draw_alone(page: &mut Page, run: &str, cells: &[&CellRecord], extent: Extent) {

@@ -77,7 +77,9 @@ fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>>
         row.resize(6, String::new());
         row
     };
-    std::iter::once(row).chain(cell.remarks().into_iter().map(remark)).collect()
+    let of_pairs = change.pairs.filter(|(having, all)| having < all);
+    let of_pairs = of_pairs.map(|(having, all)| format!("of {having} of {all} pairs of runs"));
+    std::iter::once(row).chain(of_pairs.into_iter().chain(cell.remarks()).map(remark)).collect()
 }
 
 /// Both ends, or the one that the runs show.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::style::{Charset, Color};
-use rdsk_compare::{Condition, compare, course, differences, judge};
+use rdsk_compare::{Condition, compare, course, differences, judge, repeated};
 use rdsk_finding::fixtures::{all_in_rounds, run};
 use rdsk_model::{Estimate, VerdictCode};
 use serde_json::Value;
@@ -124,6 +124,35 @@ fn a_course_has_a_curve_and_says_since_when() {
     assert!(text.contains("takes 8 runs") && !text.contains("DIFFERS"), "{text}");
 }
 
+/// Of twelve runs of one day, the day of the seventh says nothing.
+#[test]
+fn runs_of_one_day_are_told_apart_by_the_time() {
+    let mut runs: Vec<Record> = (0..12)
+        .map(|hour| {
+            let mut one = scaled(if hour >= 6 { 0.8 } else { 1.0 } + 0.001 * f64::from(hour % 3));
+            one.started_at = format!("2026-03-06T{:02}:05:00.25Z", hour + 10);
+            one.id = format!("run {hour}");
+            one.host.as_mut().unwrap().kernel = if hour < 6 { "6.1" } else { "7.0" }.into();
+            one
+        })
+        .collect();
+    let said = |runs: &[Record]| {
+        let runs: Vec<&Record> = runs.iter().collect();
+        let found = course(&runs, &runs[0].cells[0].id, Metric::Rate).unwrap();
+        course_text(&found, &differences(&runs), Style::default())
+    };
+    let text = said(&runs);
+    assert!(text.contains("since 2026-03-06T16:05:00Z 20"), "{text}");
+    assert!(text.contains("7.0 in 6 runs since 2026-03-06T16:05:00Z"), "{text}");
+    // The first run of another day needs none.
+    runs[6..].iter_mut().for_each(|run| run.started_at = run.started_at.replace("-06T", "-07T"));
+    for run in &mut runs[7..] {
+        run.started_at = run.started_at.replace("-07T", "-08T");
+    }
+    let text = said(&runs);
+    assert!(text.contains("since 2026-03-07 20") && !text.contains("since 2026-03-07T"), "{text}");
+}
+
 fn course_of(runs: &mut [Record], factors: &[f64], metric: Metric) -> (String, Value) {
     for (day, (run, factor)) in (1..).zip(runs.iter_mut().zip(factors)) {
         run.started_at = format!("2026-03-{day:02}T10:00:00Z");
@@ -223,4 +252,47 @@ fn a_figure_that_a_run_lost_is_named() {
     let missing = &document["conditions"][0]["missing"][0];
     assert_eq!((&missing["cell"], &missing["other"]), (&Value::from(id), &Value::from(1)));
     assert_eq!(missing["why"], "7 I/Os, 20 are needed");
+}
+
+/// The pair of a run that lost a figure is left out, and said to be; a run without a partner, too.
+#[test]
+fn a_figure_that_one_of_several_runs_lost_is_named_with_its_run() {
+    let began = |(minute, mut run): (usize, Record)| {
+        run.started_at = format!("2026-03-01T10:{minute:02}:00Z");
+        run
+    };
+    let base: Vec<Record> = (0..5).map(|_| scaled(1.0)).enumerate().map(began).collect();
+    let mut other = base[..4].to_vec();
+    let of_device = |cell: &&mut CellRecord| {
+        cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+            && cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_some())
+    };
+    let cell = other[1].cells.iter_mut().find(of_device).unwrap();
+    let id = cell.id.clone();
+    let latency = cell.result.latency_ns.as_mut().unwrap();
+    (latency.count, latency.p50) = (7, None);
+    let compared = repeated(&base, &other).unwrap();
+    let conditions = ["p50:slower>10%".parse().unwrap()];
+    let judgements = judge(&compared, &conditions);
+    assert!(judgements[0].is_open());
+    let names = ["rdsk run".to_owned(), "rdsk run".to_owned()];
+    let comparing = Comparing {
+        names: &names,
+        runs: &[&base[0], &other[0]],
+        differences: &[],
+        compared: &compared,
+        judgements: &judgements,
+    };
+    let text = compared_text(&comparing, Extent::Full, Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["of 3 of 4 pairs of runs", "Left out: 1 run without a partner."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let named = format!("no p50 in run 2 of B: {id} (7 I/Os, 20 are needed)");
+    assert_eq!(text.matches(&named).count(), 2, "below the tables and below the condition: {text}");
+    let document: Value = serde_json::from_str(&compared_json(&comparing, &[])).unwrap();
+    let pair = &document["comparisons"][0];
+    assert_eq!((&pair["basis"]["pairs"], &pair["basis"]["alone"]), (&Value::from(4), &Value::from(1)));
+    assert_eq!(pair["lost"], document["conditions"][0]["missing"]);
+    assert_eq!(pair["lost"][0]["run"], serde_json::json!({ "side": "b", "number": 2 }));
 }

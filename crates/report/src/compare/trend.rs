@@ -93,7 +93,7 @@ fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
     let words = |(place, (value, runs)): (usize, &(&Option<String>, usize))| {
         let first =
             values.iter().position(|other| other == *value).filter(|_| follow_each_other && place > 0);
-        let since = first.map_or_else(String::new, |first| format!(" since {}", day(course, first)));
+        let since = first.map_or_else(String::new, |first| format!(" since {}", when(course, first)));
         let value = value.as_deref().unwrap_or(MISSING);
         format!("{value} in {}{since}", plural(*runs as u64, "run"))
     };
@@ -104,10 +104,15 @@ fn values_in_time(course: &Course<'_>, values: &[Option<String>]) -> String {
     all.join(" | ")
 }
 
-/// The day on which a run began.
-fn day(course: &Course<'_>, place: usize) -> String {
+/// When a run began: the day, and the time of day, as its row has it, where another run is of the same day.
+fn when(course: &Course<'_>, place: usize) -> String {
     let began = &course.points[place].run.started_at;
-    began.split_once('T').map_or(began.as_str(), |(day, _)| day).to_owned()
+    let runs = course.points.iter().filter(|point| day(&point.run.started_at) == day(began)).count();
+    if runs > 1 { whole_seconds(began) } else { day(began).to_owned() }
+}
+
+fn day(began: &str) -> &str {
+    began.split_once('T').map_or(began, |(day, _)| day)
 }
 
 /// What changed, since when.
@@ -122,7 +127,7 @@ fn shape_words(course: &Course<'_>) -> String {
         };
         format!("{} {word}", percent(share))
     };
-    let at = |index: usize| day(course, index);
+    let at = |index: usize| when(course, index);
     match &course.shape {
         Shape::Steps(steps) => {
             let each: Vec<String> = steps

@@ -2,7 +2,7 @@
 //! judges nothing.
 
 use super::Limits;
-use crate::cells::{is_plain, verdict_word};
+use crate::cells::{self, is_plain, verdict_word};
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
@@ -37,6 +37,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
         by_word(star, &|cells| named(record, cells, 0)),
         by_word(star, &count),
         by_word(|_| "", &count),
+        by_word(|_| "", &|cells| cells.len().to_string()),
     ];
     page.wordings(Tone::Plain, LEAD, texts, limits.not_device_lines);
 }
@@ -55,19 +56,25 @@ pub(crate) fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {
 /// The findings that say of a cell that its mean is of more than one rate.
 const UNSTEADY: [&str; 5] = ["drift", "fast-start", "slow-start", "slows-down", "write-cache-full"];
 
-/// The verdict that is not `device`, the depth that was not reached, or a rate that did not hold; `None` for a cell that is simply
-/// the device's.
+/// The verdict that is not `device`, a rate into a cache, the depth that was not reached, or a rate that did not hold; `None` for a
+/// cell that is simply the device's.
 pub(crate) fn word(record: &Record, cell: &CellRecord) -> Option<String> {
     if !is_plain(cell) {
         return Some(verdict_word(cell));
+    }
+    let says = |codes: &[&str]| {
+        let mut found = record.findings.iter().filter(|finding| codes.contains(&finding.code.as_str()));
+        found.any(|finding| finding.cells.contains(&cell.id))
+    };
+    if cells::is_into_cache(record, cell) {
+        return Some(cells::INTO_CACHE.to_owned());
     }
     // With one I/O at a time there is no queue; what is missing is time between the I/Os.
     let is_deep = metrics::wanted_depth(&cell.workload) > 1;
     if is_deep && !metrics::has_reached_depth(cell) {
         return Some("depth not reached".to_owned());
     }
-    let mut unsteady = record.findings.iter().filter(|finding| UNSTEADY.contains(&finding.code.as_str()));
-    unsteady.any(|finding| finding.cells.contains(&cell.id)).then(|| "not steady".to_owned())
+    says(&UNSTEADY).then(|| "not steady".to_owned())
 }
 
 /// `paths/read/cached, stream/write/buffered, align (9 of 16)`.

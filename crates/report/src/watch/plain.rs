@@ -75,6 +75,9 @@ fn row(device: &WatchedDevice, interval_ns: u64, names: &[&str], columns: Column
     }
     if let Some(block) = &device.block {
         text.push_str(&format!("  {}", sizes_text(block, MAX_SIZES)));
+        if block.lost > 0 {
+            text.push_str(&format!("  missed {}", block.lost));
+        }
     }
     text + &note
 }
@@ -191,6 +194,17 @@ mod tests {
         assert!(figures.all(|figure| figure == "–"), "{text}");
         assert!(rows[0].ends_with("r 90×4KiB 9×8KiB 1×512B  queue/iostats of sda is 0"), "{text}");
         assert_eq!(rows[1].split_whitespace().nth(1), Some("queue/iostats"), "{text}");
+    }
+
+    #[test]
+    fn what_the_programs_missed_is_said_in_its_row() {
+        let row = |lost| {
+            let mut seen = device("sda", Ok(reads()));
+            seen.block = Some(BlockGrowth { lost, ..counted() });
+            lines(vec![seen], ColumnSet::Iostat, Charset::Unicode).lines().nth(2).unwrap().to_owned()
+        };
+        assert!(row(3).ends_with("r 90×4KiB 9×8KiB 1×512B  missed 3"), "{}", row(3));
+        assert!(!row(0).contains("missed"), "{}", row(0));
     }
 
     #[test]

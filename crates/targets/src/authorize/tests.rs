@@ -4,7 +4,7 @@ use super::*;
 use crate::device_number::DeviceNumber;
 use crate::identity::{Identity, IdentityKind};
 use crate::signature::Signature;
-use crate::uses::Use;
+use crate::uses::{Labelled, Use};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 
 fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
@@ -109,17 +109,47 @@ fn every_use_refuses_every_write_and_no_read() {
 
 #[test]
 fn a_label_on_a_partition_is_removed_there() {
-    let mut examined = disk();
-    let label =
-        |node: &str, text: &str| Use { labelled: Some(node.into()), ..Use::new(UseKind::Member, text) };
-    examined.uses =
-        vec![label("/dev/sdb2", "LVM2_member on sdb2"), label("/dev/sdb3", "crypto_LUKS on sdb3")];
-    let refusal = refused(&examined, &destroy("WD 1"));
-    assert_eq!(refusal.code, "member");
-    assert!(refusal.hint.ends_with("with wipefs --all /dev/sdb2 /dev/sdb3"), "{}", refusal.hint);
-    examined.uses.truncate(1);
-    examined.uses.push(label("/dev/sdb2", "another on sdb2"));
-    assert!(refused(&examined, &destroy("WD 1")).hint.ends_with("--all /dev/sdb2"), "each node once");
+    let hint = |labels: &[Option<Labelled>]| {
+        let label = |labelled: &Option<Labelled>| {
+            let labelled = labelled.clone();
+            Use { labelled, ..Use::new(UseKind::Member, "the text") }
+        };
+        let examined = Examined { uses: labels.iter().map(label).collect(), ..disk() };
+        let refusal = refused(&examined, &destroy("WD 1"));
+        assert_eq!(refusal.code, "member");
+        refusal.hint
+    };
+    let label = |node: &str, kind: &str| Some(Labelled::Device { node: node.into(), kind: kind.into() });
+    let lvm = || label("/dev/sdb2", "LVM2_member");
+    let alone =
+        "measure reads, or, if nothing needs it any more, remove that label alone: wipefs --backup --all";
+    assert_eq!(
+        hint(&[lvm(), label("/dev/sdb3", "crypto_LUKS"), lvm()]),
+        format!("{alone} --types LVM2_member /dev/sdb2, wipefs --backup --all --types crypto_LUKS /dev/sdb3")
+    );
+    // What the disk around a partition has besides, stays, above all its table.
+    assert_eq!(
+        hint(&[label("/dev/sdb", "isw_raid_member")]),
+        format!("{alone} --types isw_raid_member /dev/sdb")
+    );
+    let table = || Some(Labelled::HiddenPartition { table_on: "/dev/sdb".into() });
+    assert!(hint(&[table()]).ends_with("remove their table: wipefs --backup --all /dev/sdb"));
+    assert!(
+        hint(&[table(), lvm()])
+            .ends_with("--all --types LVM2_member /dev/sdb2, wipefs --backup --all /dev/sdb")
+    );
+    assert!(!hint(&[lvm(), None]).contains("wipefs"), "one of them cannot be removed without harm");
+}
+
+#[test]
+fn the_first_block_of_a_disk_around_a_partition_is_not_to_be_zeroed() {
+    let hint = |labelled: Option<Labelled>| {
+        let used = Use { labelled, ..Use::new(UseKind::Metadata, "metadata of DRBD") };
+        refused(&Examined { uses: vec![used], ..disk() }, &destroy("WD 1")).hint
+    };
+    let own = Labelled::Device { node: "/dev/sdb2".into(), kind: "metadata of DRBD".into() };
+    assert!(hint(Some(own)).ends_with("zero the first block of /dev/sdb2 (dd if=/dev/zero bs=4096 count=1)"));
+    assert_eq!(hint(None), "measure reads, or name an unused device");
 }
 
 #[test]
@@ -202,6 +232,23 @@ fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
         silent.ends_with("or run as root outside of containers") && !silent.contains("owner"),
         "{silent}"
     );
+}
+
+#[test]
+fn an_export_of_what_is_gone_is_to_be_ended() {
+    let lost = "the SCSI target fileio_0/image exports /gone/image, which cannot be found here";
+    for examined in [disk(), file(false)] {
+        let doubtful = |doubts: &[&str]| {
+            let doubts = doubts.iter().map(|&doubt| doubt.into()).collect();
+            refused(&Examined { doubts, ..examined.clone() }, &destroy("WD 1"))
+        };
+        let refusal = doubtful(&[lost]);
+        assert_eq!(refusal.code, "cannot-prove-unused");
+        assert!(refusal.message.ends_with(lost), "{}", refusal.message);
+        assert!(refusal.hint.contains("targetcli") && !refusal.hint.contains("root"), "{}", refusal.hint);
+        // What else is not known comes first: that may need another user, or a program.
+        assert!(!doubtful(&[lost, "wipefs is not installed"]).hint.contains("targetcli"));
+    }
 }
 
 #[test]

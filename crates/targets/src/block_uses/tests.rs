@@ -49,7 +49,7 @@ fn the_disk_under_the_system_is_never_free() {
 
 #[test]
 fn the_disk_under_an_overlay_of_the_system_is_never_free() {
-    for point in ["/sysroot", "/run/live/medium", "/run/initramfs/live"] {
+    for point in ["/sysroot", "/run/live/medium", "/run/initramfs/live", "/cdrom", "/run/archiso/bootmnt"] {
         let fake = Fake::new()
             .disk("sda", "8:0")
             .disk("sda/sda1", "8:1")
@@ -423,6 +423,73 @@ fn an_origin_is_in_use_while_its_snapshot_is() {
     assert_eq!(fake.uses("dm-2"), expected);
     let unmounted = Fake::new().disk("sda", "8:0");
     assert_eq!(unmounted.uses("sda"), NONE);
+}
+
+/// One cache for two disks, and two arrays in the container of a controller: what the one is used for says nothing of the other.
+#[test]
+fn devices_that_share_a_cache_or_a_container_are_kept_apart() {
+    let cache = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sdb", "8:16")
+        .disk("sdc", "8:32")
+        .disk("bcache0", "252:0")
+        .disk("bcache1", "252:16")
+        .stack("bcache0", "sda")
+        .stack("bcache0", "sdc")
+        .stack("bcache1", "sdb")
+        .stack("bcache1", "sdc")
+        .mount("252:16", "/data", "ext4", "/dev/bcache1");
+    assert_eq!(cache.uses("bcache0"), NONE);
+    assert_eq!(cache.uses("bcache1"), ["Mounted: /data on bcache1"]);
+    assert_eq!(
+        cache.uses("sdc"),
+        ["Mounted: /data on bcache1", "Holder: bcache0", "Holder: bcache1"],
+        "the cache itself"
+    );
+    let mut container = Fake::new().disk("sda", "8:0").disk("md127", "9:127").stack("md127", "sda");
+    container =
+        container.attribute("md127/size", "0\n").attribute("md127/md/metadata_version", "external:imsm\n");
+    for (name, number, offset) in [("md126", "9:126", "0\n"), ("md125", "9:125", "2048\n")] {
+        container = container
+            .disk(name, number)
+            .stack(name, "sda")
+            .attribute(&format!("{name}/md/metadata_version"), "external:/md127/0\n")
+            .attribute(&format!("{name}/md/reshape_position"), "none\n")
+            .attribute(&format!("{name}/md/dev-sda/offset"), offset)
+            .attribute(&format!("{name}/md/dev-sda/size"), "1024\n");
+    }
+    let container = container.mount("9:125", "/data", "ext4", "/dev/md125");
+    assert_eq!(container.uses("md126"), NONE);
+    assert_eq!(container.uses("sda").len(), 4, "{:?}", container.uses("sda"));
+    let silent = container.attribute("md125/md/dev-sda/size", "\n");
+    assert_eq!(
+        silent.uses("md126"),
+        ["Mounted: /data on md125, which has some of its sectors", "SharedSectors: md125"]
+    );
+}
+
+/// As LVM makes a thin pool: dm-0 is the pool, dm-1 a linear device over it that has the pool's name, dm-2 a volume.
+#[test]
+fn a_pool_is_in_use_while_it_has_volumes_and_not_the_other_way_round() {
+    let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
+    for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+        fake = fake.disk(name, number);
+    }
+    let fake = fake
+        .stack("dm-0", "sda")
+        .stack("dm-0", "sdb")
+        .stack("dm-1", "dm-0")
+        .stack("dm-2", "dm-0")
+        .answer("table dm-0", "0 2097152 thin-pool 8:16 8:0 128 0 0")
+        .answer("table dm-2", "0 2097152 thin 253:0 1");
+    assert_eq!(fake.uses("dm-1"), ["SharedSectors: dm-2"]);
+    assert_eq!(fake.uses("dm-2"), NONE, "LVM keeps dm-1 for every pool");
+    let fake = fake.mount("253:2", "/data", "ext4", "/dev/mapper/vg-lv");
+    let expected = ["Mounted: /data on dm-2, which has some of its sectors", "SharedSectors: dm-2"];
+    assert_eq!(fake.uses("dm-1"), expected);
+    let fake = fake.mount("253:1", "/raw", "ext4", "/dev/mapper/vg-pool");
+    let expected = ["Mounted: /data on dm-2", "Mounted: /raw on dm-1, which spans its whole pool"];
+    assert_eq!(fake.uses("dm-2"), expected);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::error::TargetError;
 use crate::examined::{Examined, Place};
 use crate::growth::{Growth, Taking};
 use crate::identity::{self, Inventory, Names};
+use crate::labels::Label;
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
@@ -120,9 +121,9 @@ pub(crate) fn examine_node(
     hidden_parts::find(machine, node, &signatures, path, found);
     let labels = labels_around(machine, node, &signatures, path, found);
     for (of, signature) in &labels {
-        let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
         if let Some(why) = labels::why_kept(machine, of, signature) {
-            found.add_label(node_path(machine, node, of, path), &format!("{why}{on}"));
+            let label = Label { of, place: node_path(machine, node, of, path), signature };
+            labels::add(machine, node, label, &why, found);
         }
     }
     let inventory = Inventory::read(machine);

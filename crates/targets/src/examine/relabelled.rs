@@ -3,6 +3,7 @@
 
 use super::block::{labels_around, node_path};
 use crate::examined::Examined;
+use crate::labels::Label;
 use crate::machine::Machine;
 use crate::signature::{self, Signature};
 use crate::sysfs::Node;
@@ -31,11 +32,11 @@ pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, foun
         {
             continue;
         }
-        let on = if of.name == node.name { String::new() } else { format!(" on {}", of.kernel_name()) };
         if let Some(why) = labels::why_kept(machine, of, &signature) {
-            found.add_label(place, &format!("{why}{on}"));
+            labels::add(machine, node, Label { of, place, signature: &signature }, &why, found);
         } else if signature.uuid.is_some() {
-            found.add(UseKind::Relabelled, &format!("{}{on}", signature.text));
+            let text = format!("{}{}", signature.text, labels::on(node, of));
+            found.add(UseKind::Relabelled, &text);
         }
     }
 }

@@ -6,9 +6,13 @@ use super::types::{Identity, IdentityKind};
 use crate::facts;
 use crate::lvm::logical_volume;
 use crate::machine::Machine;
-use crate::sysfs::{Node, names_in, read_text};
+use crate::sysfs::{Node, is_numbered, names_in, read_number, read_text};
 use crate::tools::Lsblk;
+use std::fs;
 use std::path::Path;
+
+/// Directories within one of links; datasets of ZFS lie in others.
+const MAX_LEVELS: usize = 16;
 
 /// Every name of `node` itself that does not change with the order of disks, the easiest to type first. `lsblk` is what
 /// the program reported when it was asked about this device alone.
@@ -28,6 +32,22 @@ pub(crate) fn of_node(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsb
     }
     mapped(node, &mut list);
     array(node, inventory, &mut list);
+    if let Some(uuid) = bcache_uuid(node) {
+        list.add(IdentityKind::BcacheUuid, &uuid);
+    }
+    if let Some(image) = rbd_image(machine, node) {
+        list.add(IdentityKind::RbdImage, &image);
+    }
+    let whole = &machine.tree.whole(node).name;
+    for (driver, directory, kind) in
+        [("drbd", "drbd/by-res", IdentityKind::DrbdVolume), ("zd", "zvol", IdentityKind::Zvol)]
+    {
+        if is_numbered(whole, driver) {
+            linked_below(machine, node, directory, MAX_LEVELS, &mut |link: &str| {
+                list.add(kind, link.strip_prefix(directory).unwrap_or(link).trim_start_matches('/'));
+            });
+        }
+    }
     linked(machine, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
     list.0
 }
@@ -103,6 +123,27 @@ fn mapped(node: &Node, list: &mut List) {
     list.add(IdentityKind::MapperUuid, &node.dm_uuid());
 }
 
+/// The UUID of the device behind a bcache (drivers/md/bcache/sysfs.c, `backing_dev_uuid`). That device shows it, too, and is another one.
+pub(super) fn bcache_uuid(node: &Node) -> Option<String> {
+    let uuid = read_text(&node.directory.join("bcache/backing_dev_uuid"))?;
+    is_numbered(&node.name, "bcache").then(|| uuid.trim().to_owned()).filter(|uuid| !uuid.is_empty())
+}
+
+/// `pool/image`, `pool/namespace/image` or `pool/image@snapshot` of an rbd (Documentation/ABI/testing/sysfs-bus-rbd).
+pub(super) fn rbd_image(machine: &Machine<'_>, node: &Node) -> Option<String> {
+    let id = node.name.strip_prefix("rbd").filter(|_| is_numbered(&node.name, "rbd"))?;
+    let directory = machine.roots.sys.join("bus/rbd/devices").join(id);
+    let number = |file: &str| read_number::<u32>(&directory.join(file));
+    if (number("major")?, number("minor")?) != (node.number.major, node.number.minor) {
+        return None;
+    }
+    let word = |file: &str| read_text(&directory.join(file)).filter(|word| !word.is_empty());
+    let namespace = word("pool_ns").map_or_else(String::new, |namespace| format!("{namespace}/"));
+    let snapshot = word("current_snap").filter(|snapshot| snapshot != "-");
+    let snapshot = snapshot.map_or_else(String::new, |snapshot| format!("@{snapshot}"));
+    Some(format!("{}/{namespace}{}{snapshot}", word("pool")?, word("name")?))
+}
+
 /// Name and UUID of an array. Its name is in no file of sysfs: it comes from a link, or from the label of any member.
 fn array(node: &Node, inventory: &Inventory<'_>, list: &mut List) {
     let machine = inventory.machine;
@@ -136,17 +177,41 @@ fn as_mdadm_writes(uuid: &str) -> String {
 
 /// Calls `take` with the name of every link in a directory of `/dev` that leads to `node`.
 fn linked(machine: &Machine<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
-    let place = machine.roots.dev.join(directory);
-    for name in names_in(&place) {
-        let path = Path::new("/dev").join(directory).join(&name);
-        let target = machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
-            let target = std::fs::read_link(place.join(&name)).ok()?;
-            machine.tree.get(&target.file_name()?.to_string_lossy())
-        });
-        if target.is_some_and(|target| target.name == node.name) {
+    for name in names_in(&machine.roots.dev.join(directory)) {
+        if leads_to(machine, node, &Path::new(directory).join(&name)) {
             take(&name);
         }
     }
+}
+
+/// The same with the names below `/dev` of every link in a directory and those in it, so many levels deep.
+fn linked_below(
+    machine: &Machine<'_>,
+    node: &Node,
+    directory: &str,
+    levels: usize,
+    take: &mut dyn FnMut(&str),
+) {
+    let place = machine.roots.dev.join(directory);
+    for name in names_in(&place) {
+        let link = format!("{directory}/{name}");
+        let is_directory = fs::symlink_metadata(place.join(&name)).is_ok_and(|meta| meta.is_dir());
+        if is_directory && levels > 0 {
+            linked_below(machine, node, &link, levels - 1, take);
+        } else if !is_directory && leads_to(machine, node, Path::new(&link)) {
+            take(&link);
+        }
+    }
+}
+
+/// Whether a link below `/dev` leads to `node`.
+fn leads_to(machine: &Machine<'_>, node: &Node, link: &Path) -> bool {
+    let path = Path::new("/dev").join(link);
+    let target = machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
+        let target = fs::read_link(machine.roots.dev.join(link)).ok()?;
+        machine.tree.get(&target.file_name()?.to_string_lossy())
+    });
+    target.is_some_and(|target| target.name == node.name)
 }
 
 #[cfg(test)]

@@ -33,6 +33,13 @@ pub(super) fn devices_sharing(node: &Node, identity: &Identity, inventory: &Inve
             let uuid = own::partition_uuid(other, inventory, None);
             uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
         }),
+        IdentityKind::BcacheUuid => Box::new(|other| {
+            own::bcache_uuid(other).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
+        }),
+        // Of an image that is mapped twice, each device has all of the other's bytes.
+        IdentityKind::RbdImage => Box::new(|other| {
+            own::rbd_image(inventory.machine, other).is_some_and(|name| name == identity.text)
+        }),
         // Links lead to one device, device mapper keeps its names apart, and a file is not compared here.
         _ => return Vec::new(),
     };

@@ -210,6 +210,87 @@ fn a_partition_has_its_own_uuid_beside_its_disks_names() {
 }
 
 #[test]
+fn a_bcache_is_named_by_what_is_behind_it() {
+    let uuid = "5f0d7a1e-0b3c-4d57-9f6a-1c2d3e4f5a6b";
+    let file = "bcache/backing_dev_uuid";
+    let fake = Fake::new().disk("sda", "8:0").disk("bcache0", "252:0").stack("bcache0", "sda");
+    let fake = fake.attribute(&format!("bcache0/{file}"), &format!("{uuid}\n"));
+    // The same directory, seen at the device behind it.
+    let fake = fake.attribute(&format!("sda/{file}"), &format!("{uuid}\n"));
+    assert_eq!(names(&fake, "bcache0").0, [format!("BcacheUuid: {uuid}")]);
+    assert_eq!(names(&fake, "sda"), (Vec::new(), Vec::new()));
+    // A copy of that device, registered as well.
+    let copied = fake.disk("bcache1", "252:16").attribute(&format!("bcache1/{file}"), &uuid.to_uppercase());
+    assert_eq!(names(&copied, "bcache0"), (Vec::new(), vec![format!("{uuid}: bcache1 has it too")]));
+    let identity = Identity { kind: IdentityKind::BcacheUuid, text: uuid.into() };
+    assert!(identity.is_named_by(&uuid.to_uppercase()) && !identity.is_named_by(&uuid[1..]));
+}
+
+#[test]
+fn an_image_of_rbd_is_named_by_its_pool_unless_it_is_mapped_twice() {
+    let mapped = |fake: Fake, id: u32, texts: [&str; 4]| {
+        let fake = fake.disk(&format!("rbd{id}"), &format!("251:{id}"));
+        let place = format!("sys/bus/rbd/devices/{id}");
+        for (file, text) in ["pool", "pool_ns", "name", "current_snap"].into_iter().zip(texts) {
+            fake.file(&format!("{place}/{file}"), &format!("{text}\n"));
+        }
+        fake.file(&format!("{place}/major"), "251\n");
+        fake.file(&format!("{place}/minor"), &format!("{id}\n"));
+        fake
+    };
+    let fake = mapped(Fake::new(), 0, ["ssd", "", "vm-1", "-"]);
+    let fake = mapped(mapped(fake, 1, ["ssd", "team", "vm-1", "-"]), 2, ["ssd", "", "vm-1", "old"]);
+    for (name, text) in [("rbd0", "ssd/vm-1"), ("rbd1", "ssd/team/vm-1"), ("rbd2", "ssd/vm-1@old")] {
+        assert_eq!(names(&fake, name), (vec![format!("RbdImage: {text}")], Vec::new()));
+    }
+    let fake = mapped(fake, 3, ["ssd", "", "vm-1", "-"]);
+    for (name, other) in [("rbd0", "rbd3"), ("rbd3", "rbd0")] {
+        assert_eq!(names(&fake, name), (Vec::new(), vec![format!("ssd/vm-1: {other} has it too")]));
+    }
+    // What sysfs says is of a device with another number.
+    fake.file("sys/bus/rbd/devices/1/major", "250\n");
+    assert_eq!(names(&fake, "rbd1"), (Vec::new(), Vec::new()));
+    let identity = Identity { kind: IdentityKind::RbdImage, text: "ssd/vm-1".into() };
+    assert!(identity.is_named_by("ssd/vm-1") && identity.is_named_by("/dev/rbd/ssd/vm-1"));
+    assert!(!identity.is_named_by("vm-1") && !identity.is_named_by("ssd/vm-1@old"));
+}
+
+#[test]
+fn volumes_of_drbd_and_zfs_are_named_by_their_links() {
+    let fake = Fake::new()
+        .disk("drbd0", "147:0")
+        .disk("drbd1", "147:1")
+        .disk("zd0", "230:0")
+        .disk("zd0/zd0p1", "230:1")
+        .disk("sda", "8:0");
+    let link = |name: &str, target: &str| {
+        let place = fake.path("dev").join(name);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, place).unwrap();
+    };
+    link("drbd/by-res/r0/0", "../../../drbd0");
+    link("drbd/by-res/old", "../../drbd1");
+    link("zvol/tank/vm/disk", "../../../zd0");
+    link("zvol/tank/vm/disk-part1", "../../../zd0p1");
+    // Who links something else there names nothing.
+    link("zvol/tank/odd", "../../sda");
+    for (name, wanted) in [
+        ("drbd0", "DrbdVolume: r0/0"),
+        ("drbd1", "DrbdVolume: old"),
+        ("zd0", "Zvol: tank/vm/disk"),
+        ("zd0p1", "Zvol: tank/vm/disk-part1"),
+    ] {
+        assert_eq!(names(&fake, name), (vec![wanted.to_owned()], Vec::new()));
+    }
+    assert_eq!(names(&fake, "sda"), (Vec::new(), Vec::new()));
+    let zvol = Identity { kind: IdentityKind::Zvol, text: "tank/vm/disk".into() };
+    assert!(zvol.is_named_by("tank/vm/disk") && zvol.is_named_by("/dev/zvol/tank/vm/disk"));
+    assert!(!zvol.is_named_by("disk") && !zvol.is_named_by("/dev/tank/vm/disk"));
+    let drbd = Identity { kind: IdentityKind::DrbdVolume, text: "r0/0".into() };
+    assert!(drbd.is_named_by("/dev/drbd/by-res/r0/0") && !drbd.is_named_by("r0"));
+}
+
+#[test]
 fn only_the_whole_word_names_a_device() {
     let serial = Identity { kind: IdentityKind::Serial, text: "S3Z9".into() };
     assert!(serial.is_named_by("S3Z9"));

@@ -36,6 +36,14 @@ pub enum IdentityKind {
     /// The UUID of a partition.
     #[serde(rename = "partuuid")]
     PartitionUuid,
+    /// The UUID of the device behind a bcache.
+    BcacheUuid,
+    /// Pool and image of an rbd, as in `pool/image`.
+    RbdImage,
+    /// Resource and volume of DRBD, as in `r0/0`: the name in `/dev/drbd/by-res`.
+    DrbdVolume,
+    /// The dataset of a zvol, as in `tank/vm`: the name in `/dev/zvol`.
+    Zvol,
     /// A name in `/dev/disk/by-id`, without the directory.
     ById,
     /// The backing file of a loop device, as the kernel has it.
@@ -57,6 +65,10 @@ impl IdentityKind {
             Self::ArrayName => "array name",
             Self::ArrayUuid => "array UUID",
             Self::PartitionUuid => "partition UUID",
+            Self::BcacheUuid => "bcache UUID",
+            Self::RbdImage => "rbd image",
+            Self::DrbdVolume => "DRBD volume",
+            Self::Zvol => "zvol",
             Self::ById => "by-id name",
             Self::BackingFile => "backing file",
         }
@@ -91,7 +103,7 @@ pub(crate) struct Names {
 }
 
 impl Identity {
-    /// Whether the user's word is this identity: exactly, except that UUIDs of arrays and partitions may be in
+    /// Whether the user's word is this identity: exactly, except that UUIDs of arrays, partitions and bcache may be in
     /// capitals, and those of arrays in the formats of sysfs and of mdadm. It may be preceded by the directory under
     /// `/dev`.
     pub fn is_named_by(&self, word: &str) -> bool {
@@ -101,6 +113,10 @@ impl Identity {
             IdentityKind::Volume => below("/dev/") == self.text,
             IdentityKind::MapperName => below("/dev/mapper/") == self.text,
             IdentityKind::ArrayName => below("/dev/md/") == self.text,
+            IdentityKind::RbdImage => below("/dev/rbd/") == self.text,
+            IdentityKind::DrbdVolume => below("/dev/drbd/by-res/") == self.text,
+            IdentityKind::Zvol => below("/dev/zvol/") == self.text,
+            IdentityKind::BcacheUuid => word.eq_ignore_ascii_case(&self.text),
             IdentityKind::PartitionUuid => {
                 let word = below("PARTUUID=");
                 let word = word.strip_prefix("/dev/disk/by-partuuid/").unwrap_or(word);

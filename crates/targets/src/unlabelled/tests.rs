@@ -127,6 +127,20 @@ fn metadata_of_device_mapper_is_known_by_its_first_block() {
     assert_eq!(uses(&fake, "sdb", &[]), NONE);
 }
 
+#[test]
+fn the_first_block_of_the_disk_around_a_partition_is_not_said_to_be_removable() {
+    let fake = fake("");
+    let number: u64 = 27_022_010;
+    write(&fake, "sdb", &[(32, &number.to_le_bytes())]);
+    let removable = |name: &str| {
+        fake.with(|machine, found| {
+            find(&Inventory::read(machine), machine.tree.get(name).unwrap(), &[], found);
+            found.uses.iter().map(|used| used.labelled.is_some()).collect::<Vec<bool>>()
+        })
+    };
+    assert_eq!((removable("sdb"), removable("sdb1")), (vec![true], vec![false]));
+}
+
 /// The partition never answers; all others do.
 fn never(place: &Path) -> Beginning {
     if place.ends_with("sdb1") {

@@ -1,6 +1,8 @@
 //! The room's own devices, tried on the real kernel. Everything created here must be gone after its owner is dropped.
 
+use super::attach::has_partitions;
 use super::*;
+use crate::attempts::{first_right, same};
 use crate::requires::{Need, requires};
 
 const MIB: u64 = 1 << 20;
@@ -244,16 +246,26 @@ fn in_memory_is_in_memory_as_long_as_it_fits() {
     assert!(!is_in_memory((free.f_blocks + 1) * free.f_frsize), "more than there is");
 }
 
+/// The kernel keeps some of what was set for one file with the number, for the next one.
 #[test]
-fn a_limit_that_a_killed_test_left_is_forgotten() {
-    if !requires(&[Need::Root, Need::Loop]) {
+fn what_a_killed_test_left_with_the_number_is_forgotten() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("partx"), Need::Tool("addpart")]) {
         return;
     }
-    let device = LoopDevice::builder().create().unwrap();
-    let largest = || device.sysfs("queue/max_sectors_kb").unwrap();
-    let usual = largest();
-    std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", device.name()), "64").unwrap();
-    assert_eq!(largest(), "64");
-    device.forget_limits();
-    assert_eq!(largest(), usual);
+    let largest = |device: &LoopDevice| device.sysfs("queue/max_sectors_kb").unwrap();
+    let usual = largest(&LoopDevice::builder().create().unwrap());
+    // Another test may take the number, and what was left, in between.
+    first_right(20, || {
+        let killed = LoopDevice::builder().create().unwrap();
+        output_of(Command::new("addpart").arg(killed.path()).args(["1", "2048", "40000"])).unwrap();
+        std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", killed.name()), "64").unwrap();
+        assert!(has_partitions(killed.path()).unwrap() && largest(&killed) == "64");
+        output_of(Command::new("losetup").arg("--detach").arg(killed.path())).unwrap();
+        assert!(wait_until(LONG, || !killed.is_attached()));
+        let next = LoopDevice::builder().size(MIB).create().unwrap();
+        same("the number", &next.name(), &killed.name())?;
+        assert!(!has_partitions(next.path()).unwrap());
+        assert_eq!(largest(&next), usual);
+        Ok(())
+    });
 }

@@ -85,7 +85,7 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
     let are_partitions = uppers.iter().all(|layer| is_partition(layer));
     let ops: &[Op] = if are_partitions { &[Op::Read, Op::Write] } else { &[Op::Read] };
     ops.iter().find_map(|&op| {
-        let (sum, own) = (Moved::of_all(&lower, op)?, Moved::of_all(&above, op)?);
+        let (sum, own) = (Moved::of_all(facts, &lower, op)?, Moved::of_all(facts, &above, op)?);
         let bytes = sum.bytes.saturating_sub(own.bytes);
         // A partition's requests are requests of its disk, one for one.
         let requests = if are_partitions {

@@ -103,6 +103,20 @@ pub(crate) const STACKED: &[Refusal] = &[
         ..ROW
     },
     Refusal {
+        name: "part of a thin pool whose volumes nobody uses",
+        set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -L 16M --poolmetadatasize 4M -Zn -T vg/pool
+            lvcreate -q -V 8M -T vg/pool -n lv; p=$(dmsetup info -c --noheadings -o minor vg-pool-tpool)
+            dmsetup create part --table \"0 20000 linear /dev/dm-$p 0\"; n=$(dmsetup info -c --noheadings -o minor part)
+            by_id dm-part /dev/dm-$n",
+        target: "/dev/dm-$n",
+        identity: "dm-part",
+        code: "shared-sectors",
+        says: &["vg-lv"],
+        tear_down: "dmsetup remove part; vgchange -q -an vg; dmsetup create part --table \"0 20000 linear $A 20000\"
+            n=$(dmsetup info -c --noheadings -o minor part); by_id dm-part /dev/dm-$n",
+        ..ROW
+    },
+    Refusal {
         name: "thin pool with volumes",
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -L 16M --poolmetadatasize 4M -Zn -T vg/pool
             lvcreate -q -V 8M -T vg/pool -n lv; n=$(dmsetup info -c --noheadings -o minor vg-pool_tdata); by_id dm-data /dev/dm-$n",

@@ -3,7 +3,7 @@
 use super::{number, times};
 use crate::cells;
 use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
-use rdsk_analysis::{Analysis, metrics};
+use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Op, Sync};
 use rdsk_units::Bytes;
 
@@ -28,9 +28,9 @@ fn shift(analysis: &Analysis<'_>) -> Option<String> {
         one.1.mean.total_cmp(&other.1.mean)
     };
     let Some((pair, worst)) =
-        known().filter(|(_, ratio)| ratio.is_different() && ratio.mean > 1.0).max_by(by_mean)
+        known().filter(|(_, ratio)| ratio.is_sure() && ratio.mean > 1.0).max_by(by_mean)
     else {
-        let Some((_, most)) = known().max_by(by_mean) else {
+        let Some(most) = known().map(|(_, ratio)| ratio.high).reduce(f64::max) else {
             let why = pairs.first()?.ratio.err()?;
             return Some(match why {
                 NoRatio::Burst | NoRatio::Sittings => {
@@ -39,7 +39,8 @@ fn shift(analysis: &Analysis<'_>) -> Option<String> {
                 _ => format!("too few to compare shifted with aligned: {}", why.words()),
             });
         };
-        return Some(format!("no cost of a shift shown: at most {}", times(most)));
+        // The end of the widest interval: what a mean says is not the most that there may be.
+        return Some(format!("no cost of a shift shown: at most {} (95 %)", words::times(most)));
     };
     let workload = &pair.base.workload;
     let dsync = if workload.sync == Sync::Dsync { "dsync " } else { "" };
@@ -66,4 +67,38 @@ fn partial(analysis: &Analysis<'_>) -> Option<String> {
     let read = metrics::read_bytes_per_io(largest)?;
     let block = Bytes(largest.workload.block_bytes);
     Some(format!("a write of {block} makes the system read {} B first", number(read)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_analysis::fixtures::{self, file, in_rounds, record, with};
+    use rdsk_model::IoPath;
+
+    /// The finding asks for the same certainty, and what is not shown may be as much as the interval leaves.
+    #[test]
+    fn a_cost_is_said_where_it_is_sure_and_else_the_most_that_it_may_be() {
+        let written = |id: &str, shift_bytes: u64, elapsed_ns: u64| {
+            with(in_rounds(fixtures::cell(id, Op::Write, IoPath::Direct, 4096, 6000, elapsed_ns)), |cell| {
+                cell.workload.shift_bytes = shift_bytes;
+            })
+        };
+        let mut barely_sure = 0;
+        for step in 0..120 {
+            let cells =
+                vec![written("a", 0, 6_000_000_000), written("s", 512, 6_000_000_000 + 3_000_000 * step)];
+            let record = record(vec![file()], cells);
+            let analysis = Analysis::of(&record);
+            let ratio = analysis.comparisons(Kind::Shift).next().unwrap().ratio.unwrap();
+            let said = shift(&analysis).unwrap();
+            if ratio.is_sure() && ratio.mean > 1.0 {
+                assert!(said.contains("as long off a page boundary as on one"), "{ratio:?}: {said}");
+                barely_sure += usize::from(!ratio.is_different());
+            } else {
+                let most = words::times(ratio.high);
+                assert_eq!(said, format!("no cost of a shift shown: at most {most} (95 %)"));
+            }
+        }
+        assert!(barely_sure > 0, "some are sure by less than targets need");
+    }
 }

@@ -1,0 +1,35 @@
+//! Of whom all that the kernel has cached may be dropped: of what is ours alone.
+#![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
+
+mod support;
+
+use rdsk_targets::{Access, Permission};
+use rdsk_testkit::{LoopDevice, Need, requires, wait_until};
+use support::{LONG, MIB, claimed, overwrite, turn};
+
+#[test]
+fn a_device_while_nobody_uses_it() {
+    let _turn = turn();
+    let needs = [Need::Root, Need::Loop, Need::Tool("lsblk"), Need::Tool("wipefs"), Need::Ext4];
+    if !requires(&needs) {
+        return;
+    }
+    let device = LoopDevice::builder().size(32 * MIB).create().unwrap();
+    device.mkfs_ext4("home").unwrap();
+    let claim = claimed(device.path(), Access::Read, &Permission::default());
+    // Whoever looks at new devices may have it open for a moment.
+    assert!(wait_until(LONG, || claim.may_be_dropped_whole()));
+    let mount = device.mount().unwrap();
+    assert!(!claim.may_be_dropped_whole(), "it is mounted since it was claimed");
+    drop(mount);
+    assert!(wait_until(LONG, || claim.may_be_dropped_whole()));
+}
+
+#[test]
+fn no_file_of_the_user() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("database");
+    std::fs::write(&path, [1; 8192]).unwrap();
+    assert!(!claimed(&path, Access::Read, &Permission::default()).may_be_dropped_whole());
+    assert!(!claimed(&path, Access::Write, &overwrite()).may_be_dropped_whole());
+}
