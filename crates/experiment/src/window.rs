@@ -3,7 +3,7 @@
 //! bytes each time would soon be answered by a cache below the block layer, and the direct ones beside them would not. It issues nothing.
 
 use crate::registry::question;
-use rdsk_model::{Cell, Extent, Pattern, Workload};
+use rdsk_model::{Cell, Extent, Workload};
 use std::borrow::Cow;
 
 /// The workload of a visit that begins so far behind the start of the span, and where in that workload it begins. Near the end of the
@@ -24,29 +24,14 @@ pub(crate) fn of_visit(cell: &Cell, begin_bytes: u64) -> (Cow<'_, Workload>, u64
 
 /// Bytes of the span that a visit of a cell may use.
 pub(crate) fn span_bytes(cell: &Cell) -> u64 {
-    let workload = &cell.workload;
-    let moves = cell.extent == Extent::Timed
-        && workload.pattern == Pattern::Sequential
-        && workload.points.is_none()
-        && workload.streams == 1
-        && workload.path.uses_page_cache();
-    let window_bytes = question(cell.experiment).window_bytes().filter(|_| moves);
-    let window_bytes = window_bytes.unwrap_or(u64::MAX).min(workload.span_bytes);
-    if window_bytes < workload.block_bytes.saturating_mul(2) {
-        workload.span_bytes
-    } else {
-        whole_blocks(workload, window_bytes)
-    }
-}
-
-fn whole_blocks(workload: &Workload, bytes: u64) -> u64 {
-    if bytes == workload.span_bytes { bytes } else { bytes - bytes % workload.block_bytes.max(1) }
+    let window_bytes = question(cell.experiment).window_bytes().filter(|_| cell.extent == Extent::Timed);
+    cell.workload.part_bytes(window_bytes.unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Experiment, IoPath};
+    use rdsk_model::{Experiment, IoPath, Pattern};
 
     const GIB: u64 = 1 << 30;
 

@@ -267,6 +267,20 @@ impl Workload {
         self.op == Op::Write && self.path.uses_page_cache() && self.sync != Sync::Dsync
     }
 
+    /// Bytes of the span that one visit may use, if a part of it may be as large as a window, in whole blocks. Only one stream that goes
+    /// in order through the page cache has such a part, which moves on from visit to visit; and the window has room for two blocks.
+    pub fn part_bytes(&self, window_bytes: u64) -> u64 {
+        let moves = self.pattern == Pattern::Sequential
+            && self.points.is_none()
+            && self.streams == 1
+            && self.path.uses_page_cache();
+        if moves && window_bytes < self.span_bytes && window_bytes >= self.block_bytes.saturating_mul(2) {
+            window_bytes - window_bytes % self.block_bytes.max(1)
+        } else {
+            self.span_bytes
+        }
+    }
+
     /// Whether two workloads may be compared as a change of `path` alone.
     pub fn differs_only_in_path(&self, other: &Self) -> bool {
         let mut twin = self.clone();
