@@ -2,7 +2,6 @@
 //! It stores and finds Records and decides nothing about them; it measures and prints nothing, and never changes a file that
 //! is no history.
 
-mod columns;
 mod delete;
 mod document;
 mod error;

@@ -1,7 +1,7 @@
 //! Keeps a run: its beginning, its cells as far as they are, and its end. Each is one transaction, so that a kill loses what
 //! came after the last one and nothing else.
 
-use crate::document::{pack, pack_small};
+use crate::document::pack;
 use crate::error::StoreError;
 use crate::holder::Holder;
 use crate::list::State;
@@ -123,7 +123,7 @@ impl History {
             let documents = cells().map(|(position, cell)| document(record, position, cell));
             (pack(&without_cells(record)), documents.collect::<Result<Vec<_>, _>>()?)
         } else {
-            (pack_small(record), Vec::new())
+            (pack(record), Vec::new())
         };
         let whole = whole.map_err(unfit)?;
         self.transact(|transaction| {
