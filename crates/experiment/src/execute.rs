@@ -61,7 +61,7 @@ fn fail(record: &mut Record, problem: Problem) {
 pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
     Record {
         schema: SCHEMA.into(),
-        id: ulid::Ulid::new().to_string(),
+        id: rdsk_targets::new_id().to_string(),
         label,
         command,
         rdsk_version: env!("CARGO_PKG_VERSION").into(),

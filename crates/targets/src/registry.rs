@@ -3,6 +3,7 @@
 
 use crate::display::shown;
 use crate::error::TargetError;
+use crate::id::new_id;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -89,7 +90,7 @@ impl TestFile {
         let failed = |errno: Errno| TargetError::from_io(directory, "written to", errno.into());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(directory, flags, Mode::empty()).map_err(failed)?;
-        let name = file_name(Ulid::new());
+        let name = file_name(new_id());
         let path = directory.join(&name);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn only_our_own_names_are_ours() {
-        assert!(is_file_name(&file_name(Ulid::new())));
+        assert!(is_file_name(&file_name(new_id())));
         assert!(is_file_name(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp"));
         for name in [
             ".rdsk-test-notes.tmp",
