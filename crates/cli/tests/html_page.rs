@@ -4,7 +4,7 @@
 mod common;
 
 use common::rdsk;
-use rdsk_testkit::cli;
+use rdsk_testkit::{Need, cli, requires};
 use std::fs;
 use std::path::Path;
 
@@ -82,6 +82,38 @@ fn figures_are_files_that_are_never_replaced_and_runs_lie_over_each_other() {
     assert_eq!(again.status_code, Some(3));
     assert!(again.stderr.contains("refusing to replace"), "{}", again.stderr);
     assert_eq!(text(&svg.join("scale-read.svg")), drawn);
+}
+
+/// The width that a PNG states (its header, after 16 bytes), and that an SVG states.
+fn widths(png: &Path, svg: &Path) -> (u32, u32) {
+    let bytes = fs::read(png).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n"), "{}", png.display());
+    let svg = text(svg);
+    let width = svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap();
+    (u32::from_be_bytes(bytes[16..20].try_into().unwrap()), width.parse().unwrap())
+}
+
+#[test]
+fn a_png_has_two_pixels_for_each_of_its_svg_and_needs_its_program() {
+    if !requires(&[Need::Tool("rsvg-convert")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let json = at("one.json");
+    let run = rdsk(["scale", "sim:tms-ramsan", "--seed", "1", "-q", "--json", &json]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let made = rdsk(["report", &json, "--svg", &at("figures"), "--png", &at("figures")]);
+    assert_eq!(made.status_code, Some(0), "{}", made.stderr);
+    let figure = |ending: &str| directory.path().join("figures").join(format!("scale-read.{ending}"));
+    let (png, svg) = widths(&figure("png"), &figure("svg"));
+    assert_eq!(png, 2 * svg);
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.args(["report", &json, "--png", &at("none")]).env("PATH", directory.path());
+    let refused = cli::run(command, common::SOON);
+    assert_eq!(refused.status_code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("apt-get install librsvg2-bin"), "{}", refused.stderr);
+    common::holds_only(&directory.path().join("none"), &[]);
 }
 
 /// As on a disk that becomes full: I/O has failed, and no part of a figure is left that would be refused to be replaced.

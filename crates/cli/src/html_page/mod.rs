@@ -49,9 +49,8 @@ fn report(options: &Options) -> Result<(), Problem> {
         })?;
     }
     if let Some(directory) = &options.png {
-        let fonts = png::fonts()?;
         files::write_all(directory, "png", &figures, |figure| {
-            rdsk_html::svg(figure).map(|svg| png::png(&svg, &fonts)).transpose()
+            rdsk_html::svg(figure).map(png::png).transpose()
         })?;
     }
     Ok(())

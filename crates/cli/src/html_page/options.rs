@@ -73,7 +73,7 @@ pub(crate) fn command() -> Command {
             "DIR",
             "Write each figure as an SVG file into DIR, which is created; no file there is replaced",
         ))
-        .arg(path("png", "DIR", "Write each figure as a PNG file into DIR; needs a font on this machine"))
+        .arg(path("png", "DIR", "Write each figure as a PNG file into DIR, by rsvg-convert"))
         .arg(own_command::history())
         .arg(many("RUN", "Runs of rdsk list, or files that rdsk wrote with --json"))
 }

@@ -1,56 +1,53 @@
-//! An SVG figure as PNG, with the fonts of this machine. It draws nothing itself.
+//! An SVG figure as PNG, by rsvg-convert (librsvg) and the fonts of this machine. It draws nothing itself: a drawing library with
+//! its text shaping took longer to build than all disk models together.
 
 use rdsk_model::{Problem, ProblemKind};
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb};
-use std::sync::Arc;
+use std::io::{self, Write as _};
+use std::process::{Command, Output, Stdio};
+use std::thread;
 
+/// The program and the package of Debian that has it.
+const PROGRAM: &str = "rsvg-convert";
 /// Pixels of the file for each pixel of the figure: sharp on paper and on dense screens.
-const SCALE: f32 = 2.0;
-/// Fonts that look as the page does, the best first.
-const FAMILIES: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Arial"];
-
-/// The fonts of this machine.
-///
-/// # Errors
-/// When there is none: a figure without its text says nothing.
-pub(super) fn fonts() -> Result<Arc<fontdb::Database>, Problem> {
-    let mut fonts = fontdb::Database::new();
-    fonts.load_system_fonts();
-    let is_there =
-        |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == name));
-    let family = FAMILIES.iter().find(|name| is_there(name)).map(ToString::to_string);
-    let any = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
-    let Some(family) = family.or_else(any) else {
-        return Err(Problem::new(
-            ProblemKind::Refused,
-            "no-font",
-            "this machine has no font for the text of a PNG figure",
-            "install one (apt-get install fonts-dejavu-core), or write --svg",
-        ));
-    };
-    fonts.set_sans_serif_family(family);
-    Ok(Arc::new(fonts))
-}
+const ZOOM: &str = "2";
 
 /// The figure as PNG.
 ///
 /// # Errors
-/// When it is too large for memory.
-pub(super) fn png(svg: &str, fonts: &Arc<fontdb::Database>) -> Result<Vec<u8>, Problem> {
-    let options = Options { fontdb: Arc::clone(fonts), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed(&error))?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| failed(&"it has no size"))?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed(&"it is too large"))?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| failed(&error))
+/// When the program is not installed, or cannot draw the figure.
+pub(super) fn png(svg: String) -> Result<Vec<u8>, Problem> {
+    let output = convert(svg).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Problem::new(
+            ProblemKind::Refused,
+            "no-png",
+            format!("PNG figures need {PROGRAM}, which is not installed"),
+            "install it with a font (apt-get install librsvg2-bin fonts-dejavu-core), or write --svg",
+        ),
+        _ => failed(&error),
+    })?;
+    if output.status.success() && !output.stdout.is_empty() {
+        return Ok(output.stdout);
+    }
+    Err(failed(&String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn convert(svg: String) -> io::Result<Output> {
+    let mut command = Command::new(PROGRAM);
+    command.args(["--zoom", ZOOM, "--format", "png"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut input = child.stdin.take().expect("the child's standard input is a pipe");
+    // Beside the reading, since a pipe holds less than either picture. What the program leaves unread it says in its own words.
+    let writing = thread::spawn(move || drop(input.write_all(svg.as_bytes())));
+    let output = child.wait_with_output();
+    drop(writing.join());
+    output
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Problem {
     Problem::new(
         ProblemKind::Io,
         "no-png",
-        format!("a figure cannot be made a PNG: {error}"),
+        format!("{PROGRAM} makes no PNG of a figure: {}", rdsk_units::printable(&error.to_string())),
         "write --svg, which needs no pixels",
     )
 }
