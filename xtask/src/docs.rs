@@ -20,12 +20,15 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         [word] if word == "--check" => true,
         _ => anyhow::bail!("cargo xtask docs takes --check or nothing"),
     };
-    let program = crate::programs::rdsk(root)?;
+    draw(root, &crate::programs::rdsk(root)?, check)
+}
+
+fn draw(root: &Path, program: &Path, check: bool) -> anyhow::Result<()> {
     let directory = root.join("docs/reports");
     let mut outside = Vec::new();
     let mut different = Vec::new();
     for page in [tables::paths, tables::stream, graphs::zones, graphs::scale, tables::align] {
-        let mut report = page(&program)?;
+        let mut report = page(program)?;
         counts::settle(&mut report)?;
         outside.extend(report.outside());
         let path = directory.join(format!("{}.md", report.name));
@@ -60,6 +63,13 @@ fn first_difference(there: &str, wanted: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pages_are_what_the_program_gives() {
+        let root = crate::root();
+        let program = crate::programs::rdsk(&root).unwrap();
+        draw(&root, &program, true).unwrap_or_else(|error| panic!("{error:#}"));
+    }
 
     #[test]
     fn the_first_difference_is_named() {

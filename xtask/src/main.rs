@@ -4,13 +4,18 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
 mod arch;
+#[cfg(feature = "measure")]
 mod bench;
 mod bpf;
+#[cfg(feature = "measure")]
 mod calibrate;
 mod campaign;
+#[cfg(feature = "measure")]
 mod docs;
 mod options;
+#[cfg_attr(not(feature = "measure"), expect(dead_code, reason = "the tasks that measure use more of it"))]
 mod programs;
+#[cfg(feature = "measure")]
 mod same_records;
 mod screenshots;
 mod step;
@@ -25,11 +30,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, bpf, clippy, build, test, reports, doc
-  ci                          the same, as the build server runs it: a skip of something installable fails
+  test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, build, test, and
+                              with CI=true, or when named, bpf, clippy, doc
+  ci                          all of it, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
-  bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of test)
+  bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of ci)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [TEXT] [--pairs N] [--seconds N]
@@ -54,12 +60,9 @@ fn main() -> ExitCode {
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
         "bpf" => bpf::run(&root(), rest).map(|()| ExitCode::SUCCESS),
-        "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
-        "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
-        "calibrate" => calibrate::run(&root(), rest),
-        "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
+        "bench" | "calibrate" | "docs" | "same-records" => measure(command, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -70,6 +73,27 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// The tasks that need the rooms themselves.
+#[cfg(feature = "measure")]
+fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
+    match command {
+        "bench" => bench::run(rest)?,
+        "calibrate" => return calibrate::run(&root(), rest),
+        "docs" => docs::run(&root(), rest)?,
+        _ => same_records::run(&root(), rest)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the task runner with the rooms, and has that one do it.
+#[cfg(not(feature = "measure"))]
+fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
+    let words = ["run", "--quiet", "--package", "xtask", "--features", "measure", "--"];
+    let mut cargo = suite::cargo(&root(), &words);
+    let status = cargo.arg(command).args(rest).status().context("cargo cannot be started")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Writes a file and the directories that it needs.

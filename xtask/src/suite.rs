@@ -38,18 +38,34 @@ impl Strictness {
     }
 }
 
-/// The steps in their order: name, arguments of cargo where the step is one call of it, longest time in seconds.
-const STEPS: &[(&str, &[&str], u64)] = &[
-    ("tools", &[], 0),
-    ("fmt", &["fmt", "--all", "--check"], 120),
-    ("bpf", &["xtask", "bpf", "--check"], 600),
-    ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
-    ("build", &["test", "--workspace", "--no-run"], 1800),
+/// When a step is run of which the arguments say nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Always,
+    /// What a compiler checks beside the tests would build the workspace again in another way, which a developer does not wait
+    /// for; nothing lands without it.
+    InCi,
+}
+
+/// The steps in their order: name, when, arguments of cargo where the step is one call of it, longest time in seconds.
+const STEPS: &[(&str, When, &[&str], u64)] = &[
+    ("tools", When::Always, &[], 0),
+    ("fmt", When::Always, &["fmt", "--all", "--check"], 120),
+    ("bpf", When::InCi, &["xtask", "bpf", "--check"], 600),
+    ("build", When::Always, &["test", "--workspace", "--features", ALL_TASKS, "--no-run"], 1800),
     // Not by cargo, which would run one test program after the other.
-    ("test", &[], 1800),
-    ("reports", &["xtask", "docs", "--check"], 600),
-    ("doc", &["doc", "--no-deps", "--workspace"], 900),
+    ("test", When::Always, &[], 1800),
+    (
+        "clippy",
+        When::InCi,
+        &["clippy", "--workspace", "--all-targets", "--features", ALL_TASKS, "--", "-D", "warnings"],
+        1800,
+    ),
+    ("doc", When::InCi, &["doc", "--no-deps", "--workspace", "--features", ALL_TASKS], 900),
 ];
+
+/// The tests of the tasks that measure are run, too.
+const ALL_TASKS: &str = "xtask/measure";
 
 /// Programs that the summary names as the slowest.
 const SLOWEST: usize = 10;
@@ -67,11 +83,11 @@ struct Done {
 /// # Errors
 /// When a step could not be started, or the arguments name no step.
 pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
-    let chosen = chosen(arguments)?;
+    let chosen = chosen(arguments, strictness)?;
     let interrupted = step::interruption()?;
     let mut tested: Option<Tested> = None;
     let mut done: Vec<Done> = Vec::new();
-    for &(name, arguments, limit_s) in STEPS {
+    for &(name, _, arguments, limit_s) in STEPS {
         if !chosen.contains(&name) || interrupted.load(Ordering::Relaxed) {
             continue;
         }
@@ -216,7 +232,7 @@ pub(crate) fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyho
         .then(|| format!("{} programs are missing", lacking.len())))
 }
 
-fn chosen(arguments: &[String]) -> anyhow::Result<Vec<&'static str>> {
+fn chosen(arguments: &[String], strictness: Strictness) -> anyhow::Result<Vec<&'static str>> {
     let all: Vec<&'static str> = STEPS.iter().map(|(name, ..)| *name).collect();
     let mut chosen = Vec::new();
     let mut rest = arguments.iter();
@@ -236,7 +252,11 @@ fn chosen(arguments: &[String]) -> anyhow::Result<Vec<&'static str>> {
         // Built first, under the build's time limit, so that the tests' limit is for tests.
         chosen.push("build");
     }
-    Ok(if chosen.is_empty() { all } else { chosen })
+    if !chosen.is_empty() {
+        return Ok(chosen);
+    }
+    let is_due = |when: When| when == When::Always || strictness == Strictness::InstallableMustRun;
+    Ok(STEPS.iter().filter(|(_, when, ..)| is_due(*when)).map(|(name, ..)| *name).collect())
 }
 
 /// The cargo that started us, or the one of the search path.
@@ -293,7 +313,7 @@ mod tests {
     use super::*;
 
     fn only(arguments: &[&str]) -> anyhow::Result<Vec<&'static str>> {
-        chosen(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>())
+        chosen(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>(), Strictness::MaySkip)
     }
 
     fn done(name: &'static str, failure: Option<&str>) -> Done {
@@ -302,7 +322,8 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name() {
-        assert_eq!(only(&[]).unwrap().len(), STEPS.len());
+        assert_eq!(only(&[]).unwrap(), ["tools", "fmt", "build", "test"]);
+        assert_eq!(chosen(&[], Strictness::InstallableMustRun).unwrap().len(), STEPS.len());
         assert_eq!(only(&["--only", "fmt,doc"]).unwrap(), vec!["fmt", "doc"]);
         assert_eq!(only(&["--only=clippy", "--only", "fmt"]).unwrap(), vec!["clippy", "fmt"]);
         assert_eq!(only(&["--only", "test"]).unwrap(), vec!["test", "build"]);
@@ -348,6 +369,6 @@ mod tests {
 
     #[test]
     fn time_limits_are_set_for_every_child() {
-        assert!(STEPS.iter().all(|(name, _, limit_s)| *name == "tools" || *limit_s > 0));
+        assert!(STEPS.iter().all(|(name, .., limit_s)| *name == "tools" || *limit_s > 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The test programs of the workspace, as cargo lists them once they are built, and what cargo would start them with. It
 //! starts none.
 
-use super::{cargo, cargo_program, failure_of, without_words_of_cargo};
+use super::{ALL_TASKS, cargo, cargo_program, failure_of, without_words_of_cargo};
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl TestProgram {
 /// When they cannot be built, or cargo lists none.
 pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<TestProgram>> {
     let format = "--message-format=json-render-diagnostics";
-    let mut command = cargo(root, &["test", "--workspace", "--no-run", "--quiet", format]);
+    let mut command = cargo(root, &["test", "--workspace", "--features", ALL_TASKS, "--no-run", "--quiet", format]);
     let mut messages = Vec::new();
     let ending = step::run(&mut command, limit, interrupted, &mut |line| messages.push(line.to_owned()))?;
     if let Some(why) = failure_of(ending) {
@@ -67,7 +67,7 @@ pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> R
     programs.push(TestProgram {
         name: "--workspace --doc".into(),
         program: cargo_program().into(),
-        arguments: ["test", "--workspace", "--doc", "--no-fail-fast"].map(str::to_owned).to_vec(),
+        arguments: ["test", "--workspace", "--features", ALL_TASKS, "--doc", "--no-fail-fast"].map(str::to_owned).to_vec(),
         directory: root.to_owned(),
         variables: Vec::new(),
     });
@@ -100,6 +100,9 @@ fn program(test: &Value, others: &[&Value]) -> Result<TestProgram> {
     for one in others.iter().filter(|one| one["package_id"] == test["package_id"]) {
         let name = format!("CARGO_BIN_EXE_{}", text(&one["target"]["name"])?);
         variables.push((name, text(&one["executable"])?.into()));
+    }
+    if let Some(rdsk) = others.iter().find(|artifact| artifact["target"]["name"] == "rdsk") {
+        variables.push((crate::programs::BUILT.to_owned(), text(&rdsk["executable"])?.into()));
     }
     Ok(TestProgram {
         name: format!("{} {kind}", package_name(&text(&test["package_id"])?)),
@@ -157,8 +160,9 @@ mod tests {
             |name: &str| command.get_envs().find(|(its, _)| *its == name).and_then(|(_, value)| value);
         assert_eq!(value("CARGO_MANIFEST_DIR"), Some(OsStr::new("/x/crates/cli")));
         assert_eq!(value("CARGO_BIN_EXE_rdsk"), Some(OsStr::new("/x/target/debug/deps/rdsk")));
-        // The program of another package is none of its.
-        assert_eq!(programs[2].variables.len(), 3);
+        // Of the program of another package it has the path alone.
+        let names: Vec<&str> = programs[2].variables.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["CARGO", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RDSK_PROGRAM"]);
     }
 
     #[test]
