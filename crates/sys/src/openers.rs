@@ -18,6 +18,23 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// # Errors
 /// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
 pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
+    refuses_lease(fd, libc::F_RDLCK)
+}
+
+/// Whether anybody but this descriptor has the regular file open, for reading or writing, the kernel itself included: a filesystem
+/// that is mounted from the file (EROFS), a server, an open file that is in flight in a socket. `fd` must be open for reading only.
+///
+/// A write lease is only given where no other open file leads to the inode, whatever its names are. Since Linux 5.3
+/// (`check_conflicting_open` in fs/locks.c) it is refused for nothing else; before, for whoever watches or names the file, too.
+///
+/// # Errors
+/// As [`has_writers`].
+pub fn has_others(fd: impl AsFd) -> io::Result<bool> {
+    refuses_lease(fd, libc::F_WRLCK)
+}
+
+/// Takes a lease and gives it back; whether others keep it from being given.
+fn refuses_lease(fd: impl AsFd, lease: i32) -> io::Result<bool> {
     // include/uapi/asm-generic/fcntl.h
     const F_SETSIG: i32 = 10;
     let fd = fd.as_fd().as_raw_fd();
@@ -31,7 +48,7 @@ pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
     };
     // Who opens it in between makes the kernel send a signal: one that is ignored unless somebody handles it, not SIGIO.
     control(F_SETSIG, libc::SIGURG)?;
-    match control(libc::F_SETLEASE, libc::F_RDLCK) {
+    match control(libc::F_SETLEASE, lease) {
         Ok(()) => control(libc::F_SETLEASE, libc::F_UNLCK).map(|()| false),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(true),
         Err(error) => Err(error),
@@ -57,6 +74,16 @@ pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 
+/// Whether two descriptors, of one process or of two, are one open file (`KCMP_FILE`), as those of dup(2) and fork(2) are.
+///
+/// # Errors
+/// As [`same_open_files`], and `EBADF`.
+pub fn same_open_file((process, fd): (i32, u32), (other, other_fd): (i32, u32)) -> io::Result<bool> {
+    // include/uapi/linux/kcmp.h
+    const KCMP_FILE: i32 = 0;
+    kcmp(process, other, KCMP_FILE, (fd, other_fd))
+}
+
 /// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has
 /// none, which is no table of a thread that has not.
 ///
@@ -65,8 +92,12 @@ pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
 pub fn same_open_files(thread: i32, other: i32) -> io::Result<bool> {
     // include/uapi/linux/kcmp.h
     const KCMP_FILES: i32 = 2;
-    // SAFETY: this comparison takes no memory; the last two arguments are not used.
-    match unsafe { libc::syscall(libc::SYS_kcmp, thread, other, KCMP_FILES, 0_usize, 0_usize) } {
+    kcmp(thread, other, KCMP_FILES, (0, 0))
+}
+
+fn kcmp(process: i32, other: i32, what: i32, (fd, other_fd): (u32, u32)) -> io::Result<bool> {
+    // SAFETY: these comparisons take numbers, and no memory.
+    match unsafe { libc::syscall(libc::SYS_kcmp, process, other, what, u64::from(fd), u64::from(other_fd)) } {
         0 => Ok(true),
         1.. => Ok(false),
         _ => Err(io::Error::last_os_error()),
@@ -95,7 +126,15 @@ mod tests {
         assert!(is_free(), "the lease was given back");
         let other = File::open(&path).unwrap();
         assert!(is_free(), "readers do not count");
+        assert!(has_others(&reader).unwrap(), "another open file");
         drop(other);
+        let is_alone = || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            !has_others(&reader).unwrap()
+        };
+        assert!((0..3000).any(|_| is_alone()), "it was closed");
+        let _same = reader.try_clone().unwrap();
+        assert!((0..3000).any(|_| is_alone()), "a descriptor of the same open file");
     }
 
     /// Sets a lock of the open file itself, which another open file of the same process conflicts with.
@@ -129,5 +168,10 @@ mod tests {
         let Ok(same) = same_open_files(own, own) else { return };
         assert!(same);
         assert!(!same_open_files(own, 1).unwrap_or(false));
+        let file = tempfile::tempfile().unwrap();
+        let (copy, number) = (file.try_clone().unwrap(), |file: &File| file.as_raw_fd().unsigned_abs());
+        assert!(same_open_file((own, number(&file)), (own, number(&copy))).unwrap());
+        let other = File::open(format!("/proc/self/fd/{}", number(&file))).unwrap();
+        assert!(!same_open_file((own, number(&file)), (own, number(&other))).unwrap());
     }
 }

@@ -8,11 +8,12 @@ use crate::examined::{Examined, Place};
 use crate::growth::{Taking, spare_bytes};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
-use crate::probe::Writers;
+use crate::open_stat::Inode;
+use crate::probe::Openers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{anew, facts, file_uses, growing, overlay, probe, thin_pool, twins};
+use crate::{anew, erofs, exports, facts, file_uses, growing, overlay, probe, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -85,7 +86,8 @@ pub(super) fn examine_file(
     }
     // Who it is says more than that there is somebody.
     if hold == Hold::NotYet && found.uses.is_empty() {
-        told_by_kernel(&machine, probe::writers(&path), &mut found);
+        let inode = (meta.dev(), meta.ino());
+        told_by_kernel(&machine, (&path, inode), probe::openers(&path), &mut found);
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
@@ -124,17 +126,31 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
 }
 
-/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
-fn told_by_kernel(machine: &Machine<'_>, writers: Writers, found: &mut Found) {
-    let silence = match writers {
-        Writers::None => return,
-        Writers::Some => {
+/// What the kernel says of who has a file open, by whatever name. Where it says nothing, whoever cannot be seen is a doubt, and so is what
+/// the kernel itself has opened by a name that need not lead there now.
+fn told_by_kernel(machine: &Machine<'_>, (path, inode): (&Path, Inode), openers: Openers, found: &mut Found) {
+    let silence = match openers {
+        Openers::None => return,
+        Openers::NoWriters => None,
+        Openers::Writers => {
             return found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
         }
-        Writers::MayNotBeAsked => ONLY_ITS_OWNER,
-        Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
+        Openers::Readers => {
+            let mut said = "the kernel says that it is open for reading".to_owned();
+            let mount = erofs::may_be_mounted_from(machine, path, inode).into_iter().next();
+            if let Some(mount) = mount {
+                said += &format!(", and {} may be mounted from it", mount.shown());
+            }
+            return found.add(UseKind::ReadElsewhere, &said);
+        }
+        Openers::MayNotBeAsked => Some(ONLY_ITS_OWNER),
+        Openers::NotAskable => Some("its filesystem does not tell whether it is open for writing"),
     };
-    file_uses::doubt_unseen(machine, silence, found);
+    if let Some(silence) = silence {
+        file_uses::doubt_unseen(machine, silence, found);
+    }
+    exports::doubt_file(machine, inode, found);
+    erofs::doubt(machine, path, inode, found);
 }
 
 /// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.
@@ -189,13 +205,13 @@ mod tests {
     use crate::fake::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
-    fn found(writers: Writers) -> [Found; 2] {
+    fn found(openers: Openers) -> [Found; 2] {
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
         [Fake::new(), hidden].map(|fake| {
             fake.with(|machine, _| {
                 let mut found = Found::default();
-                told_by_kernel(machine, writers, &mut found);
+                told_by_kernel(machine, (Path::new("/nonexistent"), (1, 1)), openers, &mut found);
                 found
             })
         })
@@ -203,26 +219,30 @@ mod tests {
 
     #[test]
     fn where_the_kernel_does_not_tell_who_writes_procfs_must_show_everybody() {
-        for (writers, words) in [
+        for (openers, words) in [
             (
-                Writers::MayNotBeAsked,
+                Openers::MayNotBeAsked,
                 "the kernel tells only its owner whether it is open for writing, and procfs hides",
             ),
             (
-                Writers::NotAskable,
+                Openers::NotAskable,
                 "its filesystem does not tell whether it is open for writing, and procfs hides",
             ),
         ] {
-            let [seen, hidden] = found(writers);
-            assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{writers:?}");
+            let [seen, hidden] = found(openers);
+            assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{openers:?}");
             assert_eq!(hidden.uses, []);
             assert!(hidden.doubts.len() == 1 && hidden.doubts[0].starts_with(words), "{:?}", hidden.doubts);
         }
-        for one in found(Writers::None) {
+        for one in [Openers::None, Openers::NoWriters].into_iter().flat_map(found) {
             assert_eq!((one.uses, one.doubts), (vec![], vec![]));
         }
-        for one in found(Writers::Some) {
-            assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, UseKind::OpenElsewhere, vec![]));
+        for (openers, kind) in
+            [(Openers::Writers, UseKind::OpenElsewhere), (Openers::Readers, UseKind::ReadElsewhere)]
+        {
+            for one in found(openers) {
+                assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, kind, vec![]));
+            }
         }
     }
 }
