@@ -18,23 +18,22 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// # Errors
 /// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
 pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
-    refuses_lease(fd, libc::F_RDLCK)
+    is_lease_refused(fd, libc::F_RDLCK)
 }
 
-/// Whether anybody but this descriptor has the regular file open, for reading or writing, the kernel itself included: a filesystem
-/// that is mounted from the file (EROFS), a server, an open file that is in flight in a socket. `fd` must be open for reading only.
+/// Whether the regular file is open anywhere else, for reading too: in a process, in a descriptor on its way through a socket, in a ring of
+/// `io_uring`, or in the kernel. Names for the file (`O_PATH`) do not count. `fd` must be open for reading only.
 ///
-/// A write lease is only given where no other open file leads to the inode, whatever its names are. Since Linux 5.3
-/// (`check_conflicting_open` in fs/locks.c) it is refused for nothing else; before, for whoever watches or names the file, too.
+/// A write lease is only given while nobody else has the file open (fcntl(2), "Leases"). It is given back at once, as that of
+/// [`has_writers`] is.
 ///
 /// # Errors
-/// As [`has_writers`].
-pub fn has_others(fd: impl AsFd) -> io::Result<bool> {
-    refuses_lease(fd, libc::F_WRLCK)
+/// Those of [`has_writers`].
+pub fn is_open_elsewhere(fd: impl AsFd) -> io::Result<bool> {
+    is_lease_refused(fd, libc::F_WRLCK)
 }
 
-/// Takes a lease and gives it back; whether others keep it from being given.
-fn refuses_lease(fd: impl AsFd, lease: i32) -> io::Result<bool> {
+fn is_lease_refused(fd: impl AsFd, kind: i32) -> io::Result<bool> {
     // include/uapi/asm-generic/fcntl.h
     const F_SETSIG: i32 = 10;
     let fd = fd.as_fd().as_raw_fd();
@@ -48,7 +47,7 @@ fn refuses_lease(fd: impl AsFd, lease: i32) -> io::Result<bool> {
     };
     // Who opens it in between makes the kernel send a signal: one that is ignored unless somebody handles it, not SIGIO.
     control(F_SETSIG, libc::SIGURG)?;
-    match control(libc::F_SETLEASE, lease) {
+    match control(libc::F_SETLEASE, kind) {
         Ok(()) => control(libc::F_SETLEASE, libc::F_UNLCK).map(|()| false),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(true),
         Err(error) => Err(error),
@@ -108,6 +107,7 @@ fn kcmp(process: i32, other: i32, what: i32, (fd, other_fd): (u32, u32)) -> io::
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::os::unix::fs::OpenOptionsExt as _;
 
     /// The temporary directory may lie where there are no leases; then there is nothing to compare.
     #[test]
@@ -126,15 +126,30 @@ mod tests {
         assert!(is_free(), "the lease was given back");
         let other = File::open(&path).unwrap();
         assert!(is_free(), "readers do not count");
-        assert!(has_others(&reader).unwrap(), "another open file");
         drop(other);
-        let is_alone = || {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            !has_others(&reader).unwrap()
+    }
+
+    #[test]
+    fn a_reader_shows_wherever_its_descriptor_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.into_temp_path();
+        let reader = File::open(&path).unwrap();
+        if is_open_elsewhere(&reader).is_err() {
+            return;
+        }
+        let settles = |wanted: bool| {
+            (0..3000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                is_open_elsewhere(&reader).unwrap() == wanted
+            })
         };
-        assert!((0..3000).any(|_| is_alone()), "it was closed");
-        let _same = reader.try_clone().unwrap();
-        assert!((0..3000).any(|_| is_alone()), "a descriptor of the same open file");
+        assert!(settles(false), "it is open here alone");
+        let name = File::options().read(true).custom_flags(libc::O_PATH).open(&path).unwrap();
+        assert!(settles(false), "a name for it is not open");
+        let other = File::open(&path).unwrap();
+        assert!(is_open_elsewhere(&reader).unwrap() && !has_writers(&reader).unwrap());
+        drop((name, other));
+        assert!(settles(false));
     }
 
     /// Sets a lock of the open file itself, which another open file of the same process conflicts with.

@@ -4,7 +4,7 @@
 
 use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
-use crate::processes::{NodeNumber, Process, descriptors, device_behind, only_names, others};
+use crate::processes::{NodeNumber, descriptors, device_behind, only_names, others, tables};
 use crate::sysfs::{Node, names_in};
 use crate::uses::Found;
 use std::path::Path;
@@ -74,9 +74,8 @@ fn is_mounted(machine: &Machine<'_>, node: &Node) -> bool {
 /// How many open files of programs, this one included, lead to the device: descriptors of one open file count once.
 fn open_files(proc: &Path, number: DeviceNumber) -> u64 {
     let mut files: Vec<(i32, u32)> = Vec::new();
-    let own = std::process::id();
-    let own = Process { id: own.to_string(), directory: proc.join(own.to_string()) };
-    for process in others(proc, &mut Found::default()).iter().chain([&own]) {
+    let own = tables(proc, &std::process::id().to_string());
+    for process in others(proc, &mut Found::default()).iter().chain(&own) {
         let thread = process.directory.file_name().and_then(|name| name.to_str()?.parse().ok());
         for name in descriptors(process).unwrap_or_default() {
             let is_it = device_behind(&process.directory.join("fd").join(&name))

@@ -54,8 +54,9 @@ fn is_from_another(machine: &Machine<'_>, mount: &Mount, inode: Inode) -> bool {
     let is_other =
         matches!(leads_to(machine, &mount.source, namespace), Some(Led::File(led)) if led != inode);
     is_other
-        && open_file(machine, &mount.source, namespace)
-            .is_some_and(|file| rdsk_sys::openers::has_others(&file).unwrap_or(false) && is_image(file))
+        && open_file(machine, &mount.source, namespace).is_some_and(|file| {
+            rdsk_sys::openers::is_open_elsewhere(&file).unwrap_or(false) && is_image(file)
+        })
 }
 
 fn is_image(file: impl AsFd) -> bool {
@@ -104,7 +105,8 @@ mod tests {
         // Another file has the name now; while nobody has that open, it is not what is mounted.
         image(&fake, "image");
         let reader = fs::File::open(fake.path("image")).unwrap();
-        let told = rdsk_sys::openers::has_others(probe::open_for_reading(&fake.path("image")).unwrap());
+        let told =
+            rdsk_sys::openers::is_open_elsewhere(probe::open_for_reading(&fake.path("image")).unwrap());
         if told.is_ok() {
             assert_eq!(doubts(&fake, "renamed.img"), 0, "it is mounted from another one");
         }

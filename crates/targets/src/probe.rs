@@ -25,6 +25,9 @@ const OVERLAY: u64 = 0x794c_7630;
 /// How long a device may be busy before it counts as in use.
 const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
+/// The same for a file that is open for reading: programs that look at it do so for less.
+const READ_RETRY_TIME: Duration = Duration::from_millis(500);
+
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
@@ -48,60 +51,58 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
     }
 }
 
-/// Whether anybody has a file open, as far as the kernel tells this user.
+/// Whether anybody has a file open for writing, as far as the kernel tells this user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Openers {
-    /// For writing.
-    Writers,
-    /// For reading only.
-    Readers,
+pub(crate) enum Writers {
+    Some,
     /// Nobody on this machine has, through the filesystem of the file.
     None,
-    /// Nobody has it open for writing. Readers are not told.
-    NoWriters,
     /// The file belongs to another user, and this one has no `CAP_LEASE`.
     MayNotBeAsked,
     /// There are no leases on this filesystem, or its server decides about them.
     NotAskable,
 }
 
-/// Whether anybody has the file open, the kernel itself included: for the clients of a file server, below a device, or for a filesystem
-/// that is mounted from it. Where there is no answer, only procfs shows who does.
-pub(crate) fn openers(path: &Path) -> Openers {
+/// Whether anybody has the file open for writing, the kernel itself included: for the clients of a file server, or below a device.
+/// Where there is no answer, only procfs shows who does.
+pub(crate) fn writers(path: &Path) -> Writers {
     // What may not be read is not written either: a claim opens it for both.
     let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
-        return Openers::None;
+        return Writers::None;
     };
-    let (kind, tells_readers) = (filesystem_type(path), tells_readers());
-    let began = Instant::now();
+    let kind = filesystem_type(path);
+    let end = Instant::now() + BUSY_RETRY_TIME;
     loop {
-        let answer = match writers_by(rdsk_sys::openers::has_writers(&fd), kind) {
-            Openers::NoWriters if tells_readers => readers_by(rdsk_sys::openers::has_others(&fd), kind),
-            answer => answer,
-        };
-        // A child of ours keeps what we have just closed until it executes another program, and programs that look at files read them
-        // for a moment.
-        let patience = match answer {
-            Openers::Writers => BUSY_RETRY_TIME,
-            Openers::Readers => 2 * BUSY_RETRY_TIME,
-            _ => Duration::ZERO,
-        };
-        if began.elapsed() >= patience {
+        let answer = writers_by(rdsk_sys::openers::has_writers(&fd), kind);
+        // A child of ours keeps what we have just closed until it executes another program.
+        if answer != Writers::Some || Instant::now() >= end {
             return answer;
         }
         thread::sleep(BUSY_RETRY_TIME / 50);
     }
 }
 
-/// Opens what `path` leads to for reading, without waiting for anybody.
-pub(crate) fn open_for_reading(path: &Path) -> Option<OwnedFd> {
-    rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()
+/// Whether a file that nobody writes is open anywhere for reading for half a second, as far as the kernel tells this user. Where the
+/// filesystem is one of a server, it need not be this machine.
+pub(crate) fn has_readers(path: &Path) -> bool {
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+        return false;
+    };
+    let end = Instant::now() + READ_RETRY_TIME;
+    let kind = filesystem_type(path);
+    while writers_by(rdsk_sys::openers::is_open_elsewhere(&fd), kind) == Writers::Some {
+        if Instant::now() >= end {
+            return true;
+        }
+        thread::sleep(READ_RETRY_TIME / 50);
+    }
+    false
 }
 
-/// Whether a write lease is refused for other open files alone: since Linux 5.3.
-fn tells_readers() -> bool {
-    let release = rustix::system::uname();
-    is_at_least(&release.release().to_string_lossy(), (5, 3))
+/// Whether a write lease is refused for other open files alone, as since Linux 5.3: before, also for a file that is only watched or named.
+pub(crate) fn tells_readers() -> bool {
+    let names = rustix::system::uname();
+    is_at_least(&names.release().to_string_lossy(), (5, 3))
 }
 
 /// Whether a release of the kernel, as `6.1.0-18-amd64`, is this version or a later one.
@@ -111,31 +112,24 @@ fn is_at_least(release: &str, version: (u32, u32)) -> bool {
     (major, minor) >= version
 }
 
-/// include/uapi/linux/magic.h, and the source of SMB: NFS 4 gives no lease without a delegation (`nfs4_add_lease`), SMB none without
-/// a lease or oplock of its server (`cifs_setlease`), whether anybody has the file open or not.
-fn is_of_server(filesystem: Option<u64>) -> bool {
-    const TYPES_OF_SERVERS: [u64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
-    filesystem.is_none_or(|kind| TYPES_OF_SERVERS.contains(&kind))
+/// Opens what `path` leads to for reading, without waiting for anybody.
+pub(crate) fn open_for_reading(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()
 }
 
-/// What the answer to a write lease says of a file that nobody has open for writing.
-fn readers_by(lease: std::io::Result<bool>, filesystem: Option<u64>) -> Openers {
-    match lease {
-        Ok(false) => Openers::None,
-        Ok(true) if !is_of_server(filesystem) => Openers::Readers,
-        Ok(true) | Err(_) => Openers::NoWriters,
-    }
-}
-
-/// What the answer to a read lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
+/// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
 /// only while nobody writes through it (`generic_setlease` in fs/locks.c). 9P, Ceph, GFS2 and NFS 3 have no leases, FUSE none since
 /// Linux 7.0, and neither has any filesystem whose developers did not ask for them.
-fn writers_by(lease: std::io::Result<bool>, filesystem: Option<u64>) -> Openers {
+fn writers_by(lease: std::io::Result<bool>, filesystem: Option<u64>) -> Writers {
+    /// include/uapi/linux/magic.h, and the source of SMB: NFS 4 gives no lease without a delegation (`nfs4_add_lease`), SMB none without
+    /// a lease or oplock of its server (`cifs_setlease`), whether anybody writes or not.
+    const TYPES_OF_SERVERS: [u64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    let is_of_server = filesystem.is_none_or(|kind| TYPES_OF_SERVERS.contains(&kind));
     match lease {
-        Ok(false) => Openers::NoWriters,
-        Ok(true) if !is_of_server(filesystem) => Openers::Writers,
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Openers::MayNotBeAsked,
-        Ok(true) | Err(_) => Openers::NotAskable,
+        Ok(false) => Writers::None,
+        Ok(true) if !is_of_server => Writers::Some,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Writers::MayNotBeAsked,
+        Ok(true) | Err(_) => Writers::NotAskable,
     }
 }
 
@@ -301,29 +295,19 @@ mod tests {
         const ZFS: Option<u64> = Some(0x2fc1_2fc1);
         let failed = |errno: Errno| writers_by(Err(errno.into()), EXT4);
         for local in [EXT4, ZFS, Some(0x4d44), Some(0x2011_bab0), Some(0x3153_464a)] {
-            assert_eq!(writers_by(Ok(true), local), Openers::Writers);
-            assert_eq!(readers_by(Ok(true), local), Openers::Readers);
-            assert_eq!(writers_by(Ok(false), local), Openers::NoWriters);
-            assert_eq!(readers_by(Ok(false), local), Openers::None);
+            assert_eq!(writers_by(Ok(true), local), Writers::Some);
+            assert_eq!(writers_by(Ok(false), local), Writers::None);
         }
         for of_server in [Some(0x6969), Some(0xff53_4d42), Some(0xfe53_4d42), None] {
-            assert_eq!(writers_by(Ok(true), of_server), Openers::NotAskable, "{of_server:x?}");
-            assert_eq!(writers_by(Ok(false), of_server), Openers::NoWriters, "{of_server:x?}");
-            assert_eq!(readers_by(Ok(true), of_server), Openers::NoWriters, "{of_server:x?}");
+            assert_eq!(writers_by(Ok(true), of_server), Writers::NotAskable, "{of_server:x?}");
+            assert_eq!(writers_by(Ok(false), of_server), Writers::None, "{of_server:x?}");
         }
-        assert_eq!([Errno::ACCESS, Errno::PERM].map(failed), [Openers::MayNotBeAsked; 2]);
-        assert_eq!(failed(Errno::INVAL), Openers::NotAskable, "a filesystem without leases");
-        assert_eq!(openers(Path::new("/nonexistent")), Openers::None);
+        assert_eq!([Errno::ACCESS, Errno::PERM].map(failed), [Writers::MayNotBeAsked; 2]);
+        assert_eq!(failed(Errno::INVAL), Writers::NotAskable, "a filesystem without leases");
+        assert_eq!(writers(Path::new("/nonexistent")), Writers::None);
         let file = tempfile::NamedTempFile::new().unwrap();
         if rdsk_sys::openers::has_writers(fs::File::open(file.path()).unwrap()).is_ok() {
-            assert_eq!(openers(file.path()), Openers::Writers, "whatever filesystem it is");
-            let path = file.into_temp_path();
-            let reader = fs::File::open(&path).unwrap();
-            if tells_readers() {
-                assert_eq!(openers(&path), Openers::Readers);
-                drop(reader);
-                assert!((0..100).any(|_| openers(&path) == Openers::None), "it was closed");
-            }
+            assert_eq!(writers(file.path()), Writers::Some, "whatever filesystem it is");
         }
     }
 

@@ -27,7 +27,7 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// A process, or one of its threads that has open files of its own.
 pub(crate) struct Process {
-    pub(crate) id: String,
+    id: String,
     /// In procfs, that of the thread.
     pub(crate) directory: PathBuf,
 }
@@ -75,6 +75,15 @@ pub(crate) fn doubt_unseen(proc: &Path, found: &mut Found) {
 /// not count as a reader.
 pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, found: &mut Found) {
     found.extend(persistent(|| users_of_file_now(proc, path, inode)));
+}
+
+/// Whether a process that procfs shows, this one included, has the file open or mapped, for whatever purpose.
+pub(crate) fn is_shown_open(proc: &Path, path: &Path, inode: Inode) -> bool {
+    let own = tables(proc, &std::process::id().to_string());
+    others(proc, &mut Found::default()).iter().chain(&own).any(|process| {
+        let names = descriptors(process).unwrap_or_default();
+        opened(process, &names, path, inode).next().is_some() || mapping_of(process, inode).is_some()
+    })
 }
 
 /// An open file of another process.
@@ -215,7 +224,7 @@ pub(crate) fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
 
 /// The process, once for each table of open files that its threads have. The first thread may have ended while others go on,
 /// and then its own directory shows no files; and a thread may have a table of its own.
-fn tables(proc: &Path, id: &str) -> Vec<Process> {
+pub(crate) fn tables(proc: &Path, id: &str) -> Vec<Process> {
     let mut threads = vec![id.to_owned()];
     for thread in names_in(&proc.join(id).join("task")).into_iter().filter(|thread| *thread != id) {
         if !threads.iter().any(|known| have_same_files(proc, known, &thread)) {

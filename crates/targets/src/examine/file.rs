@@ -9,15 +9,19 @@ use crate::growth::{Taking, spare_bytes};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
 use crate::open_stat::Inode;
-use crate::probe::Openers;
+use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{anew, erofs, exports, facts, file_uses, growing, overlay, probe, thin_pool, twins};
+use crate::{anew, erofs, exports, facts, file_uses, growing, overlay, probe, processes, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// What the kernel alone says: procfs shows no such process.
+const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no process shows it: in a socket, in a ring of io_uring, for \
+                           a client of a file server";
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
@@ -86,8 +90,11 @@ pub(super) fn examine_file(
     }
     // Who it is says more than that there is somebody.
     if hold == Hold::NotYet && found.uses.is_empty() {
-        let inode = (meta.dev(), meta.ino());
-        told_by_kernel(&machine, (&path, inode), probe::openers(&path), &mut found);
+        let writers = probe::writers(&path);
+        told_by_kernel(&machine, writers, &mut found);
+        if found.uses.is_empty() {
+            opened_by_kernel(&machine, (&path, (meta.dev(), meta.ino())), writers, &mut found);
+        }
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
@@ -126,31 +133,43 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
 }
 
-/// What the kernel says of who has a file open, by whatever name. Where it says nothing, whoever cannot be seen is a doubt, and so is what
-/// the kernel itself has opened by a name that need not lead there now.
-fn told_by_kernel(machine: &Machine<'_>, (path, inode): (&Path, Inode), openers: Openers, found: &mut Found) {
-    let silence = match openers {
-        Openers::None => return,
-        Openers::NoWriters => None,
-        Openers::Writers => {
+/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
+fn told_by_kernel(machine: &Machine<'_>, writers: Writers, found: &mut Found) {
+    let silence = match writers {
+        Writers::None => return,
+        Writers::Some => {
             return found.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
         }
-        Openers::Readers => {
-            let mut said = "the kernel says that it is open for reading".to_owned();
-            let mount = erofs::may_be_mounted_from(machine, path, inode).into_iter().next();
-            if let Some(mount) = mount {
-                said += &format!(", and {} may be mounted from it", mount.shown());
-            }
-            return found.add(UseKind::ReadElsewhere, &said);
-        }
-        Openers::MayNotBeAsked => Some(ONLY_ITS_OWNER),
-        Openers::NotAskable => Some("its filesystem does not tell whether it is open for writing"),
+        Writers::MayNotBeAsked => ONLY_ITS_OWNER,
+        Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
     };
-    if let Some(silence) = silence {
-        file_uses::doubt_unseen(machine, silence, found);
+    file_uses::doubt_unseen(machine, silence, found);
+}
+
+/// What the kernel itself may have open, by whatever name: a file that a filesystem is mounted from, or that is exported. Where it does
+/// not tell who reads the file, what it has opened by a name that need not lead there now is a doubt.
+fn opened_by_kernel(
+    machine: &Machine<'_>,
+    (path, inode): (&Path, Inode),
+    writers: Writers,
+    found: &mut Found,
+) {
+    let tells = writers == Writers::None && probe::tells_readers();
+    let is_read = tells && probe::has_readers(path);
+    // Those that procfs shows have been judged by who they are.
+    let is_shown = is_read && processes::is_shown_open(&machine.roots.proc, path, inode);
+    if is_read && !is_shown {
+        let mount = erofs::may_be_mounted_from(machine, path, inode).into_iter().next();
+        let said = match mount {
+            Some(mount) => format!("{READ_UNSEEN}, or {} is mounted from it", mount.shown()),
+            None => READ_UNSEEN.to_owned(),
+        };
+        return found.add(UseKind::ReadElsewhere, &said);
     }
-    exports::doubt_file(machine, inode, found);
-    erofs::doubt(machine, path, inode, found);
+    if !tells || is_shown {
+        exports::doubt_file(machine, inode, found);
+        erofs::doubt(machine, path, inode, found);
+    }
 }
 
 /// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.
@@ -205,13 +224,13 @@ mod tests {
     use crate::fake::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
-    fn found(openers: Openers) -> [Found; 2] {
+    fn found(writers: Writers) -> [Found; 2] {
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
         [Fake::new(), hidden].map(|fake| {
             fake.with(|machine, _| {
                 let mut found = Found::default();
-                told_by_kernel(machine, (Path::new("/nonexistent"), (1, 1)), openers, &mut found);
+                told_by_kernel(machine, writers, &mut found);
                 found
             })
         })
@@ -219,30 +238,26 @@ mod tests {
 
     #[test]
     fn where_the_kernel_does_not_tell_who_writes_procfs_must_show_everybody() {
-        for (openers, words) in [
+        for (writers, words) in [
             (
-                Openers::MayNotBeAsked,
+                Writers::MayNotBeAsked,
                 "the kernel tells only its owner whether it is open for writing, and procfs hides",
             ),
             (
-                Openers::NotAskable,
+                Writers::NotAskable,
                 "its filesystem does not tell whether it is open for writing, and procfs hides",
             ),
         ] {
-            let [seen, hidden] = found(openers);
-            assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{openers:?}");
+            let [seen, hidden] = found(writers);
+            assert_eq!((seen.uses, seen.doubts), (vec![], vec![]), "{writers:?}");
             assert_eq!(hidden.uses, []);
             assert!(hidden.doubts.len() == 1 && hidden.doubts[0].starts_with(words), "{:?}", hidden.doubts);
         }
-        for one in [Openers::None, Openers::NoWriters].into_iter().flat_map(found) {
+        for one in found(Writers::None) {
             assert_eq!((one.uses, one.doubts), (vec![], vec![]));
         }
-        for (openers, kind) in
-            [(Openers::Writers, UseKind::OpenElsewhere), (Openers::Readers, UseKind::ReadElsewhere)]
-        {
-            for one in found(openers) {
-                assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, kind, vec![]));
-            }
+        for one in found(Writers::Some) {
+            assert_eq!((one.uses.len(), one.uses[0].kind, one.doubts), (1, UseKind::OpenElsewhere, vec![]));
         }
     }
 }
