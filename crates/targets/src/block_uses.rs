@@ -63,7 +63,9 @@ fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
         },
         KeptOn::Name(path) => {
             let led = stored_name::leads_to(machine, path, &Namespace::Own);
-            if let Some(Moved::NotOpen | Moved::MayBe) = stored_name::moved(machine, path, led) {
+            let why = stored_name::moved(machine, path, led);
+            // An absolute name that leads nowhere is said to below.
+            if why.is_some_and(|why| why != Moved::Lost || path.is_relative()) {
                 let disk = disk.kernel_name();
                 let said =
                     format!("{disk} keeps its data on what {} led to, {MAY_HAVE_MOVED}", path.display());

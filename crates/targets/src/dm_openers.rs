@@ -43,7 +43,7 @@ pub(crate) fn unseen_now(machine: &Machine<'_>, node: &Node) -> Option<u64> {
     if missing == 0 {
         return Some(0);
     }
-    Some(missing.saturating_sub(open_files(&machine.roots.proc, node.number)))
+    Some(missing.saturating_sub(open_files(&machine.roots.proc, node.number, missing)))
 }
 
 /// The devices on it, each of which opens it once; `None` if there is one of which that is not known. DRBD opens a device once for its
@@ -71,13 +71,19 @@ fn is_mounted(machine: &Machine<'_>, node: &Node) -> bool {
         || machine.btrfs_filesystems().any(|devices| devices.iter().any(is_it))
 }
 
-/// How many open files of programs, this one included, lead to the device: descriptors of one open file count once.
-fn open_files(proc: &Path, number: DeviceNumber) -> u64 {
+/// How many open files of programs lead to the device, up to `enough`, those of this program first: descriptors of one open file count
+/// once.
+fn open_files(proc: &Path, number: DeviceNumber, enough: u64) -> u64 {
+    let count = |files: &Vec<(i32, u32)>| u64::try_from(files.len()).unwrap_or(u64::MAX);
     let mut files: Vec<(i32, u32)> = Vec::new();
     let own = tables(proc, &std::process::id().to_string());
-    for process in others(proc, &mut Found::default()).iter().chain(&own) {
+    let others = std::iter::once_with(|| others(proc, &mut Found::default())).flatten();
+    for process in own.into_iter().chain(others) {
+        if count(&files) >= enough {
+            break;
+        }
         let thread = process.directory.file_name().and_then(|name| name.to_str()?.parse().ok());
-        for name in descriptors(process).unwrap_or_default() {
+        for name in descriptors(&process).unwrap_or_default() {
             let is_it = device_behind(&process.directory.join("fd").join(&name))
                 == Some(NodeNumber::Block(number))
                 && !only_names(&process.directory, &name);
@@ -89,7 +95,7 @@ fn open_files(proc: &Path, number: DeviceNumber) -> u64 {
             }
         }
     }
-    u64::try_from(files.len()).unwrap_or(u64::MAX)
+    count(&files)
 }
 
 #[cfg(test)]

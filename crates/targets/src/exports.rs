@@ -322,23 +322,31 @@ fn entries(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> 
 /// `device_path` of a namespace or a controller of nvmet, unless `enable` reports it as closed.
 fn enabled_path(directory: &Path) -> Option<PathBuf> {
     let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-    text_path(&directory.join("device_path")).filter(|_| is_enabled)
+    nvmet_path(directory).filter(|_| is_enabled)
+}
+
+/// `device_path` in the directory of a namespace or a controller of nvmet: `(null)` if it has none. The kernel takes one that is relative
+/// to the directory of whoever writes it, and then nobody can say what it means.
+pub(crate) fn nvmet_path(directory: &Path) -> Option<PathBuf> {
+    let text = read_text(&directory.join("device_path"))?;
+    let name = text.lines().next()?.trim();
+    (!name.is_empty() && name != "(null)").then(|| PathBuf::from(name))
 }
 
 /// The absolute path in the first line of a file.
-pub(crate) fn text_path(file: &Path) -> Option<PathBuf> {
+fn text_path(file: &Path) -> Option<PathBuf> {
     let text = read_text(file)?;
     let path = PathBuf::from(text.lines().next()?.trim());
     path.is_absolute().then_some(path)
 }
 
-/// The absolute path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
+/// The path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
 fn after(info: &str, key: &str) -> Option<PathBuf> {
     let rest = info.split_once(key)?.1;
     let ends = [rest.find(['\n', '\t']), rest.find("  ")];
     let end = ends.into_iter().flatten().min().unwrap_or(rest.len());
-    let path = PathBuf::from(rest[..end].trim());
-    path.is_absolute().then_some(path)
+    let name = rest[..end].trim();
+    (!name.is_empty()).then(|| PathBuf::from(name))
 }
 
 #[cfg(test)]
@@ -528,6 +536,18 @@ mod tests {
         assert_eq!(doubts_of(&fake, "8:0").len(), 1);
         exported(&fake, "/dev/sdb");
         assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new());
+        for nowhere in ["sdb", "./disk.img", "/dev/sdz"] {
+            exported(&fake, nowhere);
+            let said = format!(
+                "namespace 1 of the NVMe subsystem nqn.test exports {nowhere}, which cannot be found here"
+            );
+            assert_eq!(doubts_of(&fake, "8:0"), [said]);
+        }
+        for nothing in ["(null)", ""] {
+            exported(&fake, nothing);
+            assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new());
+        }
+        exported(&fake, "/dev/sdb");
         // iblock holds its device exclusively, and says its number.
         let lio = "sys/kernel/config/target/core/iblock_0/disk";
         fake.file(

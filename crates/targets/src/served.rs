@@ -35,7 +35,7 @@ fn of_nvmet(config: &Path, node: &Node) -> Option<PathBuf> {
     let is_name = !subsystem.is_empty() && !subsystem.contains('/') && subsystem != "..";
     let place =
         config.join("nvmet/subsystems").join(subsystem).join("namespaces").join(namespace.to_string());
-    is_name.then(|| exports::text_path(&place.join("device_path"))).flatten()
+    is_name.then(|| exports::nvmet_path(&place)).flatten()
 }
 
 /// `target/core/HBA/NAME/wwn/vpd_unit_serial`: `T10 VPD Unit Serial Number: 6001405…`.

@@ -34,8 +34,12 @@ pub(crate) enum Moved {
     MayBe,
 }
 
-/// What an absolute name leads to in a mount namespace; `None` if it leads nowhere, or to something else.
+/// What a name leads to in a mount namespace; `None` if it leads nowhere, or to something else, and for one that is relative to a directory
+/// which is not known.
 pub(crate) fn leads_to(machine: &Machine<'_>, name: &Path, namespace: &Namespace) -> Option<Led> {
+    if !name.is_absolute() {
+        return None;
+    }
     if *namespace == Namespace::Own
         && let Some(node) = machine.tree.by_path(name, &machine.roots.dev)
     {

@@ -155,9 +155,12 @@ impl Tree {
         self.stack(top).into_iter().filter(is_bottom).collect()
     }
 
-    /// The block device that a path names: a node under `dev`, or anywhere else.
+    /// The block device that an absolute path names: a node under `dev`, or anywhere else.
     pub(crate) fn by_path(&self, path: &Path, dev: &Path) -> Option<&Node> {
         use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+        if path.is_relative() {
+            return None;
+        }
         let below_dev = path.strip_prefix("/dev").ok();
         let place = below_dev.map_or_else(|| path.to_owned(), |rest| dev.join(rest));
         if let Ok(meta) = fs::metadata(&place)
