@@ -337,3 +337,5 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod under_other_names;

@@ -83,6 +83,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["(vg-data) open once more than can be seen"],
         tear_down: END_NVMET,
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -135,6 +136,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["nvme0n1 keeps its data on what /dev/vg/data led to, and that may be something else now"],
         tear_down: "umount $at; lvremove -q -f vg/data; lvrename -q vg data_old data",
+        tier: Tier::Extended,
         ..ROW
     },
 ];
