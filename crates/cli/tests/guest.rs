@@ -14,6 +14,8 @@ mod identity;
 mod in_use;
 #[path = "guest/refusals/labels.rs"]
 mod labels;
+#[path = "guest/refusals/names.rs"]
+mod names;
 #[path = "guest/refusals/openers.rs"]
 mod openers;
 #[path = "guest/refusal.rs"]

@@ -1,5 +1,5 @@
-//! What device mapper reports about its devices: the table of each, and the state of its targets. It opens nothing but its
-//! control node, changes nothing, and never hands out the key of an encrypted device.
+//! What device mapper reports about its devices: the table of each, the state of its targets, how often it is open. It opens nothing
+//! but its control node, changes nothing, and never hands out the key of an encrypted device.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
 use rustix::fs::{Mode, OFlags};
@@ -46,6 +46,7 @@ pub enum DmQuestion {
 }
 
 /// Commands and flags of include/uapi/linux/dm-ioctl.h.
+const DM_DEV_STATUS: Opcode = opcode::read_write::<Header>(0xfd, 7);
 const DM_TABLE_STATUS: Opcode = opcode::read_write::<Header>(0xfd, 12);
 const STATUS_TABLE: u32 = 1 << 4;
 const BUFFER_FULL: u32 = 1 << 8;
@@ -101,7 +102,7 @@ pub fn lines(
     let number = rustix::fs::makedev(major, minor);
     let mut bytes = FIRST_BYTES;
     while bytes <= MAX_BYTES {
-        let mut buffer = Buffer::new(bytes, number, question);
+        let mut buffer = Buffer::new(bytes, number, DM_TABLE_STATUS, table_flags(question));
         // SAFETY: the buffer begins with struct dm_ioctl, whose data_size says how long the buffer is; the kernel writes
         // no further, and it opens and closes nothing.
         unsafe { ioctl(&control, &mut buffer) }?;
@@ -114,57 +115,79 @@ pub fn lines(
     Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
 }
 
+/// How often the device with this major and minor number is open (`dmsetup info`): each open file of a process counts once, whatever
+/// descriptors and mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN.
+///
+/// # Errors
+/// `EACCES` without the right; `ENXIO` when there is no such device.
+pub fn open_count(control: impl AsFd, (major, minor): (u32, u32)) -> io::Result<u32> {
+    let number = rustix::fs::makedev(major, minor);
+    let mut buffer = Buffer::new(HEADER_BYTES, number, DM_DEV_STATUS, 0);
+    // SAFETY: as above; this command returns a header and nothing behind it.
+    unsafe { ioctl(&control, &mut buffer) }?;
+    let bad = |_| io::Error::new(io::ErrorKind::InvalidData, "device mapper's answer is not understood");
+    u32::try_from(buffer.header().open_count).map_err(bad)
+}
+
+/// The kernel must not make a thin pool commit its metadata, and wipes its own copy of what it returns.
+fn table_flags(question: DmQuestion) -> u32 {
+    let table = if question == DmQuestion::Table { STATUS_TABLE } else { 0 };
+    table | NO_FLUSH | SECURE_DATA
+}
+
 /// Storage for an aligned header and what follows it, wiped when dropped: the table of an encrypted device holds its key.
-struct Buffer(Vec<u64>);
+struct Buffer {
+    words: Vec<u64>,
+    command: Opcode,
+}
 
 impl Buffer {
     /// A query about the device `number`; `bytes` is at least the size of a header.
-    fn new(bytes: usize, number: u64, question: DmQuestion) -> Self {
-        let mut buffer = Self(vec![0; bytes.div_ceil(8)]);
-        let table = if question == DmQuestion::Table { STATUS_TABLE } else { 0 };
+    fn new(bytes: usize, number: u64, command: Opcode, flags: u32) -> Self {
+        let mut buffer = Self { words: vec![0; bytes.div_ceil(8)], command };
         let mut header = buffer.header();
         header.version = VERSION;
         // The sizes are constants far below 4 GiB.
-        header.data_size = u32::try_from(buffer.0.len() * 8).unwrap_or(u32::MAX);
+        header.data_size = u32::try_from(buffer.words.len() * 8).unwrap_or(u32::MAX);
         header.data_start = u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX);
-        header.flags = table | NO_FLUSH | SECURE_DATA;
+        header.flags = flags;
         header.dev = number;
         // SAFETY: the storage is at least as long as the header and aligned to 8 bytes, as the header wants.
-        unsafe { buffer.0.as_mut_ptr().cast::<Header>().write(header) };
+        unsafe { buffer.words.as_mut_ptr().cast::<Header>().write(header) };
         buffer
     }
 
     fn header(&self) -> Header {
         // SAFETY: the storage begins with a header, zeros, ours or the kernel's; every bit pattern is one.
-        unsafe { self.0.as_ptr().cast::<Header>().read() }
+        unsafe { self.words.as_ptr().cast::<Header>().read() }
     }
 
     fn as_bytes(&self) -> &[u8] {
         // SAFETY: the storage is initialised, eight bytes for each of its words, and bytes need no alignment.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 8) }
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        for word in &mut self.0 {
+        for word in &mut self.words {
             // SAFETY: `word` is a valid place; a volatile write is one that the compiler may not leave out.
             unsafe { std::ptr::write_volatile(word, 0) };
         }
     }
 }
 
-// SAFETY: the opcode, the pointer and the unit output are those of DM_TABLE_STATUS, which reads and writes the buffer.
+// SAFETY: the pointer and the unit output are those of both commands, which read and write the buffer.
 unsafe impl Ioctl for &mut Buffer {
     type Output = ();
     const IS_MUTATING: bool = true;
 
     fn opcode(&self) -> Opcode {
-        DM_TABLE_STATUS
+        self.command
     }
 
     fn as_ptr(&mut self) -> *mut c_void {
-        self.0.as_mut_ptr().cast()
+        self.words.as_mut_ptr().cast()
     }
 
     unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
@@ -236,14 +259,14 @@ mod tests {
     }
 
     fn header(target_count: u32) -> Header {
-        let buffer = Buffer::new(FIRST_BYTES, 0, DmQuestion::Table);
+        let buffer = Buffer::new(FIRST_BYTES, 0, DM_TABLE_STATUS, table_flags(DmQuestion::Table));
         Header { target_count, ..buffer.header() }
     }
 
     #[test]
     fn sizes_are_those_of_the_kernel() {
         assert_eq!((HEADER_BYTES, header(0).data_size), (312, 16 << 10));
-        assert_eq!(DM_TABLE_STATUS, 0xc138_fd0c);
+        assert_eq!((DM_DEV_STATUS, DM_TABLE_STATUS), (0xc138_fd07, 0xc138_fd0c));
     }
 
     #[test]
@@ -279,5 +302,6 @@ mod tests {
     fn what_is_no_control_device_is_refused() {
         let file = tempfile::tempfile().unwrap();
         assert!(lines(&file, (0, 0), DmQuestion::Table).is_err());
+        assert!(open_count(&file, (0, 0)).is_err());
     }
 }

@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
-use crate::uses::{Found, LOST_EXPORT, Labelled, ONLY_ITS_OWNER, UseKind};
+use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -92,9 +92,17 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
+    let ends_with =
+        |ends: &[&str]| examined.doubts.iter().all(|doubt| ends.iter().any(|end| doubt.ends_with(end)));
     let hint = match examined.place {
-        _ if examined.doubts.iter().all(|doubt| doubt.ends_with(LOST_EXPORT)) => {
+        _ if ends_with(&[LOST_EXPORT]) => {
             "measure reads, or, if nobody needs it any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
+        }
+        _ if ends_with(&[LOST_EXPORT, MOVED_EXPORT]) => {
+            "measure reads, or end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST) and enable it again under the kernel's name of its device (/dev/sdb), which no other device gets while it is open"
+        }
+        _ if ends_with(&[LOST_EXPORT, MOVED_EXPORT, UNSEEN_OPENER]) => {
+            "measure reads, or find what has it open and end that: an export of nvmet, LIO or SCST under an older name of it, or a mount in a namespace without a process (dmsetup info --columns -o name,open shows the count)"
         }
         Place::File { .. } if examined.doubts.iter().any(|doubt| doubt.starts_with(ONLY_ITS_OWNER)) => {
             "measure reads, or run as the owner of the file, or as root outside of containers"

@@ -3,22 +3,27 @@
 //! devices, snapshots, other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; `probe` asks the
 //! kernel itself (`O_EXCL`).
 
+use crate::dm_openers;
 use crate::exports::{self, ExportQuery, Exports};
 use crate::facts;
 use crate::file_uses;
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
 use crate::md_container;
+use crate::mounts::Namespace;
 use crate::probe;
 use crate::processes::{self, NodeNumber};
-use crate::served;
+use crate::served::{self, KeptOn};
 use crate::shared_sectors::{Extents, Reach, Sharing};
+use crate::stored_name::{self, Moved};
 use crate::sysfs::{Node, names_in, read_number, read_text};
 use crate::system_disk;
-use crate::uses::{Found, UseKind};
+use crate::uses::{Found, UNSEEN_OPENER, UseKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+
+/// The end of a doubt about a name that was looked up too late.
+const MAY_HAVE_MOVED: &str = "and that may be something else now";
 
 /// How a device is related to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,22 +45,41 @@ type Related<'machine> = Vec<(&'machine Node, Relation)>;
 pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = of_device(machine, node, Exports::Find);
     for disk in machine.tree.bottoms(node).iter().filter_map(|name| machine.tree.get(name)) {
-        if let Some(path) = served::kept_on(machine, disk) {
-            found.extend(of_served(machine, disk, &path));
+        if let Some(kept_on) = served::kept_on(machine, disk) {
+            found.extend(of_served(machine, disk, &kept_on));
         }
     }
     found
 }
 
-/// What uses the device or file that this machine serves to itself as `disk`, except this service.
-fn of_served(machine: &Machine<'_>, disk: &Node, path: &Path) -> Found {
-    let below = match machine.tree.by_path(path, &machine.roots.dev) {
-        Some(node) => of_device(machine, node, Exports::Ours),
-        None => file_uses::below_export(machine, path),
+/// What uses the device or file that this machine serves to itself as `disk`, except this service. A name that need not lead to it now
+/// leaves that open.
+fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
+    let mut found = Found::default();
+    let (name, below) = match kept_on {
+        KeptOn::Device(number) => match machine.tree.by_number(*number) {
+            Some(node) => (node.kernel_name(), of_device(machine, node, Exports::Ours)),
+            None => return found,
+        },
+        KeptOn::Name(path) => {
+            let led = stored_name::leads_to(machine, path, &Namespace::Own);
+            let why = stored_name::moved(machine, path, led);
+            // An absolute name that leads nowhere is said to below.
+            if why.is_some_and(|why| why != Moved::Lost || path.is_relative()) {
+                let disk = disk.kernel_name();
+                let said =
+                    format!("{disk} keeps its data on what {} led to, {MAY_HAVE_MOVED}", path.display());
+                found.doubt(&said);
+            }
+            let below = match machine.tree.by_path(path, &machine.roots.dev) {
+                Some(node) => of_device(machine, node, Exports::Ours),
+                None => file_uses::below_export(machine, path),
+            };
+            (rdsk_units::printable(&path.to_string_lossy()), below)
+        }
     };
-    let mut found = Found { doubts: below.doubts, ..Found::default() };
+    found.doubts.extend(below.doubts);
     for used in below.uses {
-        let name = rdsk_units::printable(&path.to_string_lossy());
         let text = format!("{}, through {name}, on which {} keeps its data", used.text, disk.kernel_name());
         found.add(used.kind, &text);
     }
@@ -110,8 +134,24 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
     for lost in machine.lost_backings() {
         found.doubt(&format!("it may be what {} keeps its data in", lost.shown()));
     }
+    if found.uses.is_empty() {
+        open_unseen(machine, &related, exported, &mut found);
+    }
     takes_no_writes(machine, node, &mut found);
     found
+}
+
+/// Adds a doubt for each device that device mapper counts as open more often than anything shows. The service of this machine that led
+/// here has the first of them open.
+fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, found: &mut Found) {
+    let mut known = u64::from(exported == Exports::Ours);
+    for (node, relation) in related {
+        if let Some(openers @ 1..) = dm_openers::unseen(machine, node, std::mem::take(&mut known)) {
+            let times = if openers == 1 { "once".to_owned() } else { format!("{openers} times") };
+            let name = with_relation(&node.shown(), *relation);
+            found.doubt(&format!("device mapper has {name} open {times} more {UNSEEN_OPENER}"));
+        }
+    }
 }
 
 /// The members of the arrays in containers that a device is built on.
@@ -297,3 +337,5 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod under_other_names;

@@ -1,10 +1,10 @@
-//! What device-mapper devices are built on, range by range, from device mapper's own tables. It asks the kernel, or the
+//! What device-mapper devices are built on, range by range, from device mapper's own tables, and how often they are open. It asks the kernel, or the
 //! answers of a test, and decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::roots::{Roots, ToolSource};
 use crate::sysfs::{Node, SECTOR_BYTES};
-use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
+use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control, open_count};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -74,7 +74,7 @@ pub(crate) enum PoolKind {
 #[derive(Debug)]
 pub(crate) enum Mapper<'roots> {
     Kernel(io::Result<OwnedFd>),
-    /// Lines as dmsetup(8) prints them, by query and kernel name: `table dm-0`, `status dm-0`.
+    /// Lines as dmsetup(8) prints them, by query and kernel name: `table dm-0`, `status dm-0`, `open dm-0`.
     Answers(&'roots std::collections::BTreeMap<String, String>),
 }
 
@@ -128,6 +128,18 @@ impl<'roots> Mapper<'roots> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "thin")?;
         words(line).next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)
+    }
+
+    /// How often the device is open; `None` if it is not one of device mapper, or that may not be asked.
+    pub(crate) fn open_count(&self, node: &Node) -> Option<u32> {
+        match self {
+            Self::Kernel(control) => {
+                let is_mapped = node.mapped_name.is_some() || node.name.starts_with("dm-");
+                let control = control.as_ref().ok().filter(|_| is_mapped)?;
+                open_count(control, (node.number.major, node.number.minor)).ok()
+            }
+            Self::Answers(answers) => answers.get(&format!("open {}", node.name))?.parse().ok(),
+        }
     }
 
     /// The lines of an answer, as the kernel prints them.

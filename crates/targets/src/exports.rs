@@ -1,12 +1,16 @@
 //! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, RNBD, USB gadgets and Xen,
-//! as configfs and sysfs list it. It reads small text files and decides nothing.
+//! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
+//! `stored_name`. It reads small text files and decides nothing.
 
 use crate::device_number::DeviceNumber;
+use crate::dm_openers;
 use crate::machine::Machine;
+use crate::mounts::Namespace;
+use crate::open_stat::Inode;
+use crate::stored_name::{Led, Moved, is_mapped_name, leads_to, moved};
 use crate::sysfs::{names_in, read_text};
-use crate::uses::{Found, LOST_EXPORT, UseKind};
+use crate::uses::{Found, LOST_EXPORT, MOVED_EXPORT, UseKind};
 use std::collections::BTreeSet;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +22,11 @@ struct Export {
 /// What is exported, as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ExportedObject {
+    /// By a name, which is opened without `O_EXCL`.
     Path(PathBuf),
+    /// By a name that needs no interpretation: its device is held with `O_EXCL`, which the kernel reports whatever the name leads to now,
+    /// or is not open yet.
+    Evident(PathBuf),
     Devices(BTreeSet<DeviceNumber>),
 }
 
@@ -26,8 +34,17 @@ enum ExportedObject {
 #[derive(Clone, Debug)]
 pub(crate) enum ExportQuery<'look> {
     Devices(&'look BTreeSet<DeviceNumber>),
-    /// The file with this `st_dev` and `st_ino`.
-    File((u64, u64)),
+    File(Inode),
+}
+
+impl ExportQuery<'_> {
+    fn is(&self, led: Led) -> bool {
+        match (self, led) {
+            (Self::Devices(numbers), Led::Device(number)) => numbers.contains(&number),
+            (Self::File(inode), Led::File(led)) => *inode == led,
+            _ => false,
+        }
+    }
 }
 
 /// Whether an export is a use, or what was followed to where it was found.
@@ -37,7 +54,8 @@ pub(crate) enum Exports {
     Ours,
 }
 
-/// Adds a use for each export that matches the query, and a doubt for each that cannot be examined.
+/// Adds a use for each export that matches the query by its name, in any mount namespace, and a doubt for lists that cannot be read; for
+/// devices also a doubt for each export whose name need not have led where it leads now. Of a file the kernel says more (`doubt_file`).
 pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
     let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
@@ -49,7 +67,69 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
             ));
         }
     }
+    for Export { what, by } in exports(machine) {
+        match &what {
+            ExportedObject::Devices(numbers) => {
+                if matches!(query, ExportQuery::Devices(query) if !query.is_disjoint(numbers)) {
+                    found.add(UseKind::Exported, &by);
+                }
+            }
+            ExportedObject::Path(name) | ExportedObject::Evident(name) => {
+                let led = leads_to(machine, name, &Namespace::Own);
+                let is_it = |led: Option<Led>| led.is_some_and(|led| query.is(led));
+                let others = machine.other_namespaces();
+                if is_it(led) {
+                    found.add(UseKind::Exported, &by);
+                } else if others.iter().any(|space| is_it(leads_to(machine, name, space))) {
+                    let text = format!("{by}, by the name {} of another mount namespace", name.display());
+                    found.add(UseKind::Exported, &text);
+                } else if let (ExportQuery::Devices(numbers), ExportedObject::Path(name)) = (query, &what)
+                    && let Some(why) = moved(machine, name, led)
+                    && may_have_been(machine, name, numbers)
+                {
+                    doubt(&by, name, why, found);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a doubt for each export whose name need not have led where it leads now, and so may have led to the file. A name that leads to
+/// a device is not taken for one that led to a file.
+pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, found: &mut Found) {
+    for Export { what, by } in exports(machine) {
+        let ExportedObject::Path(name) = what else { continue };
+        let led = leads_to(machine, &name, &Namespace::Own);
+        let may_be_file = match led {
+            None => true,
+            Some(Led::Device(_)) => false,
+            Some(Led::File(led)) => led != inode,
+        };
+        if let Some(why) = moved(machine, &name, led).filter(|_| may_be_file) {
+            doubt(&by, &name, why, found);
+        }
+    }
+}
+
+fn doubt(by: &str, name: &Path, why: Moved, found: &mut Found) {
+    let why = match why {
+        Moved::Lost => LOST_EXPORT,
+        Moved::NotOpen | Moved::MayBe => MOVED_EXPORT,
+    };
+    found.doubt(&format!("{by} exports {}, {why}", name.display()));
+}
+
+/// Whether one of the devices may be what was opened by a name that leads elsewhere now. A device of device mapper is not, if nothing
+/// unseen has it open; and no other device has a name of device mapper.
+fn may_have_been(machine: &Machine<'_>, name: &Path, numbers: &BTreeSet<DeviceNumber>) -> bool {
+    let is_mapped = is_mapped_name(machine, name);
+    let openers = |number| dm_openers::unseen(machine, machine.tree.by_number(number)?, 0);
+    numbers.iter().any(|number| openers(*number).map_or(!is_mapped, |unseen| unseen > 0))
+}
+
+fn exports(machine: &Machine<'_>) -> impl Iterator<Item = Export> + use<> {
     let sys = &machine.roots.sys;
+    let config = sys.join("kernel/config");
     let lists = [
         nvmet(&config),
         passed_through(machine, &config),
@@ -60,38 +140,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
         rnbd(machine, sys),
         xen(sys),
     ];
-    for Export { what, by } in lists.into_iter().flatten() {
-        let path = match what {
-            ExportedObject::Devices(numbers) => {
-                if matches!(query, ExportQuery::Devices(query) if !query.is_disjoint(&numbers)) {
-                    found.add(UseKind::Exported, &by);
-                }
-                continue;
-            }
-            ExportedObject::Path(path) => path,
-        };
-        match matches_query(machine, &path, query) {
-            Some(true) => found.add(UseKind::Exported, &by),
-            Some(false) => {}
-            None => {
-                found.doubt(&format!("{by} exports {}, {LOST_EXPORT}", path.display()));
-            }
-        }
-    }
-}
-
-/// `None` if the exported object cannot be examined.
-fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) -> Option<bool> {
-    if let Some(node) = machine.tree.by_path(path, &machine.roots.dev) {
-        return Some(matches!(query, ExportQuery::Devices(numbers) if numbers.contains(&node.number)));
-    }
-    let meta = std::fs::metadata(path).ok()?;
-    Some(match query {
-        ExportQuery::Devices(numbers) => {
-            meta.file_type().is_block_device() && numbers.contains(&DeviceNumber::from_raw(meta.rdev()))
-        }
-        ExportQuery::File(inode) => (meta.dev(), meta.ino()) == *inode,
-    })
+    lists.into_iter().flatten()
 }
 
 /// `nvmet/subsystems/NQN/namespaces/N/device_path`, if `enable` reports it as open.
@@ -108,11 +157,25 @@ fn nvmet(config: &Path) -> Vec<Export> {
     list
 }
 
-/// `nvmet/subsystems/NQN/passthru/device_path`: a controller's character device, which serves all namespaces unopened.
+/// `nvmet/subsystems/NQN/passthru/device_path`: a controller's character device, which serves all namespaces unopened. A name that is not
+/// the kernel's for a controller that is there may be that of any.
 fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let export = |(subsystem, directory): (String, PathBuf)| {
         let path = enabled_path(&directory.join("passthru"))?;
-        let controller = path.file_name()?.to_string_lossy().into_owned();
+        let controller = path.strip_prefix("/dev").ok().map(|name| name.to_string_lossy().into_owned());
+        let is_there = |name: &String| {
+            let is_link = std::fs::read_link(machine.roots.dev.join(name)).is_ok();
+            machine.roots.sys.join("class/nvme").join(name).exists() && !is_link
+        };
+        let Some(controller) = controller.filter(is_there) else {
+            let disks = machine.tree.nodes().filter(|node| node.name.starts_with("nvme"));
+            let what = ExportedObject::Devices(disks.map(|node| node.number).collect());
+            let by = format!(
+                "perhaps the NVMe subsystem {subsystem}, with the whole controller {}",
+                path.display()
+            );
+            return Some(Export { what, by });
+        };
         // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
         let hangs_on = |device: &Path| {
             let link = std::fs::canonicalize(device).ok();
@@ -143,22 +206,53 @@ fn xen(sys: &Path) -> Vec<Export> {
     entries(&sys.join("bus/xen-backend/devices")).filter_map(export).collect()
 }
 
-/// The paths of an object of LIO: in `udev_path`, and in the line of `info` that fileio and iblock write.
-pub(crate) fn paths_of_lio(object: &Path) -> Vec<PathBuf> {
-    let info = read_text(&object.join("info")).unwrap_or_default();
-    let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
-    let named = text_path(&object.join("udev_path"));
-    told.into_iter().chain(named).collect()
+/// What an object of LIO keeps its data on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LioBacking {
+    Device(DeviceNumber),
+    /// In `udev_path`, and in the line of `info` that fileio and iblock write.
+    Paths(Vec<PathBuf>),
 }
 
-/// `target/core/HBA/NAME`.
+/// The backing of the object of LIO in a directory `iblock_0/NAME`. iblock says the number of what it has open, behind its name:
+/// `Major: 8 Minor: 16  CLAIMED: IBLOCK` (drivers/target/target_core_iblock.c).
+pub(crate) fn backing_of_lio(object: &Path) -> LioBacking {
+    let info = read_text(&object.join("info")).unwrap_or_default();
+    let number = |key: &str| {
+        let rest = info.rsplit_once(key)?.1;
+        rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    let adapter = object.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    if adapter.is_some_and(|name| name.starts_with("iblock_"))
+        && let (Some(major @ 1..), Some(minor)) = (number("Major: "), number("Minor: "))
+    {
+        return LioBacking::Device(DeviceNumber { major, minor });
+    }
+    let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
+    let named = text_path(&object.join("udev_path"));
+    LioBacking::Paths(told.into_iter().chain(named).collect())
+}
+
+/// `target/core/HBA/NAME`. iblock and pscsi hold a disk with `O_EXCL`.
 fn lio(config: &Path) -> Vec<Export> {
     let mut list = Vec::new();
     for (adapter, directory) in entries(&config.join("target/core")) {
+        let is_exclusive = ["iblock_", "pscsi_"].iter().any(|kind| adapter.starts_with(kind));
         for (name, directory) in entries(&directory) {
-            for path in paths_of_lio(&directory) {
-                let by = format!("the SCSI target {adapter}/{name}");
-                list.push(Export { what: ExportedObject::Path(path), by });
+            let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+            let by = || format!("the SCSI target {adapter}/{name}");
+            match backing_of_lio(&directory) {
+                LioBacking::Device(number) => {
+                    let what = ExportedObject::Devices(BTreeSet::from([number]));
+                    list.push(Export { what, by: by() });
+                }
+                LioBacking::Paths(paths) => list.extend(paths.into_iter().map(|path| {
+                    let what = match is_exclusive || !is_enabled {
+                        true => ExportedObject::Evident(path),
+                        false => ExportedObject::Path(path),
+                    };
+                    Export { what, by: by() }
+                })),
             }
         }
     }
@@ -228,29 +322,38 @@ fn entries(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> 
 /// `device_path` of a namespace or a controller of nvmet, unless `enable` reports it as closed.
 fn enabled_path(directory: &Path) -> Option<PathBuf> {
     let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-    text_path(&directory.join("device_path")).filter(|_| is_enabled)
+    nvmet_path(directory).filter(|_| is_enabled)
+}
+
+/// `device_path` in the directory of a namespace or a controller of nvmet: `(null)` if it has none. The kernel takes one that is relative
+/// to the directory of whoever writes it, and then nobody can say what it means.
+pub(crate) fn nvmet_path(directory: &Path) -> Option<PathBuf> {
+    let text = read_text(&directory.join("device_path"))?;
+    let name = text.lines().next()?.trim();
+    (!name.is_empty() && name != "(null)").then(|| PathBuf::from(name))
 }
 
 /// The absolute path in the first line of a file.
-pub(crate) fn text_path(file: &Path) -> Option<PathBuf> {
+fn text_path(file: &Path) -> Option<PathBuf> {
     let text = read_text(file)?;
     let path = PathBuf::from(text.lines().next()?.trim());
     path.is_absolute().then_some(path)
 }
 
-/// The absolute path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
+/// The path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
 fn after(info: &str, key: &str) -> Option<PathBuf> {
     let rest = info.split_once(key)?.1;
     let ends = [rest.find(['\n', '\t']), rest.find("  ")];
     let end = ends.into_iter().flatten().min().unwrap_or(rest.len());
-    let path = PathBuf::from(rest[..end].trim());
-    path.is_absolute().then_some(path)
+    let name = rest[..end].trim();
+    (!name.is_empty()).then(|| PathBuf::from(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use std::os::unix::fs::MetadataExt as _;
 
     fn look(fake: &Fake, query: &ExportQuery<'_>) -> Found {
         fake.with(|machine, _| {
@@ -299,10 +402,20 @@ mod tests {
         let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
         let found = look(&fake, &ExportQuery::Devices(&number("253:7")));
         assert_eq!(texts(&found), ["the virtual machine 3 of Xen (vbd-3-51712)"]);
+        fake.file("sys/class/nvme/nvme0/serial", "S0\n");
         for disk in ["259:1", "259:2"] {
             let found = look(&fake, &ExportQuery::Devices(&number(disk)));
             assert_eq!(texts(&found), ["the NVMe subsystem nqn.p, with its whole controller"], "{disk}");
             assert_eq!(found.doubts, Vec::<String>::new());
+        }
+        fake.file(&format!("{passed}/device_path"), "/dev/nvme0\n");
+        assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
+        std::os::unix::fs::symlink("nvme0", fake.path("dev/fast")).unwrap();
+        for name in ["/dev/fast", "/dev/nvme7", "/srv/nvme0"] {
+            fake.file(&format!("{passed}/device_path"), &format!("{name}\n"));
+            let found = look(&fake, &ExportQuery::Devices(&number("259:1")));
+            let said = format!("perhaps the NVMe subsystem nqn.p, with the whole controller {name}");
+            assert_eq!(texts(&found), [said], "a link, or a name that leads nowhere here");
         }
         fake.file(&format!("{passed}/enable"), "0\n");
         assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
@@ -368,10 +481,99 @@ mod tests {
         let fake = Fake::new();
         fake.file("sys/kernel/config/target/core/fileio_0/image/udev_path", "/nonexistent/image\n");
         fake.file("sys/module/nvmet/refcnt", "0\n");
-        let found = look(&fake, &ExportQuery::File((1, 1)));
+        let mut found = look(&fake, &ExportQuery::File((1, 1)));
+        fake.with(|machine, _| doubt_file(machine, (1, 1), &mut found));
         assert_eq!(found.doubts.len(), 2, "{:?}", found.doubts);
         assert!(found.doubts[0].contains("configfs is not mounted"), "{:?}", found.doubts);
         let lost = "the SCSI target fileio_0/image exports /nonexistent/image, which cannot be found here";
         assert_eq!(found.doubts[1], lost);
+        assert_eq!(look(&fake, &ExportQuery::Devices(&BTreeSet::new())).doubts.len(), 1, "no device");
+    }
+
+    /// Exports `name` through nvmet.
+    fn exported(fake: &Fake, name: &str) {
+        let namespace = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces/1";
+        fake.file(&format!("{namespace}/device_path"), &format!("{name}\n"));
+        fake.file(&format!("{namespace}/enable"), "1\n");
+    }
+
+    fn doubts_of(fake: &Fake, number: &str) -> Vec<String> {
+        let found = look(fake, &ExportQuery::Devices(&BTreeSet::from([number.parse().unwrap()])));
+        assert_eq!(texts(&found), Vec::<&str>::new());
+        found.doubts
+    }
+
+    #[test]
+    fn a_volume_that_was_renamed_is_still_exported() {
+        let volume = |fake: Fake, number: u32, name: &str, openers: &str| {
+            let device = format!("dm-{number}");
+            fake.disk(&device, &format!("253:{number}"))
+                .attribute(&format!("{device}/dm/name"), &format!("vg-{name}\n"))
+                .attribute(&format!("{device}/dm/uuid"), &format!("LVM-{}\n", "a".repeat(64)))
+                .answer(&format!("open {device}"), openers)
+        };
+        let fake = Fake::new().disk("sda", "8:0");
+        let fake = volume(volume(fake, 0, "data_old", "1"), 1, "data", "0");
+        let fake = volume(fake, 2, "other", "0");
+        exported(&fake, "/dev/mapper/vg-data");
+        let said = [
+            "namespace 1 of the NVMe subsystem nqn.test exports /dev/mapper/vg-data, a name that may have led here when it was exported",
+        ];
+        assert_eq!(doubts_of(&fake, "253:0"), said);
+        assert_eq!(doubts_of(&fake, "253:2"), Vec::<String>::new(), "nothing unseen has it open");
+        assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new(), "it never had a name of device mapper");
+        let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["253:1".parse().unwrap()])));
+        assert_eq!(texts(&found), ["namespace 1 of the NVMe subsystem nqn.test"], "by its name");
+        // Before it was renamed, the name led to what is open.
+        let fake = fake.answer("open dm-1", "1");
+        assert_eq!(doubts_of(&fake, "253:0"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_link_may_have_led_to_any_device() {
+        let fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16").by_id("ata-1", "sdb");
+        exported(&fake, "/dev/disk/by-id/ata-1");
+        assert_eq!(doubts_of(&fake, "8:0").len(), 1);
+        exported(&fake, "/dev/sdb");
+        assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new());
+        for nowhere in ["sdb", "./disk.img", "/dev/sdz"] {
+            exported(&fake, nowhere);
+            let said = format!(
+                "namespace 1 of the NVMe subsystem nqn.test exports {nowhere}, which cannot be found here"
+            );
+            assert_eq!(doubts_of(&fake, "8:0"), [said]);
+        }
+        for nothing in ["(null)", ""] {
+            exported(&fake, nothing);
+            assert_eq!(doubts_of(&fake, "8:0"), Vec::<String>::new());
+        }
+        exported(&fake, "/dev/sdb");
+        // iblock holds its device exclusively, and says its number.
+        let lio = "sys/kernel/config/target/core/iblock_0/disk";
+        fake.file(
+            &format!("{lio}/info"),
+            "iBlock device: sda  UDEV PATH: /dev/disk/by-id/ata-1  readonly: 0\n        Major: 8 Minor: 0  CLAIMED: IBLOCK\n",
+        );
+        fake.file(&format!("{lio}/udev_path"), "/dev/disk/by-id/ata-1\n");
+        let found = look(&fake, &ExportQuery::Devices(&BTreeSet::from(["8:0".parse().unwrap()])));
+        assert_eq!(texts(&found), ["the SCSI target iblock_0/disk"]);
+        let fileio = "sys/kernel/config/target/core/fileio_1/disk";
+        fake.file(&format!("{fileio}/udev_path"), "/dev/disk/by-id/ata-1\n");
+        fake.file(&format!("{fileio}/enable"), "0\n");
+        let fake = fake.disk("sdc", "8:32");
+        assert_eq!(doubts_of(&fake, "8:32"), Vec::<String>::new(), "nothing is open yet");
+        fake.file(&format!("{fileio}/enable"), "1\n");
+        assert_eq!(doubts_of(&fake, "8:32").len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_another_namespace_calls_otherwise_is_exported() {
+        let fake = Fake::new().process(7, "31 1 0:31 / / rw - tmpfs tmpfs rw\n");
+        fake.file("proc/7/root/srv/disk.img", "x");
+        exported(&fake, "/srv/disk.img");
+        let meta = std::fs::metadata(fake.path("proc/7/root/srv/disk.img")).unwrap();
+        let found = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
+        let said = "namespace 1 of the NVMe subsystem nqn.test, by the name /srv/disk.img of another mount namespace";
+        assert_eq!(texts(&found), [said]);
     }
 }

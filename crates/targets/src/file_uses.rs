@@ -8,9 +8,10 @@ use crate::locks::{self, Locks};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of, unescape};
 use crate::processes::{self, Inode, users_of_file};
+use crate::stored_name::{Led, leads_to};
 use crate::sysfs::{Node, read_number};
-use crate::twins;
 use crate::uses::{Found, UseKind};
+use crate::{erofs, twins};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,7 @@ pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> Found {
             backing(machine, inode, None, &mut found);
             held(machine, path, inode, Exports::Ours, &mut found);
             users_of_file(&machine.roots.proc, path, inode, &mut found);
+            erofs::doubt(machine, path, inode, &mut found);
         }
         Err(error) => found.doubt(&format!("the file {} below it cannot be examined ({error})", shown(path))),
     }
@@ -83,6 +85,9 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut
             held(machine, path, inode, Exports::Find, found);
             twins::find(machine, path, found);
             users_of_file(&machine.roots.proc, path, inode, found);
+            // The loop device has it open, so that the kernel cannot be asked who else has.
+            exports::doubt_file(machine, inode, found);
+            erofs::doubt(machine, path, inode, found);
         }
         Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
@@ -107,16 +112,15 @@ fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, fou
 }
 
 /// A filesystem that is mounted from a file without a loop device: EROFS, and filesystems in user space. The source of autofs is
-/// the file that it reads its mounts from.
+/// the file that it reads its mounts from. The name of a source is one of its own mount namespace.
 fn mounted(machine: &Machine<'_>, inode: Inode, found: &mut Found) {
     let is_ours = |mount: &&Mount| {
-        let meta = || fs::metadata(&mount.source).ok();
         mount.source.is_absolute()
             && mount.kind != "autofs"
-            && meta().is_some_and(|meta| meta.is_file() && (meta.dev(), meta.ino()) == inode)
+            && leads_to(machine, &mount.source, &mount.namespace) == Some(Led::File(inode))
     };
     for mount in machine.mounts.iter().filter(is_ours) {
-        found.add(UseKind::Mounted, &mount.point.display().to_string());
+        found.add(UseKind::Mounted, &mount.shown());
     }
 }
 

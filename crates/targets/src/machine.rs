@@ -4,7 +4,7 @@
 use crate::device_mapper::{Mapper, Row};
 use crate::device_number::DeviceNumber;
 use crate::luns::Luns;
-use crate::mounts::{Mount, mount_of, read_mounts, read_swaps};
+use crate::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
 use crate::roots::Roots;
 use crate::sysfs::{Node, Tree, names_in};
 use crate::uses::Found;
@@ -70,6 +70,15 @@ impl<'roots> Machine<'roots> {
         self.tree
             .nodes()
             .filter(|node| node.backing_file.is_some() && !self.backings.contains_key(&node.name))
+    }
+
+    /// The other mount namespaces that can be seen.
+    pub(crate) fn other_namespaces(&self) -> Vec<&Namespace> {
+        let others =
+            self.mounts.iter().map(|mount| &mount.namespace).filter(|space| **space != Namespace::Own);
+        let mut others: Vec<&Namespace> = others.collect();
+        others.dedup();
+        others
     }
 
     /// The device under a mount: by its number, else by its source (btrfs), else by an overlay's upper directory.

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 const MAX_PROCESSES: usize = 1 << 16;
 
 /// In whose mount namespace something is mounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
     Own,
-    Other,
+    /// That of another process, by its directory in procfs.
+    Other(PathBuf),
 }
 
 /// One line of mountinfo (proc_pid_mountinfo(5)).
@@ -45,7 +46,15 @@ impl Mount {
         let place = format!("{} on {}", self.point.display(), device.shown());
         match self.namespace {
             Namespace::Own => place,
-            Namespace::Other => format!("{place}, in another mount namespace"),
+            Namespace::Other(_) => format!("{place}, in another mount namespace"),
+        }
+    }
+
+    /// For messages: `/home`.
+    pub(crate) fn shown(&self) -> String {
+        match self.namespace {
+            Namespace::Own => self.point.display().to_string(),
+            Namespace::Other(_) => format!("{}, in another mount namespace", self.point.display()),
         }
     }
 
@@ -59,7 +68,7 @@ impl Mount {
 
 /// Every mount that can be seen, and the doubts about the rest.
 pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
-    let mut mounts = match read_table(&proc.join("self/mountinfo"), Namespace::Own) {
+    let mut mounts = match read_table(&proc.join("self/mountinfo"), &Namespace::Own) {
         Ok(mounts) => mounts,
         Err(error) => {
             found.doubt(&format!("the list of mounts cannot be read ({error})"));
@@ -76,7 +85,8 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
         // Not every process may be examined; in the end O_EXCL protects what a hidden one uses.
         let Ok(namespace) = fs::read_link(directory.join("ns/mnt")) else { continue };
         if seen.insert(namespace) {
-            mounts.extend(read_table(&directory.join("mountinfo"), Namespace::Other).unwrap_or_default());
+            let table = directory.join("mountinfo");
+            mounts.extend(read_table(&table, &Namespace::Other(directory)).unwrap_or_default());
         }
     }
     if processes.next().is_some() {
@@ -106,7 +116,7 @@ pub(crate) fn mount_of<'list>(mounts: &'list [Mount], path: &Path) -> Option<&'l
         .max_by_key(|mount| mount.point.components().count())
 }
 
-fn read_table(path: &Path, namespace: Namespace) -> io::Result<Vec<Mount>> {
+fn read_table(path: &Path, namespace: &Namespace) -> io::Result<Vec<Mount>> {
     let text = fs::read(path)?;
     text.split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty())
@@ -119,7 +129,7 @@ fn read_table(path: &Path, namespace: Namespace) -> io::Result<Vec<Mount>> {
         .collect()
 }
 
-fn parse_line(line: &[u8], namespace: Namespace) -> Option<Mount> {
+fn parse_line(line: &[u8], namespace: &Namespace) -> Option<Mount> {
     let mut words = line.split(|&byte| byte == b' ');
     let number = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
     let point = PathBuf::from(unescape(words.nth(1)?));
@@ -133,7 +143,7 @@ fn parse_line(line: &[u8], namespace: Namespace) -> Option<Mount> {
         kind: text(words.next()?),
         source: PathBuf::from(unescape(words.next()?)),
         super_options: text(words.next().unwrap_or_default()),
-        namespace,
+        namespace: namespace.clone(),
     })
 }
 
@@ -180,17 +190,17 @@ mod tests {
     #[test]
     fn lines_are_read_with_and_without_optional_fields() {
         let line = br"36 35 98:0 /mnt1 /mnt\040two rw,noatime master:1 propagate_from:2 - ext3 /dev/ro\134ot ro,errors=continue";
-        let mount = parse_line(line, Namespace::Own).unwrap();
+        let mount = parse_line(line, &Namespace::Own).unwrap();
         assert_eq!(mount.number, DeviceNumber { major: 98, minor: 0 });
         assert_eq!(mount.point, Path::new("/mnt two"));
         assert_eq!(mount.source, Path::new("/dev/ro\\ot"));
         assert_eq!((mount.kind.as_str(), mount.options.as_str()), ("ext3", "rw,noatime"));
         assert!(mount.is_read_only(), "the filesystem is, though the mount is not");
         let line = b"27 1 254:0 / / rw,relatime - overlay overlay rw,lowerdir=/a,upperdir=/var/lib/x/diff";
-        let mount = parse_line(line, Namespace::Own).unwrap();
+        let mount = parse_line(line, &Namespace::Own).unwrap();
         assert!(!mount.is_read_only());
         assert_eq!(mount.super_option("upperdir").unwrap(), Path::new("/var/lib/x/diff"));
-        assert!(parse_line(b"27 1 254:0 / / rw", Namespace::Own).is_none());
+        assert!(parse_line(b"27 1 254:0 / / rw", &Namespace::Own).is_none());
     }
 
     #[test]
@@ -203,7 +213,8 @@ mod tests {
     #[test]
     fn the_deepest_and_last_mount_has_the_file() {
         let mount = |point: &str, kind: &str| {
-            parse_line(format!("1 1 8:1 / {point} rw - {kind} /dev/x rw").as_bytes(), Namespace::Own).unwrap()
+            parse_line(format!("1 1 8:1 / {point} rw - {kind} /dev/x rw").as_bytes(), &Namespace::Own)
+                .unwrap()
         };
         let mounts =
             [mount("/", "ext4"), mount("/home", "xfs"), mount("/home", "btrfs"), mount("/homes", "jfs")];

@@ -25,6 +25,9 @@ const OVERLAY: u64 = 0x794c_7630;
 /// How long a device may be busy before it counts as in use.
 const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
+/// The same for a file that is open for reading: programs that look at it do so for less.
+const READ_RETRY_TIME: Duration = Duration::from_millis(500);
+
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
@@ -77,6 +80,41 @@ pub(crate) fn writers(path: &Path) -> Writers {
         }
         thread::sleep(BUSY_RETRY_TIME / 50);
     }
+}
+
+/// Whether a file that nobody writes is open anywhere for reading for half a second, as far as the kernel tells this user. Where the
+/// filesystem is one of a server, it need not be this machine.
+pub(crate) fn has_readers(path: &Path) -> bool {
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+        return false;
+    };
+    let end = Instant::now() + READ_RETRY_TIME;
+    let kind = filesystem_type(path);
+    while writers_by(rdsk_sys::openers::is_open_elsewhere(&fd), kind) == Writers::Some {
+        if Instant::now() >= end {
+            return true;
+        }
+        thread::sleep(READ_RETRY_TIME / 50);
+    }
+    false
+}
+
+/// Whether a write lease is refused for other open files alone, as since Linux 5.3: before, also for a file that is only watched or named.
+pub(crate) fn tells_readers() -> bool {
+    let names = rustix::system::uname();
+    is_at_least(&names.release().to_string_lossy(), (5, 3))
+}
+
+/// Whether a release of the kernel, as `6.1.0-18-amd64`, is this version or a later one.
+fn is_at_least(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
+    (major, minor) >= version
+}
+
+/// Opens what `path` leads to for reading, without waiting for anybody.
+pub(crate) fn open_for_reading(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()
 }
 
 /// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
@@ -270,6 +308,20 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         if rdsk_sys::openers::has_writers(fs::File::open(file.path()).unwrap()).is_ok() {
             assert_eq!(writers(file.path()), Writers::Some, "whatever filesystem it is");
+        }
+    }
+
+    #[test]
+    fn releases_of_the_kernel_are_compared_by_number() {
+        for (release, is_it) in [
+            ("5.3.0", true),
+            ("5.10", true),
+            ("6.1.0-18-amd64", true),
+            ("5.2.21", false),
+            ("4.18.0-553", false),
+            ("", false),
+        ] {
+            assert_eq!(is_at_least(release, (5, 3)), is_it, "{release}");
         }
     }
 

@@ -26,10 +26,10 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// A process, or one of its threads that has open files of its own.
-struct Process {
+pub(crate) struct Process {
     id: String,
     /// In procfs, that of the thread.
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 impl Process {
@@ -75,6 +75,15 @@ pub(crate) fn doubt_unseen(proc: &Path, found: &mut Found) {
 /// not count as a reader.
 pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, found: &mut Found) {
     found.extend(persistent(|| users_of_file_now(proc, path, inode)));
+}
+
+/// Whether a process that procfs shows, this one included, has the file open or mapped, for whatever purpose.
+pub(crate) fn is_shown_open(proc: &Path, path: &Path, inode: Inode) -> bool {
+    let own = tables(proc, &std::process::id().to_string());
+    others(proc, &mut Found::default()).iter().chain(&own).any(|process| {
+        let names = descriptors(process).unwrap_or_default();
+        opened(process, &names, path, inode).next().is_some() || mapping_of(process, inode).is_some()
+    })
 }
 
 /// An open file of another process.
@@ -194,7 +203,7 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> Found {
 }
 
 /// All other processes that procfs shows, and a doubt if it does not show all of them.
-fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
+pub(crate) fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir(proc) else {
         found.doubt("the list of processes cannot be read");
@@ -215,7 +224,7 @@ fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
 
 /// The process, once for each table of open files that its threads have. The first thread may have ended while others go on,
 /// and then its own directory shows no files; and a thread may have a table of its own.
-fn tables(proc: &Path, id: &str) -> Vec<Process> {
+pub(crate) fn tables(proc: &Path, id: &str) -> Vec<Process> {
     let mut threads = vec![id.to_owned()];
     for thread in names_in(&proc.join(id).join("task")).into_iter().filter(|thread| *thread != id) {
         if !threads.iter().any(|known| have_same_files(proc, known, &thread)) {
@@ -237,7 +246,7 @@ fn have_same_files(proc: &Path, thread: &str, other: &str) -> bool {
 }
 
 /// Names of the descriptors; `None` if they may not be inspected. A process that has ended has none.
-fn descriptors(process: &Process) -> Option<Vec<String>> {
+pub(crate) fn descriptors(process: &Process) -> Option<Vec<String>> {
     match fs::read_dir(process.directory.join("fd")) {
         Ok(entries) => Some(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
@@ -280,7 +289,7 @@ fn is_layer_of(link: &Path, stat: &Stat, path: &Path, inode: Inode) -> bool {
 }
 
 /// The device that a descriptor leads to. Sockets and pipes are recognized by their link text, before stat(2).
-fn device_behind(link: &Path) -> Option<NodeNumber> {
+pub(crate) fn device_behind(link: &Path) -> Option<NodeNumber> {
     let target = fs::read_link(link).ok()?;
     if !target.is_absolute() {
         return None;
@@ -309,7 +318,7 @@ fn writes(process: &Path, descriptor: &str) -> bool {
 }
 
 /// Whether a descriptor is a name for a node that is not open (`O_PATH`), as that of a claim of another rdsk.
-fn only_names(process: &Path, descriptor: &str) -> bool {
+pub(crate) fn only_names(process: &Path, descriptor: &str) -> bool {
     flags_of(process, descriptor).is_some_and(|flags| OFlags::from_bits_retain(flags).contains(OFlags::PATH))
 }
 

@@ -1,20 +1,29 @@
 //! Disks that this machine serves to itself: a SCSI disk whose LUN is an object of the kernel's SCSI target (LIO) here, an NVMe
 //! namespace of the kernel's NVMe target (nvmet) here. What they keep their data on is another device or a file of this machine,
-//! and sysfs shows no link. It reads sysfs and configfs and decides nothing.
+//! and sysfs shows no link, only the name by which it was opened. It reads sysfs and configfs and decides nothing.
 
-use crate::exports;
+use crate::device_number::DeviceNumber;
+use crate::exports::{self, LioBacking};
 use crate::facts;
 use crate::machine::Machine;
 use crate::sysfs::{Node, names_in, read_number, read_text};
 use std::path::{Path, PathBuf};
 
+/// What a disk keeps its data on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeptOn {
+    Device(DeviceNumber),
+    /// What this name led to when it was exported.
+    Name(PathBuf),
+}
+
 /// Where the whole disk `node` keeps its data, if a target of this machine serves it.
-pub(crate) fn kept_on(machine: &Machine<'_>, node: &Node) -> Option<PathBuf> {
+pub(crate) fn kept_on(machine: &Machine<'_>, node: &Node) -> Option<KeptOn> {
     let config = machine.roots.sys.join("kernel/config");
     if node.parent.is_some() || !node.slaves.is_empty() {
         return None;
     }
-    of_nvmet(&config, node).or_else(|| of_lio(&config, node))
+    of_nvmet(&config, node).map(KeptOn::Name).or_else(|| of_lio(&config, node))
 }
 
 /// `subsysnqn` of the controller or subsystem, and `nsid`; a namespace of another machine has another NQN.
@@ -26,11 +35,11 @@ fn of_nvmet(config: &Path, node: &Node) -> Option<PathBuf> {
     let is_name = !subsystem.is_empty() && !subsystem.contains('/') && subsystem != "..";
     let place =
         config.join("nvmet/subsystems").join(subsystem).join("namespaces").join(namespace.to_string());
-    is_name.then(|| exports::text_path(&place.join("device_path"))).flatten()
+    is_name.then(|| exports::nvmet_path(&place)).flatten()
 }
 
 /// `target/core/HBA/NAME/wwn/vpd_unit_serial`: `T10 VPD Unit Serial Number: 6001405…`.
-fn of_lio(config: &Path, node: &Node) -> Option<PathBuf> {
+fn of_lio(config: &Path, node: &Node) -> Option<KeptOn> {
     let serial = facts::serial(&node.directory)?;
     let core = config.join("target/core");
     names_in(&core).into_iter().find_map(|adapter| {
@@ -38,7 +47,10 @@ fn of_lio(config: &Path, node: &Node) -> Option<PathBuf> {
         names_in(&adapter).into_iter().map(|name| adapter.join(name)).find_map(|object| {
             let text = read_text(&object.join("wwn/vpd_unit_serial"))?;
             let own = text.rsplit_once(": ")?.1.trim().to_owned();
-            (own == serial).then(|| exports::paths_of_lio(&object).into_iter().next()).flatten()
+            match (own == serial).then(|| exports::backing_of_lio(&object))? {
+                LioBacking::Device(number) => Some(KeptOn::Device(number)),
+                LioBacking::Paths(paths) => paths.into_iter().next().map(KeptOn::Name),
+            }
         })
     })
 }
@@ -69,9 +81,15 @@ mod tests {
         let of = |fake: &Fake, name: &str| {
             fake.with(|machine, _| kept_on(machine, machine.tree.get(name).unwrap()))
         };
-        assert_eq!(of(&fake, "sda"), Some(PathBuf::from("/dev/vda")));
+        let name = |name: &str| Some(KeptOn::Name(PathBuf::from(name)));
+        assert_eq!(of(&fake, "sda"), name("/dev/vda"));
         assert_eq!(of(&fake, "sdb"), None);
-        assert_eq!(of(&fake, "nvme0n1"), Some(PathBuf::from("/srv/a.img")));
+        assert_eq!(of(&fake, "nvme0n1"), name("/srv/a.img"));
+        let iblock = "sys/kernel/config/target/core/iblock_0/disk";
+        fake.file(&format!("{iblock}/wwn/vpd_unit_serial"), "T10 VPD Unit Serial Number: LIO-0043\n");
+        let info = "iBlock device: dm-3  UDEV PATH: /dev/vg/data  readonly: 0\n        Major: 253 Minor: 3  CLAIMED: IBLOCK\n";
+        fake.file(&format!("{iblock}/info"), info);
+        assert_eq!(of(&fake, "sdb"), Some(KeptOn::Device(DeviceNumber { major: 253, minor: 3 })));
         let fake = fake.attribute("nvme0n1/device/subsysnqn", "nqn.elsewhere\n");
         assert_eq!(of(&fake, "nvme0n1"), None);
     }

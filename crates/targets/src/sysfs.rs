@@ -155,9 +155,12 @@ impl Tree {
         self.stack(top).into_iter().filter(is_bottom).collect()
     }
 
-    /// The block device that a path names: a node under `dev`, or anywhere else.
+    /// The block device that an absolute path names: a node under `dev`, or anywhere else.
     pub(crate) fn by_path(&self, path: &Path, dev: &Path) -> Option<&Node> {
         use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+        if path.is_relative() {
+            return None;
+        }
         let below_dev = path.strip_prefix("/dev").ok();
         let place = below_dev.map_or_else(|| path.to_owned(), |rest| dev.join(rest));
         if let Ok(meta) = fs::metadata(&place)
@@ -166,12 +169,20 @@ impl Tree {
             return self.by_number(DeviceNumber::from_raw(meta.rdev()));
         }
         // The node may be missing although the kernel name is known, as in a container.
-        let rest = below_dev?.to_string_lossy();
+        below_dev?;
+        let place = link_target(&place).unwrap_or(place);
+        let rest = place.strip_prefix(dev).ok()?.to_string_lossy();
         if let Some(mapped) = rest.strip_prefix("mapper/") {
             return self.nodes().find(|node| node.mapped_name.as_deref() == Some(mapped));
         }
         self.get(&rest.replace('/', "!"))
     }
+}
+
+/// Where a link leads, whether anything is there or not.
+fn link_target(link: &Path) -> Option<PathBuf> {
+    let target = link.parent()?.join(fs::read_link(link).ok()?);
+    Some(fs::canonicalize(target.parent()?).ok()?.join(target.file_name()?))
 }
 
 /// Whether a name is that of a driver and a number: `bcache0`, not `bcache0p1`.

@@ -10,6 +10,12 @@ pub(crate) const ONLY_ITS_OWNER: &str = "the kernel tells only its owner whether
 /// The end of a doubt about an export whose file or device cannot be looked at.
 pub(crate) const LOST_EXPORT: &str = "which cannot be found here";
 
+/// The end of a doubt about an export whose name leads elsewhere now, and need not always have.
+pub(crate) const MOVED_EXPORT: &str = "a name that may have led here when it was exported";
+
+/// The end of a doubt about a device that the kernel counts as open more often than programs, mounts and other devices explain.
+pub(crate) const UNSEEN_OPENER: &str = "than can be seen";
+
 /// How a target is in use, the most serious first: a refusal names the first kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -465,6 +465,44 @@ fn a_file_that_is_in_use_below_the_filesystem_that_shows_it() {
 
 /// Between two opens of a claim another process may open the target, and nothing prevents it.
 #[test]
+fn a_file_that_a_filesystem_is_mounted_from_under_an_older_name() {
+    let _turn = turn();
+    if !requires(&[Need::Root, Need::Erofs]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let [named, renamed] = ["image", "renamed"].map(|name| directory.path().join(name));
+    rdsk_testkit::holder::write_image(&named, MIB);
+    let before = std::fs::read(&named).unwrap();
+    let holder = Holder::start(CHILD, Hold::Mounted, &named);
+    let refused = |path: &Path, code: &str, words: &str| {
+        let refusal = refusal(path, &overwrite());
+        assert!(
+            refusal.code == code && refusal.message.contains(words),
+            "{}: {}",
+            refusal.code,
+            refusal.message
+        );
+    };
+    refused(&named, "mounted", "image.mounted");
+    std::fs::rename(&named, &renamed).unwrap();
+    std::fs::copy(&renamed, &named).unwrap();
+    refused(&renamed, "in-use", "image.mounted is mounted from it");
+    // By its name the new file is what is mounted.
+    refused(&named, "mounted", "image.mounted");
+    // Below a loop device the kernel cannot be asked.
+    if loops() {
+        let device = LoopDevice::builder().over(&renamed).create().unwrap();
+        let refusal = refusal(device.path(), &destroy(renamed.to_str().unwrap()));
+        assert_eq!(refusal.code, "cannot-prove-unused", "{}", refusal.message);
+        assert!(refusal.message.contains("it is an image of EROFS"), "{}", refusal.message);
+    }
+    assert_eq!(std::fs::read(&renamed).unwrap(), before);
+    drop(holder);
+    drop(claimed(&renamed, Access::Write, &overwrite()).open(write_mode()).unwrap());
+}
+
+#[test]
 fn every_open_for_writing_checks_uses_again() {
     let _turn = turn();
     if !loops() {

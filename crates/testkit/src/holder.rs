@@ -24,6 +24,8 @@ pub enum Hold {
     Mapped,
     /// As [`Hold::Writing`], by a thread whose open files are not those of the process.
     InThread,
+    /// By the kernel: EROFS is mounted from it, without a loop device, on a directory beside it of the same name with `.mounted`.
+    Mounted,
 }
 
 const HOW_VARIABLE: &str = "RDSK_HOLD_HOW";
@@ -33,8 +35,15 @@ const O_EXCL: i32 = 0o200;
 const PAGE_BYTES: usize = 4096;
 
 impl Hold {
-    const ALL: [Self; 6] =
-        [Self::Reading, Self::Locking, Self::Writing, Self::Exclusively, Self::Mapped, Self::InThread];
+    const ALL: [Self; 7] = [
+        Self::Reading,
+        Self::Locking,
+        Self::Writing,
+        Self::Exclusively,
+        Self::Mapped,
+        Self::InThread,
+        Self::Mounted,
+    ];
 
     /// The word for [`hold`].
     pub const fn word(self) -> &'static str {
@@ -45,6 +54,7 @@ impl Hold {
             Self::Exclusively => "exclusively",
             Self::Mapped => "mapped",
             Self::InThread => "in-thread",
+            Self::Mounted => "mounted",
         }
     }
 }
@@ -120,12 +130,83 @@ pub fn hold() {
             hold_in_thread(what.to_owned());
             (None, None)
         }
+        Hold::Mounted => {
+            mount_image(what, &mount_point(what)).expect("the kernel mounts EROFS from files");
+            (None, None)
+        }
     };
     let mut out = std::io::stdout();
     writeln!(out, "\n{READY}").and_then(|()| out.flush()).expect("the test that started this one listens");
     let mut rest = Vec::new();
     // A read error also ends it.
     let _ = std::io::stdin().read_to_end(&mut rest);
+    if how == Hold::Mounted {
+        unmount(&mount_point(what));
+    }
+}
+
+fn mount_point(image: &Path) -> PathBuf {
+    let mut name = image.as_os_str().to_owned();
+    name.push(".mounted");
+    name.into()
+}
+
+/// mount(8) would put a loop device between the file and the filesystem.
+fn mount_image(image: &Path, point: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(point)?;
+    let mounted = rustix::mount::mount(image, point, "erofs", rustix::mount::MountFlags::RDONLY, None);
+    if mounted.is_err() {
+        let _ = std::fs::remove_dir(point);
+    }
+    Ok(mounted?)
+}
+
+fn unmount(point: &Path) {
+    let unmounted = rustix::mount::unmount(point, rustix::mount::UnmountFlags::empty());
+    unmounted.expect("nobody works in it");
+    std::fs::remove_dir(point).expect("it is empty");
+}
+
+/// Whether the kernel mounts EROFS from files, and lets this process do it.
+///
+/// # Errors
+/// Why not, in a few words.
+pub(crate) fn probe_images() -> Result<(), String> {
+    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let image = scratch.path().join("image");
+    write_image(&image, PAGE_BYTES as u64);
+    let point = mount_point(&image);
+    mount_image(&image, &point).map_err(|error| format!("mounting EROFS from a file: {error}"))?;
+    unmount(&point);
+    Ok(())
+}
+
+/// Writes a file of this size that begins with an image of EROFS: one block with an empty directory.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_image(path: &Path, size_bytes: u64) {
+    // fs/erofs/erofs_fs.h. The superblock: magic number, block size as a power of two, number of the root directory in units of 32
+    // bytes, count of inodes and blocks. The directory: a compact inode with its data behind it, type and permissions, two links, 27
+    // bytes; two entries of 12 bytes, each the number of its inode and where its name begins, and the names `.` and `..`.
+    const PARTS: [(usize, &[u8]); 9] = [
+        (0x400, &[0xe2, 0xe1, 0xf5, 0xe0]),
+        (0x40c, &[0x0c, 0, 0x24, 0, 1]),
+        (0x424, &[1]),
+        (0x480, &[4, 0, 0, 0, 0xed, 0x41, 2, 0, 0x1b]),
+        (0x490, &[0xff, 0xff, 0xff, 0xff]),
+        (0x4a0, &[0x24]),
+        (0x4a8, &[0x18, 0, 2, 0, 0x24]),
+        (0x4b4, &[0x19, 0, 2, 0]),
+        (0x4b8, b"..."),
+    ];
+    let mut block = vec![0; PAGE_BYTES];
+    for (at, bytes) in PARTS {
+        block[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    std::fs::write(path, block).expect("an image can be written");
+    let file = OpenOptions::new().write(true).open(path).expect("it was written");
+    file.set_len(size_bytes).expect("a file can be extended");
 }
 
 /// Opens it in a thread that lasts as long as the process.

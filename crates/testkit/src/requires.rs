@@ -39,6 +39,8 @@ pub enum Need {
     Xfs,
     /// `overlay`: the kernel mounts overlays, and lets this process mount.
     Overlay,
+    /// `erofs`: the kernel mounts EROFS from files without a loop device (Linux 6.12), and lets this process mount.
+    Erofs,
     /// `tool:NAME`: a program of that name is installed.
     Tool(&'static str),
     /// `device:PATH`: the kernel has this device node.
@@ -51,6 +53,8 @@ pub enum Need {
     GnuDd,
     /// `guest`: QEMU, a packaged kernel with its modules, and busybox, so that a guest can be booted.
     Guest,
+    /// `guest:MAJOR.MINOR`: the same with this version of the kernel, or a later one.
+    GuestSince(u32, u32),
 }
 
 impl Need {
@@ -68,12 +72,14 @@ impl Need {
             Self::Ext4 => "ext4".into(),
             Self::Xfs => "xfs".into(),
             Self::Overlay => "overlay".into(),
+            Self::Erofs => "erofs".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Device(path) => format!("device:{path}"),
             Self::Zram => "zram".into(),
             Self::Bpf => "bpf".into(),
             Self::GnuDd => "gnu_dd".into(),
             Self::Guest => "guest".into(),
+            Self::GuestSince(major, minor) => format!("guest:{major}.{minor}"),
         }
     }
 
@@ -97,6 +103,7 @@ impl Need {
             Self::Ext4 => probe_filesystem("ext4"),
             Self::Xfs => probe_filesystem("xfs"),
             Self::Overlay => probe_overlay(),
+            Self::Erofs => crate::holder::probe_images(),
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
             Self::Device(path) if Path::new(path).exists() => Ok(()),
             Self::Device(path) => Err(format!("there is no {path}")),
@@ -104,7 +111,8 @@ impl Need {
             Self::Zram => Err("there is no zram0".into()),
             Self::Bpf => probe_bpf(),
             Self::GnuDd => probe_gnu_dd(),
-            Self::Guest => crate::guest::probe(),
+            Self::Guest => crate::guest::probe((0, 0)),
+            Self::GuestSince(major, minor) => crate::guest::probe((major.into(), minor.into())),
         }
     }
 }
@@ -123,12 +131,14 @@ impl fmt::Display for Need {
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
             Self::Overlay => "overlays",
+            Self::Erofs => "EROFS from files",
             Self::Tool(tool) => tool,
             Self::Device(path) => path,
             Self::Zram => "zram",
             Self::Bpf => "BPF",
             Self::GnuDd => "GNU dd 9.1",
             Self::Guest => "a guest",
+            Self::GuestSince(major, minor) => return write!(formatter, "a guest with Linux {major}.{minor}"),
         })
     }
 }
@@ -345,12 +355,14 @@ mod tests {
             Need::Ext4,
             Need::Xfs,
             Need::Overlay,
+            Need::Erofs,
             Need::Tool("fio"),
             Need::Device("/dev/null"),
             Need::Zram,
             Need::Bpf,
             Need::GnuDd,
             Need::Guest,
+            Need::GuestSince(6, 12),
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));
             if let Err(reason) = need.probe() {

@@ -1,14 +1,16 @@
 //! The table of refusals. A row says how a device comes into use, what rdsk must answer, and how it comes out of use again.
 
-use rdsk_testkit::guest::Disk;
+use rdsk_testkit::guest::{Disk, Tier};
 use rdsk_testkit::{Need, requires};
 
 use crate::refusal::try_all;
-use crate::{guest, in_use, labels, openers, sideways};
+use crate::{guest, in_use, labels, names, openers, sideways};
 
 const MIB: u64 = 1 << 20;
-const LVM: [&str; 9] =
-    ["lvm", "pvcreate", "vgcreate", "lvcreate", "lvremove", "vgchange", "vgremove", "pvremove", "dmsetup"];
+const LVM: [&str; 10] = [
+    "lvm", "pvcreate", "vgcreate", "lvcreate", "lvrename", "lvremove", "vgchange", "vgremove", "pvremove",
+    "dmsetup",
+];
 const CIPHERS: [&str; 6] =
     ["xts", "aesni_intel", "aes_generic", "sha256_generic", "algif_skcipher", "algif_hash"];
 
@@ -60,7 +62,7 @@ fn what_others_have_open_is_not_written() {
     }
     let mut guest = guest()
         .modules(&["ext4", "raid0", "raid1", "loop", "nbd", "nvmet", "target_core_mod", "target_core_file"])
-        .modules(&["target_core_iblock", "fuse"])
+        .modules(&["target_core_iblock", "fuse", "dm_mod", "nvmet_tcp", "nvme_tcp"])
         .programs(&[
             "mkfs.ext4",
             "mkswap",
@@ -72,13 +74,36 @@ fn what_others_have_open_is_not_written() {
             "nbd-client",
             "fuse2fs",
             "flock",
+            "unshare",
         ])
+        .programs(&LVM)
         .file(std::env::current_exe().unwrap(), "/usr/bin/holder")
         .disk(Disk::virtio("A", 48 * MIB))
         .disk(Disk::virtio("B", 48 * MIB))
         .boot();
     try_all(&mut guest, "open or exported", "$A $B", openers::DEVICES);
     try_all(&mut guest, "files", "$A $B", openers::FILES);
+    try_all(&mut guest, "under another name", "$A $B", names::DEVICES);
+    try_all(&mut guest, "files under another name", "$A $B", names::FILES);
+}
+
+#[test]
+fn what_newer_kernels_mount_from_files_is_not_written() {
+    if !has_guest() || !requires(&[Need::GuestSince(6, 12)]) || !Tier::Extended.is_wanted() {
+        return;
+    }
+    let image = tempfile::NamedTempFile::new().unwrap();
+    rdsk_testkit::holder::write_image(image.path(), 8 * MIB);
+    let mut guest = guest()
+        .since(6, 12)
+        .modules(&["ext4", "erofs", "loop"])
+        .programs(&["mkfs.ext4", "unshare"])
+        .file(std::env::current_exe().unwrap(), "/usr/bin/holder")
+        .file(image.path(), "/image")
+        .disk(Disk::virtio("A", 48 * MIB))
+        .disk(Disk::virtio("B", 48 * MIB))
+        .boot();
+    try_all(&mut guest, "images", "$A $B", names::IMAGES);
 }
 
 #[test]
@@ -105,7 +130,8 @@ fn the_page_of_refusals_lists_every_row() {
     let rows =
         [in_use::ROWS, labels::ROWS, openers::DEVICES, openers::FILES, sideways::STACKED, sideways::ROWS]
             .concat();
-    assert!(rows.len() >= 45, "{} rows", rows.len());
+    let rows = [rows, [names::DEVICES, names::FILES, names::IMAGES].concat()].concat();
+    assert!(rows.len() >= 70, "{} rows", rows.len());
     let listed: Vec<(&str, &str)> = page
         .lines()
         .filter_map(|line| {

@@ -248,6 +248,14 @@ fn an_export_of_what_is_gone_is_to_be_ended() {
         assert!(refusal.hint.contains("targetcli") && !refusal.hint.contains("root"), "{}", refusal.hint);
         // What else is not known comes first: that may need another user, or a program.
         assert!(!doubtful(&[lost, "wipefs is not installed"]).hint.contains("targetcli"));
+        let moved =
+            "namespace 1 exports /dev/disk/by-id/x, a name that may have led here when it was exported";
+        for doubts in [&[moved][..], &[lost, moved]] {
+            let hint = doubtful(doubts).hint;
+            assert!(hint.contains("targetcli") && hint.contains("the kernel's name of its device"), "{hint}");
+        }
+        let unseen = "device mapper has dm-3 (vg-old) open once more than can be seen";
+        assert!(doubtful(&[unseen, moved]).hint.contains("under an older name of it"));
     }
 }
 

@@ -554,23 +554,3 @@ fn volumes_of_flash_memory_hold_its_block_device() {
     assert_eq!(fake.uses("mtdblock0"), NONE);
     assert_eq!(fake.uses("mtdblock1"), ["Holder: ubi0"]);
 }
-
-/// The disk is served by this machine's own target, and what it keeps its data on is mounted.
-#[test]
-fn what_a_disk_keeps_its_data_on_is_followed_through_the_own_target() {
-    let fake = Fake::new()
-        .disk("vda", "254:0")
-        .disk("nvme0n1", "259:0")
-        .attribute("nvme0n1/device/subsysnqn", "nqn.test\n")
-        .attribute("nvme0n1/nsid", "1\n");
-    let namespace = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces/1";
-    fake.file(&format!("{namespace}/device_path"), "/dev/vda\n");
-    fake.file(&format!("{namespace}/enable"), "1\n");
-    assert_eq!(fake.uses("nvme0n1"), NONE);
-    assert_eq!(fake.uses("vda"), ["Exported: namespace 1 of the NVMe subsystem nqn.test"]);
-    let fake = fake.mount("254:0", "/srv", "ext4", "/dev/vda");
-    assert_eq!(
-        fake.uses("nvme0n1"),
-        ["Mounted: /srv on vda, through /dev/vda, on which nvme0n1 keeps its data"]
-    );
-}

@@ -8,15 +8,20 @@ use crate::examined::{Examined, Place};
 use crate::growth::{Taking, spare_bytes};
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
+use crate::open_stat::Inode;
 use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{anew, facts, file_uses, growing, overlay, probe, thin_pool, twins};
+use crate::{anew, erofs, exports, facts, file_uses, growing, overlay, probe, processes, thin_pool, twins};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// What the kernel alone says: procfs shows no such process.
+const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no process shows it: in a socket, in a ring of io_uring, for \
+                           a client of a file server";
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
@@ -85,7 +90,11 @@ pub(super) fn examine_file(
     }
     // Who it is says more than that there is somebody.
     if hold == Hold::NotYet && found.uses.is_empty() {
-        told_by_kernel(&machine, probe::writers(&path), &mut found);
+        let writers = probe::writers(&path);
+        told_by_kernel(&machine, writers, &mut found);
+        if found.uses.is_empty() {
+            opened_by_kernel(&machine, (&path, (meta.dev(), meta.ino())), writers, &mut found);
+        }
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
@@ -135,6 +144,32 @@ fn told_by_kernel(machine: &Machine<'_>, writers: Writers, found: &mut Found) {
         Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
     };
     file_uses::doubt_unseen(machine, silence, found);
+}
+
+/// What the kernel itself may have open, by whatever name: a file that a filesystem is mounted from, or that is exported. Where it does
+/// not tell who reads the file, what it has opened by a name that need not lead there now is a doubt.
+fn opened_by_kernel(
+    machine: &Machine<'_>,
+    (path, inode): (&Path, Inode),
+    writers: Writers,
+    found: &mut Found,
+) {
+    let tells = writers == Writers::None && probe::tells_readers();
+    let is_read = tells && probe::has_readers(path);
+    // Those that procfs shows have been judged by who they are.
+    let is_shown = is_read && processes::is_shown_open(&machine.roots.proc, path, inode);
+    if is_read && !is_shown {
+        let mount = erofs::may_be_mounted_from(machine, path, inode).into_iter().next();
+        let said = match mount {
+            Some(mount) => format!("{READ_UNSEEN}, or {} is mounted from it", mount.shown()),
+            None => READ_UNSEEN.to_owned(),
+        };
+        return found.add(UseKind::ReadElsewhere, &said);
+    }
+    if !tells || is_shown {
+        exports::doubt_file(machine, inode, found);
+        erofs::doubt(machine, path, inode, found);
+    }
 }
 
 /// Refuses a file or directory whose device takes no I/O now, before anything is asked of it that would wait.

@@ -36,6 +36,17 @@ delete_loop() {
     local at="${1%/loop}"
     losetup -d "/dev/${at##*/}"
 }
+write_one() { echo 1 > "$1"; }
+write_zero() { echo 0 > "$1"; }
+# Connections to an NVMe target of the guest itself, and what that exports, which keeps devices from going.
+end_exports() {
+    local target=/sys/kernel/config/nvmet
+    each write_one "/sys/class/nvme/*/delete_controller"
+    there $target/subsystems/* || return 0
+    each rm "$target/ports/*/subsystems/*"
+    each write_zero "$target/subsystems/*/namespaces/*/enable"
+    each rmdir "$target/subsystems/*/namespaces/* $target/subsystems/* $target/ports/*"
+}
 # Leaves in `mounts` what is mounted besides the guest's own, the last first.
 look_for_mounts() {
     local place
@@ -60,6 +71,7 @@ while read -r _ place _; do
 done < /run/mounts
 cd /
 each stop_process "/proc/[0-9]*"
+end_exports
 # The kernel removes devices in the background, and a process that was killed has them until it has gone.
 pass=0
 while [ $pass -lt 50 ]; do

@@ -133,6 +133,11 @@ fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) 
         let mut paths = Vec::new();
         for file in kernel.module_files(name)? {
             let (path, content) = module_content(&file)?;
+            // In the guest every kernel is an installed one.
+            let path = match Path::new(&path).strip_prefix(&kernel.root) {
+                Ok(rest) => format!("/{}", rest.display()),
+                Err(_) => path,
+            };
             archive.file(&merged(&path), &content, 0o644);
             paths.push(path);
         }

@@ -10,8 +10,12 @@ use crate::tool::{find_tool, output_of};
 /// The environment variable that names the kernel to boot, as in `/lib/modules`, if it is not the newest.
 pub const KERNEL_VARIABLE: &str = "RDSK_GUEST_KERNEL";
 
-const BOOT: &str = "/boot";
-const MODULES: &str = "/lib/modules";
+/// The environment variable that names a directory in which the package of a newer kernel was unpacked, for what that of this machine
+/// does not have: with `boot` and `lib/modules` (docs/guest.md).
+pub const ROOT_VARIABLE: &str = "RDSK_GUEST_ROOT";
+
+const BOOT: &str = "boot";
+const MODULES: &str = "lib/modules";
 /// A module that kernels for cloud machines leave out, like most others.
 const MODULE: &str = "/scsi_debug.ko";
 
@@ -22,24 +26,47 @@ pub(crate) struct Kernel {
     pub(crate) release: String,
     /// The image that QEMU loads.
     pub(crate) image: PathBuf,
+    /// The directory in which it was installed.
+    pub(crate) root: PathBuf,
 }
 
+/// Major and minor number.
+pub(crate) type Version = (u64, u64);
+
 impl Kernel {
-    /// The newest kernel of this machine that has both image and modules, or the one that the variable names.
+    /// The newest kernel of this machine that has both image and modules, or the one that the variable names; if that is older than
+    /// `since`, the newest in the directory of the other variable.
     ///
     /// # Errors
     /// Why there is none, in a few words.
-    pub(crate) fn find() -> Result<Self, String> {
-        let wanted = std::env::var(KERNEL_VARIABLE).ok().filter(|name| !name.is_empty());
-        let all = kernels(Path::new(BOOT), Path::new(MODULES));
+    pub(crate) fn find(since: Version) -> Result<Self, String> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let wanted = variable(KERNEL_VARIABLE);
+        let all = kernels(Path::new("/"));
         let found = match &wanted {
             Some(name) => all.into_iter().find(|kernel| kernel.release == *name),
             None => all.into_iter().next_back(),
         };
-        found.ok_or_else(|| match wanted {
-            Some(name) => format!("there is no {BOOT}/vmlinuz-{name} with {MODULES}/{name}"),
-            None => format!("there is no {BOOT}/vmlinuz-* with its {MODULES} (package linux-image-amd64)"),
+        let own = found.ok_or_else(|| match wanted {
+            Some(name) => format!("there is no /{BOOT}/vmlinuz-{name} with /{MODULES}/{name}"),
+            None => format!("there is no /{BOOT}/vmlinuz-* with its /{MODULES} (package linux-image-amd64)"),
+        })?;
+        if own.is_since(since) {
+            return Ok(own);
+        }
+        let unpacked =
+            variable(ROOT_VARIABLE).and_then(|root| kernels(Path::new(&root)).into_iter().next_back());
+        unpacked.filter(|kernel| kernel.is_since(since)).ok_or_else(|| {
+            let (major, minor) = since;
+            format!(
+                "the guest's kernel is {}, and {ROOT_VARIABLE} names none since {major}.{minor}",
+                own.release
+            )
         })
+    }
+
+    fn is_since(&self, (major, minor): Version) -> bool {
+        version(&self.release) >= vec![major, minor]
     }
 
     /// The files of a module and its dependencies, in load order. Empty if the module is built into the kernel.
@@ -48,20 +75,26 @@ impl Kernel {
     /// modprobe's message if the kernel does not have the module.
     pub(crate) fn module_files(&self, module: &str) -> io::Result<Vec<PathBuf>> {
         let tool = find_tool("modprobe").ok_or_else(|| io::Error::other("modprobe is not installed"))?;
-        let text = output_of(Command::new(tool).args(["-S", &self.release, "--show-depends", module]))?;
+        let text = output_of(Command::new(tool).arg("-d").arg(&self.root).args([
+            "-S",
+            &self.release,
+            "--show-depends",
+            module,
+        ]))?;
         Ok(loaded(&text))
     }
 }
 
-/// Every kernel with an image and modules, the oldest first.
-fn kernels(boot: &Path, modules: &Path) -> Vec<Kernel> {
+/// Every kernel in a root directory with an image and modules, the oldest first.
+fn kernels(root: &Path) -> Vec<Kernel> {
+    let (boot, modules) = (root.join(BOOT), root.join(MODULES));
     let entries = fs::read_dir(boot).into_iter().flatten().flatten();
     let mut found: Vec<Kernel> = entries
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let release = name.strip_prefix("vmlinuz-")?.to_owned();
             let list = fs::read_to_string(modules.join(&release).join("modules.dep")).ok()?;
-            list.contains(MODULE).then(|| Kernel { release, image: entry.path() })
+            list.contains(MODULE).then(|| Kernel { release, image: entry.path(), root: root.to_owned() })
         })
         .collect();
     found.sort_by_key(|kernel| version(&kernel.release));
@@ -109,7 +142,7 @@ mod tests {
     #[test]
     fn the_newest_kernel_with_modules_comes_last() {
         let scratch = tempfile::tempdir().unwrap();
-        let (boot, modules) = (scratch.path().join("boot"), scratch.path().join("modules"));
+        let (boot, modules) = (scratch.path().join(BOOT), scratch.path().join(MODULES));
         fs::create_dir(&boot).unwrap();
         let all = [("6.10.1-amd64", true), ("6.9.0-3-amd64", true), ("6.11.0-cloud-amd64", false)];
         for (release, is_whole) in all {
@@ -124,9 +157,11 @@ mod tests {
         }
         fs::write(boot.join("vmlinuz-6.12.0"), "").unwrap();
         fs::write(boot.join("config-6.13.0"), "").unwrap();
-        let found: Vec<String> = kernels(&boot, &modules).into_iter().map(|kernel| kernel.release).collect();
+        let found: Vec<String> = kernels(scratch.path()).into_iter().map(|kernel| kernel.release).collect();
         assert_eq!(found, ["6.9.0-3-amd64", "6.10.1-amd64"]);
-        assert!(kernels(&scratch.path().join("nothing"), &modules).is_empty());
+        let newest = kernels(scratch.path()).pop().unwrap();
+        assert!(newest.is_since((6, 10)) && newest.is_since((5, 20)) && !newest.is_since((6, 12)));
+        assert!(kernels(&scratch.path().join("nothing")).is_empty());
     }
 
     #[test]

@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 pub use campaign::Tier;
 pub use disk::Disk;
-pub use kernel::KERNEL_VARIABLE;
+pub use kernel::{KERNEL_VARIABLE, ROOT_VARIABLE};
 pub use outcome::{Call, ScenarioOutcome};
 pub use session::{Booted, Scenario};
 
-use kernel::Kernel;
+use kernel::{Kernel, Version};
 
 use crate::attempts::first_right;
 use crate::tool::find_tool;
@@ -42,16 +42,16 @@ const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// How often a guest is booted until it comes up.
 const BOOTS: usize = 3;
 
-/// Whether a guest can be booted here.
+/// Whether a guest with this version of the kernel, or a later one, can be booted here.
 ///
 /// # Errors
 /// What is missing, in a few words.
-pub(crate) fn probe() -> Result<(), String> {
+pub(crate) fn probe(since: Version) -> Result<(), String> {
     for tool in NEEDED.iter().chain(ALWAYS) {
         find_tool(tool).ok_or_else(|| format!("{tool} is not installed"))?;
     }
     // In some distributions only root may read kernel images.
-    let kernel = Kernel::find()?;
+    let kernel = Kernel::find(since)?;
     File::open(&kernel.image).map(drop).map_err(|error| format!("{}: {error}", kernel.image.display()))
 }
 
@@ -68,6 +68,7 @@ pub struct Guest {
     append: String,
     arguments: Vec<String>,
     life: Duration,
+    since: Version,
 }
 
 impl Guest {
@@ -89,6 +90,7 @@ impl Guest {
             append: String::new(),
             arguments: Vec::new(),
             life: Duration::from_secs(3600),
+            since: (0, 0),
         }
     }
 
@@ -129,6 +131,12 @@ impl Guest {
     /// One more disk.
     pub fn disk(mut self, disk: Disk) -> Self {
         self.disks.push(disk);
+        self
+    }
+
+    /// Asks for this version of the kernel, or a later one.
+    pub fn since(mut self, major: u32, minor: u32) -> Self {
+        self.since = (major.into(), minor.into());
         self
     }
 
@@ -178,7 +186,7 @@ impl Guest {
 
     fn try_boot(&self) -> io::Result<Result<Booted, String>> {
         let turn = Turn::Guest.wait()?;
-        let kernel = Kernel::find().map_err(io::Error::other)?;
+        let kernel = Kernel::find(self.since).map_err(io::Error::other)?;
         let directory = tempfile::Builder::new().prefix("rdsk-guest-").tempdir()?;
         disk::make_images(&self.disks, directory.path())?;
         let mut loaded: Vec<(String, String)> =

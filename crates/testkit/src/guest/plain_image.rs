@@ -95,7 +95,7 @@ mod tests {
 
     fn kernel_at(place: &Path, kernel: &[u8]) -> Kernel {
         fs::write(place, image_of(kernel)).unwrap();
-        Kernel { release: "6.1.0".to_owned(), image: place.to_owned() }
+        Kernel { release: "6.1.0".to_owned(), image: place.to_owned(), root: "/".into() }
     }
 
     #[test]
