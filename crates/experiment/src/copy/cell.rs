@@ -146,7 +146,15 @@ impl CellSum {
             to_close_ns: sum(|visit| visit.to_close_ns),
             to_stable_ns: sum(|visit| visit.to_stable_ns),
             windows: None,
-            streams: vec![StreamResult { index: 0, target, start_ns: 0, end_ns: elapsed_ns, bytes, ops }],
+            streams: vec![StreamResult {
+                index: 0,
+                target,
+                start_ns: 0,
+                end_ns: elapsed_ns,
+                bytes,
+                ops,
+                active_ns: Some(elapsed_ns),
+            }],
             cpu_ns: self.cpu,
             errors: self.errors.clone(),
             in_flight_mean: self
