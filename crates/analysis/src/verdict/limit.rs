@@ -9,7 +9,7 @@ use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, Ve
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
-const LIMIT_TOLERANCE: f64 = 0.05;
+pub(super) const LIMIT_TOLERANCE: f64 = 0.05;
 /// Share of the bytes that the device must have moved for a limit on it to matter.
 const MOSTLY: f64 = 0.9;
 /// Processor time over elapsed time from which the processor is the limit.
@@ -23,18 +23,11 @@ const GAP_CPU_SHARE: f64 = 0.5;
 
 /// Step 5: the measured rate is a limit that is in force.
 pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
-    let texts: Vec<(u32, String)> =
-        limits(facts).filter_map(|limit| Some((limit.target, reached(facts, limit)?))).collect();
-    let (_, first) = texts.first()?;
+    let texts = limits(facts).filter_map(|limit| Some((limit.target, reached(facts, limit)?)));
     // Of several targets each has a limit of its own.
-    let of_each = groups::by_key(texts.iter().map(|(target, text)| (*target, text)));
-    let named = |(target, its): &(u32, Vec<&String>)| format!("{}: {}", target_name(facts, *target), its[0]);
-    let text = if facts.targets.len() > 1 {
-        of_each.iter().map(named).collect::<Vec<String>>().join("; ")
-    } else {
-        first.clone()
-    };
-    Some((VerdictCode::Throttled, text))
+    let of_each = groups::by_key(texts);
+    let texts: Vec<String> = of_each.iter().map(|(target, its)| of_target(facts, *target, &its[0])).collect();
+    (!texts.is_empty()).then(|| (VerdictCode::Throttled, texts.join("; ")))
 }
 
 /// Whether the rate is above a limit that is in force, which it can only be for a while.
@@ -50,21 +43,22 @@ pub(super) fn bursts(facts: &Facts<'_>) -> bool {
 }
 
 /// The limits on what the cell did.
-fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
+pub(super) fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
     let workload = &facts.cell.workload;
     let limits = facts.cell.evidence.limits.iter();
     limits.filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
 }
 
-fn target_name(facts: &Facts<'_>, target: u32) -> String {
-    let its = facts.targets.iter().find(|one| one.index == target);
-    its.map_or_else(|| format!("target {target}"), |one| printable(&one.name))
+/// A sentence about one target, with its name where there are several.
+pub(super) fn of_target(facts: &Facts<'_>, target: u32, text: &str) -> String {
+    let its = facts.targets.iter().find(|one| one.index == target && facts.targets.len() > 1);
+    its.map_or_else(|| text.to_owned(), |one| format!("{}: {text}", printable(&one.name)))
 }
 
 /// The cell's own bytes and I/Os per second on a limited device, over the time in which its target had streams: of two targets with a
 /// limit each, the one that ends first is no part of the rate of the other. None on a device that had only a part of them, such as a
 /// member of a stripe. Calls are no I/Os of the device where the kernel made fewer and larger ones of them, as it does when it reads ahead.
-fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
+pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
     let device = limited(facts, limit);
     let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
     let arrived = device.and_then(|device| match limit.op {
@@ -194,7 +188,7 @@ fn holds_for_all(facts: &Facts<'_>, limit: &Limit) -> bool {
 }
 
 /// The counters of the device that a limit is set on; Records of older programs do not name it.
-fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
+pub(super) fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
     let evidence = &facts.cell.evidence;
     if limit.device.is_empty() {
         return evidence.device_of(limit.target);
