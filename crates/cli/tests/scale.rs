@@ -151,7 +151,8 @@ fn the_ramp_is_not_in_the_rate() {
     }
     // What a stream's rate is over: its times in the visits, without what the other streams of a visit went on for.
     let visits = three["result"]["visits"].as_array().expect("a cell lists its visits");
-    for (index, stream) in streams(three).iter().enumerate() {
+    let sums = three["result"]["streams"].as_array().expect("a result lists its streams");
+    for (index, stream) in sums.iter().enumerate() {
         let its = visits.iter().map(|visit| &visit["streams"][index]);
         let active_ns: u64 = its.map(|part| count(part, "/end_ns") - count(part, "/start_ns")).sum();
         assert_eq!(count(stream, "/active_ns"), active_ns);
