@@ -2,6 +2,7 @@
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
 use crate::comparison::{self, Comparison, Family, Kind};
+use crate::contention::is_shared;
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
 use crate::stalls;
@@ -86,9 +87,10 @@ impl<'a> Analysis<'a> {
         self.derived(cell).rate_series.get_or_init(|| rate_series::rate_series(cell)).as_ref()
     }
 
-    /// The lasting falls of a cell's rate to a lower level.
+    /// The lasting falls of a cell's rate to a lower level; none where other programs shared its processors or its device.
     pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
-        self.derived(cell).level_shifts.get_or_init(|| rate_series::level_shifts(cell))
+        let derive = || if is_shared(cell) { Vec::new() } else { rate_series::level_shifts(cell) };
+        self.derived(cell).level_shifts.get_or_init(derive)
     }
 
     /// The stalls that a cell's windows show, in the order of time.
@@ -97,13 +99,13 @@ impl<'a> Analysis<'a> {
         self.derived(cell).stalls.get_or_init(derive)
     }
 
-    /// How the rate of a cell changes within its visits, or over the run with other cells of its targets, when it does.
+    /// How the rate of a cell changes within its visits, or over the run with other cells of its targets, when it does; `None` where
+    /// other programs shared its processors or its device.
     pub fn trend(&self, cell: &CellRecord) -> Option<VisitTrend> {
-        let judged = || {
-            *self.judged.get_or_init(|| {
-                self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell))).count()
-            })
-        };
+        if is_shared(cell) {
+            return None;
+        }
+        let judged = || *self.judged.get_or_init(|| self.judged().count());
         let over_run = || {
             let all = self.over_run.get_or_init(|| self.trends_over_run());
             all.iter().find(|(own, _)| std::ptr::eq(*own, cell)).map(|(_, trend)| *trend)
@@ -113,14 +115,19 @@ impl<'a> Analysis<'a> {
     }
 
     fn trends_over_run(&self) -> Vec<(&'a CellRecord, VisitTrend)> {
-        let judged = self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell)));
-        let seen = judged.filter_map(|cell| {
+        let seen = self.judged().filter_map(|cell| {
             Some(((&cell.workload.targets, cell.sitting()), (cell, self.rate_series(cell)?)))
         });
         let of_one_time = crate::groups::by_key(seen);
         let groups = of_one_time.len();
         let found = of_one_time.iter().flat_map(|(_, cells)| trend::over_run(self.record, cells, groups));
         found.collect()
+    }
+
+    /// The cells whose trend is judged.
+    fn judged(&self) -> impl Iterator<Item = &'a CellRecord> {
+        let cells = self.record.cells.iter();
+        cells.filter(|cell| !is_shared(cell) && trend::is_judged(self.rate_series(cell)))
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

@@ -3,7 +3,7 @@
 //! else's.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, EngineKind};
+use rdsk_model::{CellRecord, EngineKind, ProcessorUse, VerdictCode};
 
 /// Clock ticks are too coarse for less time than this.
 const MIN_INTERVAL_NS: u64 = 200_000_000;
@@ -79,9 +79,36 @@ impl Contention {
     }
 }
 
+/// Whether something else may have shaped the rate of a cell over time or over positions: its threads waited for processors that others
+/// used, or for their quota, in all of it or in some of its visits, or its device worked for others.
+pub fn is_shared(cell: &CellRecord) -> bool {
+    let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
+    let is_held = |seen: &ProcessorUse| {
+        contention_of(cell, seen).is_some_and(|contention| contention.is_much() || contention.is_quota())
+    };
+    is_disturbed
+        || cell.evidence.processor.as_ref().is_some_and(is_held)
+        || long_enough(&cell.evidence.processor_visits).iter().any(is_held)
+}
+
+/// Neighbouring visits together, as many as it takes for the kernel's clock ticks.
+fn long_enough(visits: &[ProcessorUse]) -> Vec<ProcessorUse> {
+    let mut parts: Vec<ProcessorUse> = Vec::new();
+    for visit in visits {
+        match parts.last_mut().filter(|part| part.interval_ns < MIN_INTERVAL_NS) {
+            Some(part) => part.add(visit),
+            None => parts.push(*visit),
+        }
+    }
+    parts
+}
+
 /// Of one cell; `None` where nobody counted, and for cells too short for the kernel's clock ticks.
 pub fn contention(cell: &CellRecord) -> Option<Contention> {
-    let seen = cell.evidence.processor?;
+    contention_of(cell, cell.evidence.processor.as_ref()?)
+}
+
+fn contention_of(cell: &CellRecord, seen: &ProcessorUse) -> Option<Contention> {
     if seen.interval_ns < MIN_INTERVAL_NS || seen.processors == 0 {
         return None;
     }
@@ -186,6 +213,36 @@ mod tests {
             (seen.system_ns, seen.own_system_ns, seen.own_wait_ns) = (0, 0, Some(15 * SECOND));
         });
         assert!(!is_named(&with(pinned, |cell| cell.workload.streams = 16)));
+    }
+
+    /// What happened in some visits is not seen in the sum over all of them, and what is too short is judged with its neighbours.
+    #[test]
+    fn a_cell_is_shared_where_some_of_its_visits_were() {
+        let visits = |lasts_ns: u64, shared: usize| {
+            with(beside(|_| {}), |cell| {
+                let quiet = cell.evidence.processor.unwrap();
+                let busy = ProcessorUse {
+                    user_ns: 17 * lasts_ns / 10,
+                    own_wait_ns: Some(lasts_ns / 5),
+                    interval_ns: lasts_ns,
+                    ..ProcessorUse::default()
+                };
+                let busy = ProcessorUse { processors: 2, ..busy };
+                let quiet = ProcessorUse { interval_ns: lasts_ns, ..quiet };
+                cell.evidence.processor_visits =
+                    (0..12).map(|visit| if visit >= 12 - shared { busy } else { quiet }).collect();
+            })
+        };
+        assert!(!is_shared(&visits(SECOND, 0)) && !is_named(&visits(SECOND, 1)));
+        assert!(is_shared(&visits(SECOND, 1)));
+        assert!(is_shared(&visits(SECOND / 10, 4)), "four of a tenth of a second each");
+        let quota = QuotaUse { periods: 10, throttled_periods: 9, throttled_ns: SECOND / 2 };
+        assert!(is_shared(&beside(|seen| {
+            (seen.own_wait_ns, seen.quota) = (Some(SECOND / 2), Some(quota));
+        })));
+        let disturbed =
+            rdsk_model::Verdict { code: VerdictCode::Disturbed, device_share: None, text: "others".into() };
+        assert!(is_shared(&with(visits(SECOND, 0), |cell| cell.verdict = Some(disturbed))));
     }
 
     #[test]

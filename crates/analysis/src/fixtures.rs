@@ -34,6 +34,7 @@ pub fn disk() -> Target {
         device: Some(device()),
         stack: vec!["sda".into()],
         made_by_rdsk: false,
+        other_devices: Vec::new(),
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),

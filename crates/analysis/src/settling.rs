@@ -1,7 +1,8 @@
 //! What writes left to be done when they returned: the time of a visit until its writes returned beside the time until a flush had
-//! made everything stable. Where the second is clearly longer, the rate over the first is that into a cache. It names no cause.
+//! made everything stable. Where the second is clearly longer, and a cache was flushed meanwhile, the rate over the first is that into a
+//! cache. It names no cause.
 
-use crate::metrics::{ratio, stable_rate, typical_ns, visits};
+use crate::metrics::{flushes, ratio, stable_rate, typical_ns, visits};
 use rdsk_model::{CellRecord, Op, Record, Sync};
 
 /// Minimum ratio of the time until stable to the time until return.
@@ -24,10 +25,11 @@ pub struct Settling {
     pub bytes_per_s: f64,
 }
 
-/// What the writes of a cell left to a flush; `None` for reads and durable writes, where a time is missing, and where the flush took
-/// little: less than a tenth of the time, or no more than two durable writes to the same targets.
+/// What the writes of a cell left to a flush; `None` for reads and durable writes, where a time is missing, where no device was flushed
+/// (its kernel sends none to a device without a volatile cache, and the time went into closing, metadata and the call itself), and where
+/// the flush took little: less than a tenth of the time, or no more than two durable writes to the same targets.
 pub fn settling(record: &Record, cell: &CellRecord) -> Option<Settling> {
-    if (cell.workload.op, cell.workload.sync) != (Op::Write, Sync::None) {
+    if (cell.workload.op, cell.workload.sync) != (Op::Write, Sync::None) || !was_flushed(record, cell) {
         return None;
     }
     let return_ns = cell.result.to_return_ns.filter(|&ns| ns > 0)?;
@@ -45,6 +47,13 @@ pub fn settling(record: &Record, cell: &CellRecord) -> Option<Settling> {
         factor,
         bytes_per_s: stable_rate(cell)?,
     })
+}
+
+/// Whether a cache can have been flushed: a flush was counted, or where none is counted, a device claims a cache that could be.
+fn was_flushed(record: &Record, cell: &CellRecord) -> bool {
+    let targets = record.targets.iter().filter(|target| cell.workload.targets.contains(&target.index));
+    let mut caches = targets.map(|target| target.device.as_ref()?.write_cache.as_deref());
+    flushes(cell).map_or_else(|| caches.any(|cache| cache != Some("write through")), |flushes| flushes > 0)
 }
 
 /// The time of an ordinary write to the same targets that was durable when it returned; of several cells the shortest.
@@ -70,6 +79,7 @@ mod tests {
         let settled = with(cell("w", Op::Write, IoPath::Direct, 1 << 20, 160, 1000 * MS), |cell| {
             cell.result.to_stable_ns = Some(stable_ns);
             cell.result.visits[0].to_stable_ns = Some(stable_ns);
+            cell.evidence.device[0].flushes = Some(10);
         });
         in_visits(settled, 10)
     }
@@ -91,6 +101,23 @@ mod tests {
         for cell in [read, unknown, with(written(1500 * MS), make_durable)] {
             assert_eq!(of_first(vec![cell]), None);
         }
+    }
+
+    /// An NVMe drive with its cache off and an SD card, both `write through` (2026-11): closing and the call took a tenth of the time.
+    #[test]
+    fn time_alone_proves_no_cache() {
+        let counted =
+            |flushes: Option<u64>| with(written(1500 * MS), |cell| cell.evidence.device[0].flushes = flushes);
+        assert_eq!(of_first(vec![counted(Some(0))]), None);
+        // A kernel before 5.5 counts none, and what the device says of itself decides.
+        let cached = |cache: &str| {
+            let mut target = disk();
+            target.device.as_mut().unwrap().write_cache = Some(cache.into());
+            let record = record(vec![target], vec![counted(None)]);
+            settling(&record, &record.cells[0])
+        };
+        assert!(cached("write back").is_some());
+        assert_eq!(cached("write through"), None);
     }
 
     /// Each flush took 30 ms.

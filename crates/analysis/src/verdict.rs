@@ -5,7 +5,7 @@
 //! 2. `hole`: the file's span was never written, so no device could be read.
 //! 3. `page-cache`: memory answered, wholly or in part.
 //! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
-//! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
+//! 5. `throttled`: the rate is a limit of the control group, or the I/O waited for it before it reached the device; what others did no longer matters to the mean.
 //! 6. `hole`, `page-cache`, `unverified` again, of the backing files of loop devices: what their own counters do not show.
 //! 7. `hole`, `unverified` again, of devices: the disks below moved less, there is no disk below, or only zeros came back from a device
 //!    that need not read them.
@@ -19,6 +19,7 @@
 
 mod facts;
 mod foreign;
+mod held_back;
 mod limit;
 mod loops;
 mod read;
@@ -104,7 +105,7 @@ fn before_loops(facts: &Facts<'_>) -> Judgement {
         Op::Read => read::memory(facts),
         Op::Write => write::memory(facts),
     };
-    memory.or_else(|| limit::throttled(facts))
+    memory.or_else(|| limit::throttled(facts)).or_else(|| held_back::judge(facts))
 }
 
 fn device_text(facts: &Facts<'_>) -> String {
@@ -144,6 +145,7 @@ fn device_text(facts: &Facts<'_>) -> String {
     } else {
         more
     };
+    let more = held_back::in_force(facts).map_or(more.clone(), |limit| format!("{more}; {limit}"));
     let (device, bytes) = (&facts.device_names, words::bytes(facts.bytes));
     let Some(moved) = facts.moved.map(words::bytes) else {
         let charged = words::bytes(facts.charged(facts.cell.workload.op).unwrap_or(0));

@@ -149,6 +149,14 @@ fn the_ramp_is_not_in_the_rate() {
         assert_eq!(count(stream, "/start_ns"), index as u64 * 2_000 * MS);
         assert_eq!(count(stream, "/target"), index as u64, "dealt round the targets");
     }
+    // What a stream's rate is over: its times in the visits, without what the other streams of a visit went on for.
+    let visits = three["result"]["visits"].as_array().expect("a cell lists its visits");
+    let sums = three["result"]["streams"].as_array().expect("a result lists its streams");
+    for (index, stream) in sums.iter().enumerate() {
+        let its = visits.iter().map(|visit| &visit["streams"][index]);
+        let active_ns: u64 = its.map(|part| count(part, "/end_ns") - count(part, "/start_ns")).sum();
+        assert_eq!(count(stream, "/active_ns"), active_ns);
+    }
     let overlap = &three["result"]["visits"][0]["overlap"];
     assert_eq!(count(overlap, "/start_ns"), 4_000 * MS);
     let (all, one) = (scale_rate(&record, "read", "256k", 3), scale_rate(&record, "read", "256k", 1));

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use support::{brief, findings, rdsk, record_of, verdict, word, write_file};
 
 const MIB: u64 = 1 << 20;
@@ -153,7 +153,7 @@ fn loops_that_no_disk_answers() {
 struct BusyLoops(Vec<Child>);
 
 impl BusyLoops {
-    fn start() -> Self {
+    fn start(count: usize) -> Self {
         let one = || {
             Command::new("sh")
                 .args(["-c", "while :; do :; done"])
@@ -161,7 +161,7 @@ impl BusyLoops {
                 .spawn()
                 .expect("a shell")
         };
-        Self((0..BUSY_LOOPS).map(|_| one()).collect())
+        Self((0..count).map(|_| one()).collect())
     }
 }
 
@@ -211,8 +211,55 @@ fn busy_loops_beside_random_reads() {
     if !requires(&NEEDS) {
         return;
     }
-    let _loops = BusyLoops::start();
+    let _loops = BusyLoops::start(BUSY_LOOPS);
     named("processor", "four busy loops beside random-qd1", Some(NAMED), is_contended);
+}
+
+/// Findings that claim a shape of the rate over time or over positions.
+const SHAPES: [&str; 7] = [
+    "drift",
+    "fast-start",
+    "passes-differ",
+    "slow-start",
+    "slows-down",
+    "speed-by-position",
+    "write-cache-full",
+];
+
+/// Twenty runs of the headline and of zones, beside two busy loops from their beginning, or from their middle on: what the loops take is
+/// no shape of the disk.
+#[test]
+#[ignore = "campaign: cargo xtask campaign verdicts"]
+fn no_shape_is_claimed_beside_busy_loops() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let (began, directory) = (Instant::now(), place());
+    let file = directory.path().join("data");
+    write_file(&file, 512 * MIB);
+    let mut claimed: Vec<String> = Vec::new();
+    for run in 0..RUNS {
+        let late = Duration::from_secs(if run % 2 == 0 { 0 } else { 5 });
+        let record = std::thread::scope(|scope| {
+            let (done, is_done) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _ = is_done.recv_timeout(late);
+                let _loops = BusyLoops::start(2);
+                let _ = is_done.recv();
+            });
+            let what = "headline,zones";
+            let record =
+                record_of(rdsk(&[&"run", &file, &"--only", &what, &"--rw", &"read", &"--budget", &"10s"]));
+            drop(done);
+            record
+        });
+        let found = SHAPES.iter().flat_map(|code| findings(&record, code));
+        claimed.extend(found.map(|finding| format!("run {run}: {}", word(finding, "/title"))));
+    }
+    let result = format!("{} claims of a shape in {RUNS} runs", claimed.len());
+    note("processor", "two busy loops, all the time or from the middle on", &result, began.elapsed());
+    eprintln!("{result}: {claimed:?}");
+    assert!(claimed.is_empty(), "{claimed:?}");
 }
 
 /// Reads of 4 KiB at random places of a file, past the page cache, until told to stop.

@@ -217,7 +217,18 @@ fn issued(outcomes: &[StreamOutcome]) -> impl Iterator<Item = &StreamOutcome> {
 
 fn stream(spec: &StreamSpec<'_>, outcome: &StreamOutcome, begin_ns: u64) -> StreamResult {
     let &StreamOutcome { start_ns, end_ns, bytes, ops, .. } = outcome;
-    since(begin_ns, StreamResult { index: spec.stream, target: spec.target, start_ns, end_ns, bytes, ops })
+    since(
+        begin_ns,
+        StreamResult {
+            index: spec.stream,
+            target: spec.target,
+            start_ns,
+            end_ns,
+            bytes,
+            ops,
+            active_ns: None,
+        },
+    )
 }
 
 /// Synchronises every target, all at once.

@@ -242,15 +242,18 @@ impl CellTotals {
     fn add_streams(&mut self, run: &Run, before_ns: u64) {
         for stream in &run.streams {
             let end_ns = before_ns + stream.end_ns;
+            let active_ns = stream.end_ns.saturating_sub(stream.start_ns);
             match self.streams.iter_mut().find(|known| known.index == stream.index) {
                 Some(known) => {
                     known.end_ns = end_ns;
                     known.bytes += stream.bytes;
                     known.ops += stream.ops;
+                    known.active_ns = known.active_ns.map(|earlier_ns| earlier_ns + active_ns);
                 }
                 None => self.streams.push(StreamResult {
                     start_ns: before_ns + stream.start_ns,
                     end_ns,
+                    active_ns: Some(active_ns),
                     ..stream.clone()
                 }),
             }

@@ -119,6 +119,7 @@ mod tests {
             end_ns: end * MS,
             bytes: 1000,
             ops: 10,
+            active_ns: None,
         };
         let error = |&stream: &u32| IoError {
             target: 0,

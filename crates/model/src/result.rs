@@ -31,7 +31,8 @@ pub struct Windows {
     pub bytes: Vec<u64>,
 }
 
-/// One stream of a cell. Times count from the start of the cell's first visit.
+/// One stream of a visit or, summed, of a cell. Times of a visit count from its start; those of a cell are times of its I/O, all visits
+/// one after the other, and have the gaps between visits that ended for this stream and not for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct StreamResult {
@@ -41,6 +42,10 @@ pub struct StreamResult {
     pub end_ns: u64,
     pub bytes: u64,
     pub ops: u64,
+    /// In the sum of a cell: the time from start to end of each visit, together; what rates are bytes over. `None` in a visit, where it
+    /// is the end less the start, and in older Records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_ns: Option<u64>,
 }
 
 /// One pass over the chosen positions of a workload; shorter than their list if its time was used up.

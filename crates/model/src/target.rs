@@ -51,6 +51,13 @@ pub struct Layer {
 const WRITE_BACK: &str = "write back";
 
 impl Layer {
+    /// The same of a device that is one of several.
+    pub fn has_volatile_cache(&self) -> bool {
+        let is_claimed = self.write_cache.as_deref() == Some(WRITE_BACK);
+        let passes_on = self.kind.starts_with("md") || self.kind == "partition";
+        is_claimed && !(passes_on && !self.below.is_empty() && self.has_no_cache())
+    }
+
     /// Whether no disk here or below has a volatile cache, by their own words.
     fn has_no_cache(&self) -> bool {
         let passes_on = self.kind.starts_with("md") || self.kind == "partition";
@@ -120,6 +127,10 @@ pub struct Device {
     pub max_segments: Option<u64>,
     /// `queue/zoned`: `none`, `host-aware` or `host-managed`.
     pub zoned: Option<String>,
+    /// Bytes that its zones held when it was examined (`BLKREPORTZONE`): of sequential ones up to their write pointer, of conventional
+    /// ones all. Reads of the rest return zeros without the medium. `None` where there are no zones, or the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone_written_bytes: Option<u64>,
     /// Size of a zone of a zoned device (`queue/chunk_sectors`); `None` where there are no zones.
     pub zone_bytes: Option<u64>,
     /// `queue/rotational`.
@@ -167,6 +178,11 @@ impl Device {
             && self.below.iter().all(Layer::has_no_cache)
     }
 
+    /// Whether it says itself that its cache loses what it holds when the power fails, and means a disk's cache.
+    pub fn has_volatile_cache(&self) -> bool {
+        self.write_cache.as_deref() == Some(WRITE_BACK) && !self.only_array_claims_cache()
+    }
+
     /// Whether reads may return zeros that it does not store, without its medium: those of blocks that were never written or were
     /// told to be forgotten. A plain hard disk reads zeros like any other data; what a host of virtual machines shows as one may be a
     /// sparse file.
@@ -200,6 +216,9 @@ pub struct Target {
     pub filesystem: Option<Filesystem>,
     /// The device itself, or the one under the file; `None` where no block device is reached (tmpfs, NFS).
     pub device: Option<Device>,
+    /// The other devices of a filesystem that lies on several, as btrfs does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_devices: Vec<Layer>,
     /// Device names from the top to the members: `["dm-0", "sda2", "sda"]`.
     pub stack: Vec<String>,
     /// Whether rdsk created the file for this run.

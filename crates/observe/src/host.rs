@@ -5,10 +5,21 @@ use crate::read_trimmed;
 use rdsk_model::{ClockFacts, Host};
 use std::path::Path;
 
+/// What hypervisors call themselves to their guests, and the short name of each. QEMU without KVM emulates the processor.
+const SIGNATURES: [(&str, &str); 7] = [
+    ("KVMKVMKVM", "kvm"),
+    ("TCGTCGTCGTCG", "qemu"),
+    ("Microsoft Hv", "hyper-v"),
+    ("VMwareVMware", "vmware"),
+    ("XenVMMXenVMM", "xen"),
+    ("VBoxVBoxVBox", "virtualbox"),
+    ("prl hyperv", "parallels"),
+];
+
 /// Words in the DMI vendor and product of well-known hypervisors, and the short name of each.
 const HYPERVISORS: [(&str, &str); 12] = [
-    ("qemu", "kvm"),
     ("kvm", "kvm"),
+    ("qemu", "qemu"),
     ("google compute engine", "kvm"),
     ("openstack", "kvm"),
     ("amazon ec2", "kvm"),
@@ -30,6 +41,10 @@ const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "libpod", "containerd
 /// The machine that `proc` and `sys` (`/proc` and `/sys`) describe. What cannot be read is `None`; without a
 /// kernel release in `proc`, uname(2) gives it.
 pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
+    described(proc, sys, rdsk_sys::hypervisor::signature().as_deref(), clock)
+}
+
+fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts) -> Host {
     let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
     let kernel = read_trimmed(&proc.join("sys/kernel/osrelease"))
@@ -39,7 +54,7 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
         cpu_model: cpu_model(&cpuinfo),
         cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
         memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
-        virtualization: virtualization(proc, sys, &cpuinfo),
+        virtualization: virtualization(proc, sys, signature, &cpuinfo),
         page_bytes: Some(rdsk_sys::cache::page_size()),
         clock,
     }
@@ -68,13 +83,13 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
 }
 
 /// `kvm`, `vmware`, …, or `vm` if the hypervisor hides its name; a container by its runtime; both as `docker on kvm`.
-fn virtualization(proc: &Path, sys: &Path, cpuinfo: &str) -> Option<String> {
+fn virtualization(proc: &Path, sys: &Path, signature: Option<&str>, cpuinfo: &str) -> Option<String> {
     let container = container(proc).map(str::to_owned);
-    let layers: Vec<String> = container.into_iter().chain(hypervisor(sys, cpuinfo)).collect();
+    let layers: Vec<String> = container.into_iter().chain(hypervisor(sys, signature, cpuinfo)).collect();
     (!layers.is_empty()).then(|| layers.join(" on "))
 }
 
-fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
+fn hypervisor(sys: &Path, signature: Option<&str>, cpuinfo: &str) -> Option<String> {
     if let Some(name) = read_trimmed(&sys.join("hypervisor/type")) {
         return Some(name);
     }
@@ -82,6 +97,11 @@ fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
         .lines()
         .filter_map(|line| line.split_once(':'))
         .any(|(key, value)| key.trim() == "flags" && value.split(' ').any(|flag| flag == "hypervisor"));
+    // What it says itself; QEMU has the same DMI whether KVM runs the guest or not.
+    let by_name = signature.and_then(|own| SIGNATURES.iter().find(|(known, _)| *known == own));
+    if let Some((_, name)) = by_name.filter(|_| flagged) {
+        return Some((*name).to_owned());
+    }
     let dmi = |name: &str| read_trimmed(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
     let product = format!("{} {}", dmi("sys_vendor"), dmi("product_name")).to_lowercase();
     let known = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
@@ -127,7 +147,7 @@ mod tests {
         write(&proc.join("cpuinfo"), X86_GUEST);
         write(&proc.join("meminfo"), "MemTotal: 1024 kB\n");
         write(&proc.join("sys/kernel/osrelease"), "6.1.0-13-amd64\n");
-        let nameless = host(&proc, &sys, clock());
+        let nameless = described(&proc, &sys, None, clock());
         assert_eq!(nameless.kernel, "6.1.0-13-amd64");
         assert_eq!(nameless.cpu_model.as_deref(), Some("Some CPU @ 2.60GHz"));
         assert_eq!(nameless.memory_bytes, Some(1 << 20));
@@ -136,9 +156,13 @@ mod tests {
         assert_eq!(nameless.clock, clock());
         write(&sys.join("class/dmi/id/sys_vendor"), "QEMU\n");
         write(&sys.join("class/dmi/id/product_name"), "Standard PC (Q35 + ICH9, 2009)\n");
-        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("kvm"));
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("qemu"));
+        let named = |signature| described(&proc, &sys, Some(signature), clock()).virtualization;
+        assert_eq!(named("KVMKVMKVM").as_deref(), Some("kvm"));
+        assert_eq!(named("TCGTCGTCGTCG").as_deref(), Some("qemu"), "without KVM");
+        write(&sys.join("class/dmi/id/sys_vendor"), "Google Compute Engine\n");
         write(&proc.join("self/root/.dockerenv"), "");
-        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("docker on kvm"));
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("docker on kvm"));
     }
 
     #[test]
@@ -147,9 +171,9 @@ mod tests {
         let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
         write(&proc.join("cpuinfo"), &X86_GUEST.replace("hypervisor ", ""));
         write(&sys.join("class/dmi/id/sys_vendor"), "Amazon EC2\n");
-        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization, None);
         write(&sys.join("hypervisor/type"), "xen\n");
-        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("xen"));
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("xen"));
         // Processors of ARM have no flags, so that the product must tell.
         let root = tempfile::tempdir().unwrap();
         let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
@@ -158,7 +182,11 @@ mod tests {
         for (product, expected) in [("m8g.large", Some("kvm")), ("m7g.metal", None), ("m8g.metal-24xl", None)]
         {
             write(&sys.join("class/dmi/id/product_name"), product);
-            assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), expected, "{product}");
+            assert_eq!(
+                described(&proc, &sys, None, clock()).virtualization.as_deref(),
+                expected,
+                "{product}"
+            );
         }
     }
 
@@ -166,13 +194,13 @@ mod tests {
     fn containers_show_in_the_groups_or_in_the_first_process() {
         let root = tempfile::tempdir().unwrap();
         let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
-        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization, None);
         write(&proc.join("1/environ"), "PATH=/bin\0container=lxc\0");
-        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("container"));
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("container"));
         write(&proc.join("1/environ"), "no_container=1\0");
-        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization, None);
         write(&proc.join("self/cgroup"), "0::/kubepods/burstable/pod7\n");
-        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("container"));
+        assert_eq!(described(&proc, &sys, None, clock()).virtualization.as_deref(), Some("container"));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::header::write_cache;
 use crate::page::{Page, Tone, WIDTH};
 use crate::spark;
 use crate::tree;
-use rdsk_analysis::block_io::part_in_words;
+use rdsk_analysis::block_io::{fua_per_write, part_in_words};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
-use rdsk_analysis::metrics;
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
@@ -51,6 +51,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     heads.extend(["latency µs", "verdict"]);
     let rows: Vec<Vec<String>> = cells.iter().map(|cell| summary(op, cell)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
+    draw_durable(page, cells);
     cells::draw_whys(page, record, cells, mode);
     findings::draw_beside(page, record, cells);
     let rows: Vec<(String, Iostat)> =
@@ -102,6 +103,37 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     row.push(Unit::MICROSECONDS.figure_or_missing(mean_ns));
     row.push(verdict_word(cell));
     row
+}
+
+/// What each durable write took, and its flush. The kernel sums up the time of flushes, so that they have no percentiles.
+fn draw_durable(page: &mut Page, cells: &[&CellRecord]) {
+    for cell in cells.iter().filter(|cell| cell.workload.sync == Sync::Dsync) {
+        let Some(latency) = cell.result.latency_ns.as_ref() else { continue };
+        let Some(mean_ns) = latency.mean else { continue };
+        let percentiles = [("p50", latency.p50), ("p99", latency.p99), ("p99.9", latency.p999)];
+        let known =
+            percentiles.iter().filter_map(|(name, ns)| Some(format!("{name} {}", words::nanos((*ns)?))));
+        let known: Vec<String> = known.collect();
+        let percentiles = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+        let each = words::nanos(metrics::whole(mean_ns));
+        let text = format!("{each} per write until durable{percentiles}{}.", flushes(cell));
+        page.sentence(Tone::Plain, format!("  {}: ", mode(cell)), text);
+    }
+}
+
+/// `; 1.00 flushes per write, 7.92 ms each`.
+fn flushes(cell: &CellRecord) -> String {
+    let Some(count) = metrics::flushes_per_io(cell) else { return "; flushes are not counted".into() };
+    if count == 0.0 {
+        let has_fua = fua_per_write(cell).is_some_and(|fua| fua > 0.0);
+        return if has_fua { "; no flush, each write with FUA".into() } else { "; no flush".into() };
+    }
+    let awaited = |device| iostat_row(device).map(|row| row.f_await).filter(|&ms| ms > 0.0);
+    let slowest =
+        metrics::devices(cell).unwrap_or_default().into_iter().filter_map(awaited).max_by(f64::total_cmp);
+    let each =
+        slowest.map_or_else(String::new, |ms| format!(", {} each", words::nanos(metrics::whole(ms * 1e6))));
+    format!("; {} flushes per write{each}", words::figure(count))
 }
 
 /// Whether a column's kind of request is at least 1 % of the row's requests or bytes.

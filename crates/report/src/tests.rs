@@ -69,6 +69,7 @@ fn a_rate_into_a_cache_is_shown_beside_the_rate_until_stable() {
         let mut run = fixtures::run();
         for cell in run.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Headline) {
             cell.result.to_stable_ns = cell.result.to_stable_ns.map(|ns| ns / 10 * late);
+            cell.evidence.device.iter_mut().for_each(|device| device.flushes = Some(6));
         }
         run.findings = rdsk_finding::findings(&Analysis::of(&run));
         let text = alone(&run, Experiment::Headline);

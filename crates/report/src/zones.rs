@@ -107,6 +107,14 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
                 ),
             );
         }
+        if zones.steps == Steps::Shared {
+            page.blank();
+            let text = format!(
+                "the rates by {} step, but other programs shared the processors or the device meanwhile, which looks the same.",
+                full_name(record, cell)
+            );
+            page.sentence(Tone::Plain, "  Zones: ", text);
+        }
         if zones.zones.len() < 2 {
             continue;
         }

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 
 // The kernel defines it with size_t in the number, whatever it really returns.
 const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
@@ -51,6 +51,72 @@ pub fn loop_backing(fd: impl AsFd) -> io::Result<LoopBacking> {
     Ok(unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopBacking>::new()) }?)
 }
 
+/// One zone of a zoned device: `struct blk_zone` of include/uapi/linux/blkzoned.h, 64 bytes, in sectors of 512 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Zone {
+    start: u64,
+    len: u64,
+    write_pointer: u64,
+    kind: u8,
+    condition: u8,
+    flags: [u8; 2],
+    reserved: [u8; 4],
+    capacity: u64,
+    rest: [u8; 24],
+}
+
+/// Zones that are asked for at once.
+const ZONES: usize = 256;
+
+/// `struct blk_zone_report` with room behind it.
+#[repr(C)]
+struct ZoneReport {
+    sector: u64,
+    count: u32,
+    flags: u32,
+    zones: [Zone; ZONES],
+}
+
+impl Zone {
+    /// Bytes that it holds: up to the write pointer. A conventional zone has none, and one that is read-only or offline hides it.
+    fn written_bytes(&self) -> u64 {
+        const CONVENTIONAL: u8 = 1;
+        const NO_POINTER: [u8; 3] = [0xd, 0xe, 0xf];
+        let is_whole = self.kind == CONVENTIONAL || NO_POINTER.contains(&self.condition);
+        let sectors =
+            if is_whole { self.len } else { self.write_pointer.saturating_sub(self.start).min(self.len) };
+        sectors.saturating_mul(512)
+    }
+}
+
+/// Bytes that the zones of the open zoned device hold (`BLKREPORTZONE`).
+///
+/// # Errors
+/// `ENOTTY` or `EOPNOTSUPP` when `fd` is no zoned block device.
+pub fn zone_written_bytes(fd: impl AsFd) -> io::Result<u64> {
+    /// The number has the size of the head alone.
+    const BLKREPORTZONE: Opcode = opcode::read_write::<[u64; 2]>(0x12, 130);
+    let size_sectors = block_device_size(&fd)? / 512;
+    let mut report = Box::new(ZoneReport { sector: 0, count: 0, flags: 0, zones: [Zone::default(); ZONES] });
+    let mut written = 0_u64;
+    let mut sector = 0;
+    while sector < size_sectors {
+        (report.sector, report.count) = (sector, ZONES as u32);
+        // SAFETY: BLKREPORTZONE writes its head and at most `count` zones behind it, for which there is room.
+        unsafe { ioctl(&fd, Updater::<BLKREPORTZONE, ZoneReport>::new(&mut report)) }?;
+        let zones = report.zones.iter().take(report.count as usize);
+        let Some(last) = zones.clone().last() else { break };
+        written = zones.fold(written, |sum, zone| sum.saturating_add(zone.written_bytes()));
+        let next = last.start.saturating_add(last.len);
+        if next <= sector {
+            break;
+        }
+        sector = next;
+    }
+    Ok(written)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,9 +149,36 @@ mod tests {
     }
 
     #[test]
+    fn a_zone_holds_what_is_before_its_write_pointer() {
+        assert_eq!((size_of::<Zone>(), std::mem::offset_of!(ZoneReport, zones)), (64, 16));
+        let zone = |kind, condition, written: u64| Zone {
+            start: 1 << 15,
+            len: 1 << 15,
+            write_pointer: (1 << 15) + written,
+            kind,
+            condition,
+            ..Zone::default()
+        };
+        let sequential = 2;
+        assert_eq!(zone(sequential, 1, 0).written_bytes(), 0, "empty");
+        assert_eq!(zone(sequential, 2, 8).written_bytes(), 4096);
+        assert_eq!(
+            zone(sequential, 0xe, u64::MAX >> 20).written_bytes(),
+            16 << 20,
+            "full: it has no pointer"
+        );
+        assert_eq!(zone(1, 0, 0).written_bytes(), 16 << 20, "conventional");
+    }
+
+    #[test]
     fn a_regular_file_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        for error in [block_device_size(&file).unwrap_err(), logical_block_size(&file).unwrap_err()] {
+        let errors = [
+            block_device_size(&file).unwrap_err(),
+            zone_written_bytes(&file).unwrap_err(),
+            logical_block_size(&file).unwrap_err(),
+        ];
+        for error in errors {
             assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
         }
     }

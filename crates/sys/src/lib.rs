@@ -7,6 +7,7 @@ pub mod cache;
 pub mod device;
 pub mod dm;
 pub mod extents;
+pub mod hypervisor;
 pub mod io;
 pub mod locale;
 pub mod memory;

@@ -35,6 +35,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         max_request_bytes: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
         max_segments: number("max_segments").filter(|&segments| segments != 0),
         zoned,
+        zone_written_bytes: None,
         zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
         discards: flag("discard_max_bytes"),

@@ -33,17 +33,27 @@ fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Ve
             break;
         }
         *left -= 1;
-        layers.push(Layer {
-            name: member.kernel_name(),
-            mapped_name: mapped_name(member),
-            kind: kind(member),
-            size_bytes: member.size_bytes(),
-            write_cache: read_text(&member.directory.join("queue/write_cache"))
-                .filter(|text| !text.is_empty()),
-            below: layers_below(tree, member, levels - 1, left),
-        });
+        layers.push(Layer { below: layers_below(tree, member, levels - 1, left), ..alone(member, member) });
     }
     layers
+}
+
+/// A device by itself; the queue that it has, or that its disk has for it.
+fn alone(node: &Node, queue: &Node) -> Layer {
+    let write_cache = read_text(&queue.directory.join("queue/write_cache"));
+    Layer {
+        name: node.kernel_name(),
+        mapped_name: mapped_name(node),
+        kind: kind(node),
+        size_bytes: node.size_bytes(),
+        write_cache: write_cache.filter(|text| !text.is_empty()),
+        below: Vec::new(),
+    }
+}
+
+/// A device of a filesystem that lies on several, with what it is built on.
+pub(crate) fn layer(tree: &Tree, node: &Node) -> Layer {
+    Layer { below: below(tree, node), ..alone(node, tree.whole(node)) }
 }
 
 /// `disk`, `partition`, `loop`, `null_blk`, `zram`, `bcache`, `md raid5`, `dm LVM`, `dm`.

@@ -242,6 +242,11 @@ pub(crate) fn block_size(path: &Path) -> Option<u64> {
     rdsk_sys::device::block_device_size(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
 }
 
+/// Bytes that the zones of the block device at `path` hold; `None` if it has none, or cannot be asked.
+pub(crate) fn zone_written_bytes(path: &Path) -> Option<u64> {
+    rdsk_sys::device::zone_written_bytes(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
+}
+
 /// How a file is allocated on its filesystem; `None` if that is not known. Dirty pages of whoever writes to it stay where they are:
 /// what has no place yet counts as data.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {

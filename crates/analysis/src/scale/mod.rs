@@ -6,6 +6,7 @@ mod limit;
 mod shares;
 
 pub use limit::{BUSY, Cause, IDLE, Limit, limit, name, of_point};
+pub(crate) use shares::targets;
 pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
 
 use std::collections::BTreeSet;

@@ -132,7 +132,7 @@ fn of_visit(visit: &Visit, cell: &CellRecord) -> Vec<StreamResult> {
     }
     let target = cell.workload.targets.first().copied().unwrap_or(0);
     let (end_ns, bytes, ops) = (visit.elapsed_ns, visit.bytes, visit.ops);
-    vec![StreamResult { index: 0, target, start_ns: 0, end_ns, bytes, ops }]
+    vec![StreamResult { index: 0, target, start_ns: 0, end_ns, bytes, ops, active_ns: None }]
 }
 
 fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
@@ -203,7 +203,8 @@ fn ramp(cell: &CellRecord) -> Option<Ramp> {
     Some(Ramp { elapsed_ns, bytes, bytes_per_s: (count > 0).then(|| per_second(bytes, covered_ns)) })
 }
 
-fn targets(cell: &CellRecord) -> Vec<TargetShare> {
+/// What each target of a cell gave over all visits, each over its own time.
+pub(crate) fn targets(cell: &CellRecord) -> Vec<TargetShare> {
     let visits: Vec<Vec<StreamResult>> =
         cell.result.visits.iter().map(|visit| of_visit(visit, cell)).collect();
     let used = cell.workload.targets.iter().take(cell.workload.streams as usize);

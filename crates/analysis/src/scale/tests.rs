@@ -30,6 +30,7 @@ fn streams(targets: u32, rates: &[u64], stagger_ns: u64) -> CellRecord {
                 end_ns: 2 * SECOND,
                 bytes,
                 ops: bytes / MIB,
+                active_ns: None,
             }
         };
         let visit = &mut cell.result.visits[0];

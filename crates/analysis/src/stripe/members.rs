@@ -113,7 +113,13 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
         ));
     }
     if sides().any(|side| side.units.is_disturbed()) {
-        layout.doubts.push("members moved more bytes than these requests: other I/O reaches them".into());
+        // What an array does to become whole, or to do without a member, is no I/O of other programs.
+        let own = seen.words.filter(|words| !unrest(words).is_empty());
+        let whose = own.map_or(
+            "other I/O reaches them",
+            |_| "the array itself reads and writes them, to be rebuilt or to compute what it lacks",
+        );
+        layout.doubts.push(format!("members moved more bytes than these requests: {whose}"));
     }
     if sides().any(|side| side.boundaries.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());

@@ -123,6 +123,16 @@ impl<'a> Facts<'a> {
         (!whys.is_empty()).then(|| whys.join("; "))
     }
 
+    /// Whether members are counted of an array with parity that lacks one: it computes what that one held from all the others, and reads
+    /// more than was asked for.
+    pub(super) fn reconstructs(&self) -> bool {
+        let lacks_one = |array: &rdsk_model::ArrayFacts| array.degraded.is_some_and(|missing| missing > 0);
+        let mut devices = self.targets.iter().filter_map(|target| target.device.as_ref());
+        let is_degraded = devices.any(|device| device.arrays().any(lacks_one))
+            || self.why_these().is_some_and(|why| why.contains("degraded"));
+        is_degraded && metrics::written(self.cell).most.is_none()
+    }
+
     /// Why there are no device counters.
     pub(super) fn no_counters(&self) -> String {
         let stopped =

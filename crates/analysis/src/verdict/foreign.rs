@@ -90,8 +90,10 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
     let (reads, writes) = (reads?, writes?);
     let others = match op {
         Op::Read => [(op, in_our_direction(facts, reads)), (Op::Write, writes.requests as f64)],
+        // Parity is computed from what is read, and the missing member of an array from all the others.
+        Op::Write if facts.written.most.is_none() => return None,
         // A filesystem adds a journal and metadata, and the kernel decides when and in what pieces it writes pages back.
-        Op::Write if facts.is_file() || !facts.is_direct() || facts.written.most.is_none() => {
+        Op::Write if facts.is_file() || !facts.is_direct() => {
             [(Op::Read, reads_beside(facts, reads)), (op, 0.0)]
         }
         Op::Write => [(Op::Read, reads_beside(facts, reads)), (op, in_our_direction(facts, writes))],
@@ -113,8 +115,8 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
 fn in_our_direction(facts: &Facts<'_>, moved: Moved) -> f64 {
     let workload = &facts.cell.workload;
     let charged = facts.charged(workload.op);
-    if charged.is_none() && !facts.is_direct() {
-        // What the kernel read ahead for us is unknown.
+    // What the kernel read ahead for us is unknown, and so is what an array read to compute what it lacks.
+    if (charged.is_none() && !facts.is_direct()) || facts.reconstructs() {
         return 0.0;
     }
     let charged = charged.unwrap_or(0);
@@ -269,6 +271,39 @@ mod tests {
         });
         let text = is_disturbed(&writes, fixtures::disk()).unwrap();
         assert!(text.contains("about 400 write requests for others (40 per second)"), "{text}");
+    }
+
+    /// RAID 6 without a member, whose own counters stand still (2026-11): it reads the others to compute parity, and what is missing.
+    #[test]
+    fn what_an_array_reads_to_compute_is_its_own() {
+        let counted = |degraded: Option<u64>, op: Op| {
+            let mut target = fixtures::disk();
+            target.device.as_mut().unwrap().array = Some(rdsk_model::ArrayFacts {
+                device: "md0".into(),
+                level: Some("raid6".into()),
+                degraded,
+                ..rdsk_model::ArrayFacts::default()
+            });
+            let cell = with(cell("w", op, IoPath::Direct, MIB, 500, SECOND), |cell| {
+                let device = &mut cell.evidence.device[0];
+                device.reads = Some(device.reads.unwrap_or(0) + 5000);
+                device.read_bytes = Some(device.read_bytes.unwrap_or(0) + 5000 * 64 * 1024);
+                device.write_bytes = device.write_bytes.map(|bytes| bytes * 2);
+                device.diskstat.as_mut().unwrap().write_sectors *= 2;
+                cell.evidence.counted = vec![rdsk_model::Counted {
+                    target: 0,
+                    devices: vec![device.name.clone()],
+                    written_least: 2.0,
+                    written_most: None,
+                    why: Some("md raid6 over sda".into()),
+                }];
+            });
+            is_disturbed(&cell, target)
+        };
+        assert_eq!(counted(Some(1), Op::Write), None);
+        assert_eq!(counted(Some(0), Op::Write), None, "parity is read and written again");
+        assert_eq!(counted(Some(1), Op::Read), None);
+        assert!(counted(Some(0), Op::Read).is_some(), "a whole array reads what it is asked for");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::{medium, metrics, words};
+use crate::scale::TargetShare;
+use crate::{groups, medium, metrics, scale, words};
 use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
-const LIMIT_TOLERANCE: f64 = 0.05;
+pub(super) const LIMIT_TOLERANCE: f64 = 0.05;
 /// Share of the bytes that the device must have moved for a limit on it to matter.
 const MOSTLY: f64 = 0.9;
 /// Processor time over elapsed time from which the processor is the limit.
@@ -22,7 +23,11 @@ const GAP_CPU_SHARE: f64 = 0.5;
 
 /// Step 5: the measured rate is a limit that is in force.
 pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
-    limits(facts).find_map(|limit| reached(facts, limit)).map(|text| (VerdictCode::Throttled, text))
+    let texts = limits(facts).filter_map(|limit| Some((limit.target, reached(facts, limit)?)));
+    // Of several targets each has a limit of its own.
+    let of_each = groups::by_key(texts);
+    let texts: Vec<String> = of_each.iter().map(|(target, its)| of_target(facts, *target, &its[0])).collect();
+    (!texts.is_empty()).then(|| (VerdictCode::Throttled, texts.join("; ")))
 }
 
 /// Whether the rate is above a limit that is in force, which it can only be for a while.
@@ -38,28 +43,46 @@ pub(super) fn bursts(facts: &Facts<'_>) -> bool {
 }
 
 /// The limits on what the cell did.
-fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
+pub(super) fn limits<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = &'a Limit> {
     let workload = &facts.cell.workload;
     let limits = facts.cell.evidence.limits.iter();
     limits.filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
 }
 
-/// The cell's own bytes and I/Os per second on a limited device; none on one that had only a part of them, such as a member of a
-/// stripe. Calls are no I/Os of the device where the kernel made fewer and larger ones of them, as it does when it reads ahead.
-fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
+/// A sentence about one target, with its name where there are several.
+pub(super) fn of_target(facts: &Facts<'_>, target: u32, text: &str) -> String {
+    let its = facts.targets.iter().find(|one| one.index == target && facts.targets.len() > 1);
+    its.map_or_else(|| text.to_owned(), |one| format!("{}: {text}", printable(&one.name)))
+}
+
+/// The cell's own bytes and I/Os per second on a limited device, over the time in which its target had streams: of two targets with a
+/// limit each, the one that ends first is no part of the rate of the other. None on a device that had only a part of them, such as a
+/// member of a stripe. Calls are no I/Os of the device where the kernel made fewer and larger ones of them, as it does when it reads ahead.
+pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Option<f64>) {
     let device = limited(facts, limit);
     let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
     let arrived = device.and_then(|device| match limit.op {
         Op::Read => Some(device.reads?.saturating_add(device.read_merges.unwrap_or(0))),
         Op::Write => Some(device.writes?.saturating_add(device.write_merges.unwrap_or(0))),
     });
-    let part = target_part(facts, limit.target);
     let result = &facts.cell.result;
-    let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * part);
-    let one_by_one =
-        arrived.zip(result.ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops as f64 * part);
-    let of = |rate: Option<Estimate>| rate.filter(|_| passes_all).map(|rate| rate.mean * part);
-    (of(result.bytes_per_s), of(result.ops_per_s.filter(|_| one_by_one)))
+    let mean = |rate: Option<Estimate>| rate.map(|rate| rate.mean);
+    let (bytes, ops, bytes_per_s, ops_per_s) = match share(facts, limit.target) {
+        Some(share) => {
+            let ops_per_s = share.ops as f64 / metrics::seconds(share.elapsed_ns);
+            (share.bytes, Some(share.ops), Some(share.bytes_per_s), Some(ops_per_s))
+        }
+        None => (facts.bytes, result.ops, mean(result.bytes_per_s), mean(result.ops_per_s)),
+    };
+    let passes_all = moved.is_none_or(|moved| moved as f64 >= MOSTLY * bytes as f64);
+    let one_by_one = arrived.zip(ops).is_none_or(|(ios, ops)| ios as f64 >= MOSTLY * ops as f64);
+    (bytes_per_s.filter(|_| passes_all), ops_per_s.filter(|_| passes_all && one_by_one))
+}
+
+/// What one of several targets had; `None` for the only one, which has the rate of the cell.
+fn share(facts: &Facts<'_>, target: u32) -> Option<TargetShare> {
+    let its = |share: &TargetShare| share.target == target && share.elapsed_ns > 0;
+    (facts.targets.len() > 1).then(|| scale::targets(facts.cell).into_iter().find(its))?
 }
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
@@ -165,24 +188,12 @@ fn holds_for_all(facts: &Facts<'_>, limit: &Limit) -> bool {
 }
 
 /// The counters of the device that a limit is set on; Records of older programs do not name it.
-fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
+pub(super) fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
     let evidence = &facts.cell.evidence;
     if limit.device.is_empty() {
         return evidence.device_of(limit.target);
     }
     evidence.device.iter().find(|device| device.target == limit.target && device.name == limit.device)
-}
-
-/// The share of the cell's bytes that one target had.
-fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
-    let targets = facts.cell.workload.targets.len().max(1) as f64;
-    let streams = &facts.cell.result.streams;
-    let all: u64 = streams.iter().map(|stream| stream.bytes).sum();
-    if all == 0 {
-        return 1.0 / targets;
-    }
-    let its: u64 = streams.iter().filter(|stream| stream.target == target).map(|stream| stream.bytes).sum();
-    metrics::ratio(its, all)
 }
 
 /// Step 9: streams of depth 1 spent their time generating the data rather than writing it. A copy generates none: its time outside
@@ -301,6 +312,53 @@ mod tests {
         // Merging comes after the limit.
         let (code, text, is_burst) = judged(&ahead(8, 56));
         assert_eq!((code, is_burst), (VerdictCode::Throttled, true), "{text}");
+    }
+
+    /// Each stream of `scale` moved the same number of bytes: the quicker target was idle while the slower one went on.
+    #[test]
+    fn limits_of_several_targets_are_compared_target_by_target() {
+        let targets = [0, 1].map(|index| {
+            let mut target =
+                rdsk_model::Target { index, name: format!("/dev/sd{index}"), ..fixtures::disk() };
+            target.device.as_mut().unwrap().name = format!("sd{index}");
+            target
+        });
+        let both = with(cell("scale", Op::Read, IoPath::Direct, MIB, 90, 9_000_000_000), |cell| {
+            (cell.workload.streams, cell.workload.targets) = (2, vec![0, 1]);
+            let stream = |index: u32, seconds: u64| rdsk_model::StreamResult {
+                index,
+                target: index,
+                end_ns: seconds * 1_000_000_000,
+                bytes: 45 * MIB,
+                ops: 45,
+                ..rdsk_model::StreamResult::default()
+            };
+            cell.result.visits[0].streams = vec![stream(0, 9), stream(1, 5)];
+            cell.result.bytes_per_s = Some(fixtures::estimate(13.88 * MIB as f64));
+            let mut device = cell.evidence.device[0].clone();
+            (device.reads, device.read_bytes, device.diskstat) = (Some(45), Some(45 * MIB), None);
+            cell.evidence.device = [0, 1]
+                .map(|target| DeviceEvidence { target, name: format!("sd{target}"), ..device.clone() })
+                .to_vec();
+            cell.evidence.limits = [(0, 5), (1, 9)]
+                .map(|(target, most)| Limit {
+                    target,
+                    device: format!("sd{target}"),
+                    source: "/cg/read_bps".into(),
+                    op: Op::Read,
+                    bytes_per_s: Some(most * MIB),
+                    ops_per_s: None,
+                })
+                .to_vec();
+        });
+        let verdict = crate::verdict(&both, &targets, Some(8));
+        let text = &verdict.text;
+        assert_eq!(verdict.code, VerdictCode::Throttled, "{text}");
+        let expected = "/dev/sd0: 5.00 MiB/s is the limit of 5.00 MiB/s that /cg/read_bps sets for reads; \
+                        /dev/sd1: 9.00 MiB/s is the limit of 9.00 MiB/s that /cg/read_bps sets for reads";
+        assert_eq!(text, expected);
+        let judged = with(both, |cell| cell.verdict = Some(verdict.clone()));
+        assert!(!super::super::is_burst(&judged, &targets), "{text}");
     }
 
     #[test]

@@ -200,7 +200,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         |foreign: u64| foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE;
     let (read, written) = (moved.saturating_sub(ours), facts.opposite.unwrap_or(0));
     let device = &facts.device_names;
-    if is_much(read) {
+    if is_much(read) && !facts.reconstructs() {
         let (read, ours) = (words::bytes(read), words::bytes(ours));
         return Some((
             VerdictCode::Disturbed,

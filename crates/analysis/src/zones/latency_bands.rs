@@ -4,6 +4,7 @@
 mod members;
 
 use super::positions::{Places, Zone, rotates};
+use crate::contention::is_shared;
 use members::{beside_main, beside_position, is_of_passes, is_of_positions, jumps};
 use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
 use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
@@ -176,7 +177,8 @@ pub(super) fn latency_bands(
     if may_be_slow && !jumps(&lates, &beside, &main) {
         return None;
     }
-    if cause == Cause::TwoSpeeds && is_of_passes(&lates, &main) {
+    // Two speeds beside other programs are those with and without them.
+    if cause == Cause::TwoSpeeds && (is_shared(cell) || is_of_passes(&lates, &main)) {
         return None;
     }
     // The curve over the positions shows them.

@@ -2,6 +2,7 @@
 //! bands beside the main mode, change over the passes, and the time that was not spent in I/O. Derived from a
 //! Record; the sentences are made elsewhere.
 
+mod apart;
 mod boundaries;
 mod halves;
 mod latency_bands;
@@ -14,6 +15,7 @@ pub use over_time::{DRIFT_FALSE_ALARM, Drift, MIN_DRIFT};
 pub use positions::{Position, Zone, rotates};
 pub use rdsk_stats::{MIN_PASSES, PassShape};
 
+use crate::contention::is_shared;
 use boundaries::{cuts, cuts_of_passes, in_each_pass, zones_of};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Pattern, PointRun, Record};
@@ -30,6 +32,8 @@ const IN_TIME: f64 = 0.3;
 pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
 pub const MIN_STEP: f64 = 0.01;
+/// Factor between the fastest and the slowest zone from which zones are worth a word.
+const MIN_FACTOR: f64 = 1.05;
 
 /// What the passes of a cell say of steps of the rate along the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub enum Steps {
     /// The medians have them, and these passes cannot tell them from a change with time: they went in ascending order, from the
     /// same start or too few of them.
     Untold,
+    /// The medians have them, but other programs shared the processors or the device meanwhile, and their work looks the same.
+    Shared,
 }
 
 /// A cell of `zones`, read.
@@ -63,6 +69,9 @@ pub struct Zones {
     pub zones: Vec<Zone>,
     /// Whether the passes show steps of the rate.
     pub steps: Steps,
+    /// The 95 % interval of the factor between the rates of the fastest and the slowest zone; `None` with a single zone, or where a
+    /// zone is too small for an interval.
+    pub factor_range: Option<(f64, f64)>,
     /// Scatter of a sample around the level of its position, as a share of it: a standard deviation, from the differences between
     /// the samples of each position ([`deviation_within`]). `None` where no position has two samples.
     pub scatter: Option<f64>,
@@ -91,6 +100,31 @@ impl Zones {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
     }
 
+    /// The zone with the highest rate.
+    pub fn fastest(&self) -> &Zone {
+        self.extreme(f64::total_cmp)
+    }
+
+    /// The zone with the lowest rate.
+    pub fn slowest(&self) -> &Zone {
+        self.extreme(|one, other| other.total_cmp(one))
+    }
+
+    fn extreme(&self, order: impl Fn(&f64, &f64) -> Ordering) -> &Zone {
+        let zones = self.zones.iter();
+        zones.max_by(|one, other| order(&one.bytes_per_s, &other.bytes_per_s)).unwrap_or(&self.zones[0])
+    }
+
+    /// How many times as fast the fastest zone is as the slowest one.
+    pub fn factor(&self) -> f64 {
+        self.fastest().bytes_per_s / self.slowest().bytes_per_s
+    }
+
+    /// Whether that factor is surely worth a word.
+    pub fn differ(&self) -> bool {
+        self.factor_range.is_some_and(|(low, _)| low >= MIN_FACTOR)
+    }
+
     /// Whether what scatters does so from time to time, and not from I/O to I/O: larger blocks would not help.
     pub fn scatters_in_time(&self) -> bool {
         self.scatter_in_time.is_some_and(|correlation| correlation >= IN_TIME)
@@ -116,7 +150,9 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let of_medians = zones_of(&places.positions, &medians, &seen.cuts, block_bytes);
     let latency_bands = latency_bands::latency_bands(record, cell, &places, &of_medians);
     let (steps, shown) = shown(cell, &places, seen);
-    Some(Zones {
+    let zones = zones_of(&places.positions, &medians, &shown, block_bytes);
+    let drift = over_time::drift(cell, &places).filter(|_| !is_shared(cell));
+    let zones = Zones {
         block_bytes,
         outer_bytes_per_s: outer,
         inner_bytes_per_s: inner,
@@ -124,16 +160,22 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         scatter: scatter(record, &places, median(&medians)?),
         scatter_in_time: over_time::scatter(cell, &places),
         latency_bands,
-        drift: over_time::drift(cell, &places),
+        drift,
         pass_scatter: over_time::pass_scatter(cell, &places),
         outside_ns: outside_ns(cell)?,
         busy_share: cell.evidence.device.first().and_then(|device| crate::metrics::busy_share(cell, device)),
         passes: complete(cell).count(),
         rounds: over_time::rounds(cell).len(),
-        zones: zones_of(&places.positions, &medians, &shown, block_bytes),
+        zones,
         steps,
-        positions: places.positions,
-    })
+        factor_range: None,
+        positions: places.positions.clone(),
+    };
+    let has_steps = zones.zones.len() > 1;
+    let range = has_steps
+        .then(|| apart::factor(&cell.result.points, &places, zones.fastest(), zones.slowest()))
+        .flatten();
+    Some(Zones { factor_range: range, ..zones })
 }
 
 /// The scatter of the samples round the level of their position, as a share of it. Steps of a clock, here those of a share of the median
@@ -178,6 +220,7 @@ fn shown(cell: &CellRecord, places: &Places, Seen { cuts, by }: Seen) -> (Steps,
     let runs = &cell.result.points;
     let steps = match cell.workload.pattern {
         _ if cuts.is_empty() => Steps::None,
+        _ if is_shared(cell) => Steps::Shared,
         _ if runs.len() < 2 => Steps::OfOnePass,
         Pattern::Sequential => moved_starts::steps(cell, places),
         // Each pass has an order of its own, and all of them together have been asked.
@@ -186,7 +229,7 @@ fn shown(cell: &CellRecord, places: &Places, Seen { cuts, by }: Seen) -> (Steps,
     };
     match steps {
         Steps::OfOnePass => (steps, cuts),
-        Steps::None | Steps::Untold => (steps, Vec::new()),
+        Steps::None | Steps::Untold | Steps::Shared => (steps, Vec::new()),
         Steps::Shown => match in_each_pass(cuts, runs, places) {
             none if none.is_empty() => (Steps::None, none),
             boundaries => (Steps::Shown, boundaries),

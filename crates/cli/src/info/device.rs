@@ -169,6 +169,7 @@ mod tests {
             device: None,
             stack: Vec::new(),
             made_by_rdsk: false,
+            other_devices: Vec::new(),
             direct_io: Some(true),
             direct_align_bytes: Some(512),
             nowait: Some(false),

@@ -166,6 +166,7 @@ for word in size=64 zoned=1 zone_size=4 memory_backed=1 blocksize=4096 power=1; 
 dev=/dev/$(basename $(dirname $(dirname $(grep -l host-managed /sys/block/*/queue/zoned))))
 by_id scsi-zoned $dev
 call write rdsk run $dev --only headline --rw write --budget 1s --quiet --destroy scsi-zoned --json - --json-compact
+dd if=/dev/zero of=$dev bs=4096 count=16 oflag=direct status=none
 call read rdsk run $dev --only headline --rw read --budget 1s --evidence sysfs --quiet --json - --json-compact
 echo 0 > $n/power; rmdir $n
 ";
@@ -174,4 +175,7 @@ echo 0 > $n/power; rmdir $n
     assert_eq!((write.code, error_code(&write).as_str()), (3, "host-managed"), "{}", write.said());
     let read = outcome.call("read");
     assert_eq!(read.code, 0, "{}", read.said());
+    // What the zones hold, by their write pointers: only the first 64 KiB of the first zone.
+    let record = read.json();
+    assert_eq!(record["targets"][0]["device"]["zone_written_bytes"], 16 * 4096, "{}", read.said());
 }

@@ -96,7 +96,9 @@ impl CellSum {
             rounds.entry(run.round).or_default().merge(&times.latency_ns);
             (all, rounds)
         });
-        let in_calls_ns = if is_write { run.write_ns } else { run.read_ns };
+        // The flush and the close of the output are calls in which its data is in flight.
+        let after_ns = run.flush_ns + run.to_close_ns.saturating_sub(run.to_return_ns);
+        let in_calls_ns = if is_write { run.write_ns.map(|ns| ns + after_ns) } else { run.read_ns };
         self.in_calls_ns = self.in_calls_ns.zip(in_calls_ns).map(|(sum, more)| sum + more);
         self.cpu = self
             .cpu
@@ -146,7 +148,15 @@ impl CellSum {
             to_close_ns: sum(|visit| visit.to_close_ns),
             to_stable_ns: sum(|visit| visit.to_stable_ns),
             windows: None,
-            streams: vec![StreamResult { index: 0, target, start_ns: 0, end_ns: elapsed_ns, bytes, ops }],
+            streams: vec![StreamResult {
+                index: 0,
+                target,
+                start_ns: 0,
+                end_ns: elapsed_ns,
+                bytes,
+                ops,
+                active_ns: Some(elapsed_ns),
+            }],
             cpu_ns: self.cpu,
             errors: self.errors.clone(),
             in_flight_mean: self

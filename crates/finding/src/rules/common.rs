@@ -38,6 +38,19 @@ pub(super) fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
     rdsk_analysis::loop_verdict(cell, &record.targets).is_some_and(|code| has_verdict(cell, code))
 }
 
+/// How to fill a device that holds nothing: rdsk writes no zones, which take writes in order only.
+pub(super) fn write_first(record: &Record, cells: &[&CellRecord]) -> &'static str {
+    let is_zoned = |cell: &&CellRecord| {
+        let device = metrics::first_device(record, cell);
+        device.is_some_and(|device| device.zoned.as_deref().is_some_and(|zoned| zoned != "none"))
+    };
+    if cells.iter().any(is_zoned) {
+        "write its zones first, in order (fio --zonemode=zbd --rw=write), if nothing on it is needed"
+    } else {
+        "write the device first if nothing on it is needed"
+    }
+}
+
 /// One citation: `paths/read/direct: aqu-sz = 0.98`.
 pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display) -> String {
     format!("{}: {name} = {value}", cell.id)

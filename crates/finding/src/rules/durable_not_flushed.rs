@@ -4,7 +4,7 @@ use super::common::{EACH_WRITE, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::fua_per_write;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, IoPath, Op, Record, Severity, Stake, Sync};
+use rdsk_model::{CellRecord, Device, Finding, IoPath, Op, Record, Severity, Stake, Sync};
 use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("durable-not-flushed", Severity::Invalid, Needs::Counters, check);
@@ -61,9 +61,7 @@ fn option(record: &Record, cell: &CellRecord) -> Option<&'static str> {
 }
 
 fn has_volatile_cache(record: &Record, cell: &CellRecord) -> bool {
-    metrics::first_device(record, cell).is_some_and(|device| {
-        device.write_cache.as_deref() == Some("write back") && !device.only_array_claims_cache()
-    })
+    metrics::first_device(record, cell).is_some_and(Device::has_volatile_cache)
 }
 
 /// Whether fewer flushes were counted than the writes need: one may serve all that are in flight, and those that others sent count too.

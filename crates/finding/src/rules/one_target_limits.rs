@@ -73,6 +73,7 @@ mod tests {
                     end_ns: 2_000_000_000,
                     bytes,
                     ops,
+                    active_ns: None,
                 };
                 cell.result.visits[0].streams = vec![stream(0), stream(1)];
                 let device = cell.evidence.device.remove(0);

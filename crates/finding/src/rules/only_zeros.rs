@@ -1,6 +1,6 @@
 //! `only-zeros`: reads of a device brought back nothing but zeros, or some, which many devices return without looking at their medium.
 
-use super::common::{cells, cite, how_many};
+use super::common::{cells, cite, how_many, write_first};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, read_only_zeros, read_some_zeros};
 use rdsk_model::{CellRecord, Confidence, Finding, Severity, Stake};
@@ -13,8 +13,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let text = "Every block that was looked at held only zeros. An SSD, a thin LUN, a sparse image of a virtual machine or a null device \
                 knows that nothing is stored there, and returns zeros without reading its medium. The figure may be that of its \
                 controller alone.";
-    let advice = "measure where data is stored (--offset), write the device first if nothing on it is needed, or measure in a directory on it";
-    let found = RULE.about_any(&cells, "only zeros were seen", text, cite_content, advice);
+    let write_first = write_first(analysis, &cells);
+    let advice =
+        format!("measure where data is stored (--offset), {write_first}, or measure in a directory on it");
+    let found = RULE.about_any(&cells, "only zeros were seen", text, cite_content, &advice);
     let what = format!("only zeros were seen, perhaps without the medium: {}", how_many(&cells));
     found.into_iter().map(|one| inferred(one, what.clone())).chain(some(analysis)).collect()
 }
@@ -30,7 +32,9 @@ fn some(analysis: &Analysis<'_>) -> Option<Finding> {
     let text = "Some of the blocks that were looked at held only zeros. An SSD, a thin LUN or a sparse image of a virtual machine knows \
                 where nothing is stored, and returns zeros without reading its medium: the figure may be a mean of its medium and \
                 of its controller alone.";
-    let advice = "measure where data is stored (--offset, or in a directory on it), or write the device first if nothing on it is needed";
+    let write_first = write_first(analysis, &cells);
+    let advice =
+        format!("measure where data is stored (--offset, or in a directory on it), or {write_first}");
     let what = format!(
         "up to {} of the places that were looked at held zeros, perhaps without the medium",
         percent(most)

@@ -136,7 +136,9 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record};
-    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS, laid_out, noisy_rates, six_visits};
+    use rdsk_analysis::fixtures::rates::{
+        NOISES, RUN_WINDOWS, laid_out, noisy_rates, shared_in_the_last_visit, six_visits,
+    };
     use rdsk_model::{Op, Record};
     use rdsk_stats::rng::SplitMix64;
 
@@ -145,6 +147,15 @@ mod tests {
         let mut noise = SplitMix64::new(11);
         let visits: Vec<Vec<f64>> = (0..6).map(|_| noisy_rates(&mut noise, &course, 60, 0.05, 0.2)).collect();
         record(vec![disk()], vec![laid_out("w", Op::Read, &visits)])
+    }
+
+    #[test]
+    fn no_change_over_time_is_told_beside_other_programs() {
+        let falling = six(|x| 100.0 - 40.0 * x);
+        fires(DRIFT, &falling);
+        let mut shared = falling;
+        shared_in_the_last_visit(&mut shared.cells[0]);
+        silent(DRIFT, &shared);
     }
 
     #[test]

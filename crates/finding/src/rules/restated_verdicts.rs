@@ -1,7 +1,7 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled`, `cpu-bound` and `source-bound`. They add no judgement of their own, only what BPF counted beside it.
 
-use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file};
+use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file, write_first};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Origin, block_io, part_in_words};
 use rdsk_analysis::groups::distinct;
@@ -15,11 +15,18 @@ const MORE: f64 = 1.05;
 
 pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
-    let text = "Parts of the file, of the file behind a loop device or of the thin volume were never written. Whoever keeps the list of \
-                what is stored returns zeros for the rest without reading a disk, even with O_DIRECT, so the figure is partly or wholly \
-                that of memory.";
-    let advice = "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
-                  file";
+    let text = "Parts of the file, of the file behind a loop device, of the thin volume or of the zones were never written. What keeps the \
+                list of what is stored returns zeros for the rest without reading a disk, even with O_DIRECT, so the figure is partly or \
+                wholly that of memory.";
+    let has_zones = |cell: &&CellRecord| {
+        metrics::first_device(analysis, cell).is_some_and(|device| device.zone_written_bytes.is_some())
+    };
+    let advice = if cells.iter().any(has_zones) {
+        write_first(analysis, &cells)
+    } else {
+        "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
+         file"
+    };
     let found = HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice);
     let shares = cells.iter().filter_map(|cell| metrics::hole_share(cell));
     let Some(most) = shares.max_by(f64::total_cmp) else { return found };

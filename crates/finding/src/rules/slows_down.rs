@@ -117,7 +117,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
-    use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, steady};
+    use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, shared_in_the_last_visit, steady};
     use rdsk_model::Op;
 
     #[test]
@@ -180,6 +180,14 @@ mod tests {
             }];
         });
         silent(RULE, &record(vec![disk()], vec![burst]));
+    }
+
+    /// Three cells whose processors were shared from their middle on (2026-11): "slows down to 50.6 %" was the other programs.
+    #[test]
+    fn is_silent_beside_other_programs() {
+        let fallen = || laid_out("r", Op::Read, &[steady(400, 120.0), steady(400, 40.0)]);
+        fires(RULE, &record(vec![disk()], vec![fallen()]));
+        silent(RULE, &record(vec![disk()], vec![with(fallen(), shared_in_the_last_visit)]));
     }
 
     #[test]

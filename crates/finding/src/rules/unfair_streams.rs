@@ -109,6 +109,7 @@ mod tests {
                         end_ns: 1_000_000_000,
                         bytes: rate << 20,
                         ops: rate,
+                        ..StreamResult::default()
                     }
                 };
                 cell.result.visits[0].streams = rates.iter().enumerate().map(stream).collect();

@@ -2,18 +2,14 @@
 
 use super::common::{cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Stake, Sync};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity, Stake, Sync};
 use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let is_volatile = |cell: &CellRecord| {
-        metrics::first_device(analysis, cell).is_some_and(|device| {
-            device.write_cache.as_deref() == Some("write back") && !device.only_array_claims_cache()
-        })
-    };
+    let is_volatile = |cell: &CellRecord| !volatile(analysis, cell).is_empty();
     let all = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Direct
@@ -25,8 +21,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         all.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
     let cells = if others.is_empty() { all } else { others };
     let Some(first) = cells.first() else { return Vec::new() };
-    let name =
-        metrics::first_device(analysis, first).map_or_else(String::new, |device| printable(&device.name));
+    let names = volatile(analysis, first);
+    let name = words::list(&names);
+    let (reports, cache) = match names.len() {
+        1 => (format!("{name} reports a volatile write cache."), "cache"),
+        _ => (format!("{name} report volatile write caches."), "caches"),
+    };
     let source = if is_simulated(analysis, first) { "" } else { "queue/" };
     let cited = |cell: &CellRecord| {
         let flushes =
@@ -34,7 +34,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
     };
     let text = format!(
-        "{name} reports a volatile write cache. A direct write returns when that cache has the data; only a flush (fsync, \
+        "{reports} A direct write returns when the cache has the data; only a flush (fsync, \
          dsync) brings it to the medium. A power failure may lose what was written last."
     );
     let mut finding = RULE
@@ -44,13 +44,21 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             Stake::Data,
             None,
             format!(
-                "direct writes rest in the volatile cache of {name} until a flush: {}; a power failure may lose them",
+                "direct writes rest in the volatile {cache} of {name} until a flush: {}; a power failure may lose them",
                 how_many(&cells)
             ),
         )
         .advice("compare with the dsync cells; a battery-backed cache should report write through");
     finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
     vec![finding]
+}
+
+/// The devices below a cell whose caches are volatile: of a filesystem that lies on several, all of these.
+fn volatile(record: &Record, cell: &CellRecord) -> Vec<String> {
+    let Some(target) = metrics::first_target(record, cell) else { return Vec::new() };
+    let first = target.device.iter().filter(|device| device.has_volatile_cache()).map(|device| &device.name);
+    let others = target.other_devices.iter().filter(|layer| layer.has_volatile_cache());
+    first.chain(others.map(|layer| &layer.name)).map(|name| printable(name)).collect()
 }
 
 #[cfg(test)]
@@ -85,6 +93,23 @@ mod tests {
             (device.kind, device.below) = (Some("md raid1".into()), vec![layer("sdb"), layer("sdc")]);
             record(vec![target], vec![plain()])
         };
+        // btrfs over three disks: each of them holds a part of what was written.
+        let mut spread = fixtures::file();
+        let layer = |name: &str, cache: &str| Layer {
+            name: name.into(),
+            kind: "disk".into(),
+            write_cache: Some(cache.into()),
+            ..Layer::default()
+        };
+        spread.other_devices =
+            vec![layer("sdb", "write back"), layer("sdc", "write through"), layer("sdd", "write back")];
+        let finding = fires(RULE, &record(vec![spread], vec![plain()]));
+        assert!(
+            finding.text.starts_with("sda, sdb and sdd report volatile write caches."),
+            "{}",
+            finding.text
+        );
+        assert!(finding.effect.unwrap().text.contains("in the volatile caches of sda, sdb and sdd until"));
         silent(RULE, &array("write through"));
         fires(RULE, &array("write back"));
         silent(RULE, &record(vec![disk()], vec![with(plain(), make_durable)]));

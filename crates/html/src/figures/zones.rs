@@ -173,6 +173,9 @@ fn zones_in_words(zones: &Zones) -> String {
             )
         }
         Steps::None => "The passes show no steps between zones. ".into(),
+        Steps::Shared => {
+            "The medians have steps, which are not told from the work of other programs meanwhile. ".into()
+        }
         Steps::Untold => {
             "The medians have steps, which these passes cannot tell from a change with time. ".into()
         }

@@ -78,6 +78,30 @@ fn writes_that_stopped_in_memory() {
     assert!(text.contains("; add conv=fdatasync. "), "{text}");
 }
 
+/// `dd bs=10` and `bs=512` into the page cache (2026-11): 0.62 µs a call, whatever the disk.
+#[test]
+fn small_blocks_measure_the_cost_of_a_call() {
+    let small = |block_bytes: u64, busy_ms: u64| {
+        let cell = with(kept_in_memory(writes(IoPath::Buffered, S), S, 2 * S), |cell| {
+            cell.workload.block_bytes = block_bytes;
+            cell.result.ops = Some(1_000_000);
+            let device = &mut cell.evidence.device[0];
+            device.busy_ns = Some(busy_ms * 1_000_000);
+            if let Some(counted) = &mut device.diskstat {
+                counted.io_ticks_ms = busy_ms;
+            }
+        });
+        told(&record(fixtures::file(), vec![cell], made::to_file(&[S])))
+    };
+    let text = small(10, 0);
+    let sentence =
+        "rdsk This measured the cost of a call: a write of 10 B took 800 ns, whatever the device; raise bs.";
+    assert!(text.starts_with(sentence), "{text}");
+    assert!(small(4096, 0).starts_with("rdsk This measured the page cache"), "{}", small(4096, 0));
+    // A device that worked all the time may have held the calls back.
+    assert!(small(512, 900).starts_with("rdsk This measured the page cache"), "{}", small(512, 900));
+}
+
 #[test]
 fn writes_that_reached_the_device() {
     let say = |cell: CellRecord, later_ns: u64| {

@@ -55,6 +55,8 @@ pub(super) fn examine_block(
     found.sort_uses();
     let place =
         Place::Block { major_minor: number, attachment: node.and_then(|node| attachment(&machine, node)) };
+    let zones = parts.device.zoned.as_deref().filter(|zoned| *zoned != "none");
+    parts.device.zone_written_bytes = zones.and_then(|_| probe::zone_written_bytes(&path));
     let align = probe::direct_align(&path).or(parts.device.logical_block_bytes);
     let target = Target {
         name: name.to_owned(),

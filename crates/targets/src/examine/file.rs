@@ -13,7 +13,9 @@ use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{anew, erofs, exports, facts, file_uses, growing, overlay, probe, processes, thin_pool, twins};
+use crate::{
+    anew, erofs, exports, facts, file_uses, growing, layers, overlay, probe, processes, thin_pool, twins,
+};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -213,6 +215,11 @@ pub(crate) fn file_target(
         size_bytes,
         filesystem: mount.map(filesystem),
         device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
+        other_devices: mount.map_or_else(Vec::new, |mount| {
+            let is_other = |other: &&Node| node.is_none_or(|node| node.name != other.name);
+            let others = machine.devices_under(mount).into_iter().filter(is_other);
+            others.map(|other| layers::layer(&machine.tree, other)).collect()
+        }),
         stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
         ..Target::default()
     }

@@ -247,6 +247,23 @@ fn a_resync_leaves_nothing_sure() {
     }
 }
 
+/// RAID 6 without a member reads all others for what it lacks (2026-11): that is no other program's I/O.
+#[test]
+fn what_an_array_does_to_be_whole_is_not_of_others() {
+    let known = layouts::all(4).into_iter().find(|one| one.level() == Level::Raid6).unwrap();
+    let array = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Resync };
+    let writes = array.ask_all(Op::Write);
+    let doubts = |degraded: u64| {
+        let words = ArrayFacts { degraded: Some(degraded), ..words("raid6", "2", 64 * K) };
+        let writes = Some(AdaptiveRun { probes: probes_of(Op::Write), chosen: &writes });
+        let seen = MemberEvidence { writes, words: Some(&words), ..MemberEvidence::default() };
+        infer_from_members(&seen).unwrap().doubts.join("; ")
+    };
+    assert!(doubts(0).contains("other I/O reaches them"), "{}", doubts(0));
+    assert!(!doubts(1).contains("other I/O"), "{}", doubts(1));
+    assert!(doubts(1).contains("to compute what it lacks; md0 is missing 1 of its members"), "{}", doubts(1));
+}
+
 #[test]
 fn mirrors_and_devices_in_a_row_have_no_stripe() {
     let io = |op: Op, members: &[bool]| -> Vec<MemberIo> {

@@ -5,7 +5,7 @@ use crate::figures::{MISSING, Unit};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::words::{bytes, plural, rate, times};
-use rdsk_analysis::zones::{Steps, Zone, Zones};
+use rdsk_analysis::zones::{Steps, Zones};
 use rdsk_analysis::{Analysis, groups};
 use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_units::{Bytes, percent};
@@ -44,36 +44,35 @@ fn op_of(cell: &CellRecord) -> Op {
 fn words(zones: &Zones) -> String {
     let bands = if zones.latency_bands.is_some() { ", and bands of I/Os beside the others" } else { "" };
     let of = Bytes(zones.block_bytes);
-    let by_rate = |one: &&Zone, other: &&Zone| one.bytes_per_s.total_cmp(&other.bytes_per_s);
-    let (fast, slow) = (zones.zones.iter().max_by(by_rate), zones.zones.iter().min_by(by_rate));
-    match (fast, slow) {
-        (Some(fast), Some(slow)) if zones.zones.len() > 1 => format!(
+    if zones.differ() {
+        let (fast, slow) = (zones.fastest(), zones.slowest());
+        return format!(
             "{} zones by {of}: {} at {} to {} at {}, {}{bands}",
             zones.zones.len(),
             rate(fast.bytes_per_s),
             bytes(fast.begin_bytes),
             rate(slow.bytes_per_s),
             bytes(slow.begin_bytes),
-            times(fast.bytes_per_s / slow.bytes_per_s)
-        ),
-        _ => {
-            let end = |value: Option<f64>| Unit::MIB_PER_S.figure_or_missing(value);
-            let shown = match zones.steps {
-                Steps::Untold => "steps not told from time",
-                _ => "no step shown",
-            };
-            format!(
-                "{shown} at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
-                plural(zones.positions.len() as u64, "position"),
-                match zones.passes {
-                    0 => "no whole pass".to_owned(),
-                    1 => "1 pass".to_owned(),
-                    many => format!("{many} passes"),
-                },
-                end(zones.outer_bytes_per_s),
-                end(zones.inner_bytes_per_s),
-                zones.scatter.map_or_else(|| MISSING.into(), percent)
-            )
-        }
+            times(zones.factor())
+        );
     }
+    let end = |value: Option<f64>| Unit::MIB_PER_S.figure_or_missing(value);
+    let shown = match zones.steps {
+        Steps::Untold => "steps not told from time",
+        Steps::Shared => "steps not told from other programs' work",
+        Steps::Shown | Steps::OfOnePass => "no step of 5 % is sure",
+        Steps::None => "no step shown",
+    };
+    format!(
+        "{shown} at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
+        plural(zones.positions.len() as u64, "position"),
+        match zones.passes {
+            0 => "no whole pass".to_owned(),
+            1 => "1 pass".to_owned(),
+            many => format!("{many} passes"),
+        },
+        end(zones.outer_bytes_per_s),
+        end(zones.inner_bytes_per_s),
+        zones.scatter.map_or_else(|| MISSING.into(), percent)
+    )
 }
