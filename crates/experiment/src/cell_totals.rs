@@ -127,6 +127,7 @@ impl CellTotals {
                 .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
+            first: run.first,
         });
         self.positions.extend(run.positions.clone());
         self.join_partial();

@@ -152,6 +152,8 @@ impl Runner<'_> {
             .observers
             .entry(cell.workload.targets.clone())
             .or_insert_with(|| (self.observer)(&cell.workload.targets));
+        // Read-ahead of the visit before is neither this visit's nor another program's.
+        observer.wait_until_idle();
         let mut session = self.engine.open(&job)?;
         let prepared = session.prepare()?;
         let now_ns = self.clock.now_ns();
@@ -176,6 +178,8 @@ impl Runner<'_> {
         let settled_ns = self.clock.now_ns();
         let seen = observer.end();
         let more = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
+        // What the earlier run accessed is not known.
+        run.first = run.first.filter(|_| self.earlier.is_empty());
         run.content = run.content.into_iter().chain(more).reduce(ReadContent::plus);
         let took_ns = settled_ns.saturating_sub(settling_ns);
         state.note_long_flush(cell, index, took_ns, settled_ns);

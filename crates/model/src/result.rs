@@ -74,6 +74,26 @@ pub struct Overlap {
     pub covered_ns: u64,
 }
 
+/// The I/Os of a visit that were the first of the run at some place of their target. Places are of one size, and begin at multiples of
+/// it. A write is the first if nothing was written at its place, a read if nothing was read or written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstAccess {
+    /// Bytes of a place.
+    pub place_bytes: u64,
+    /// Places that these I/Os reached first.
+    pub places: u64,
+    /// How many I/Os.
+    pub ops: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their latencies, summed.
+    pub latency_ns: u64,
+    /// The median of these latencies.
+    pub p50_ns: u64,
+    /// The median of the latencies of the visit's other I/Os; `None` if it had no others.
+    pub later_p50_ns: Option<u64>,
+}
+
 /// One visit of a cell: the cache prepared, the I/O, the close, the flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
@@ -103,6 +123,9 @@ pub struct Visit {
     /// The part in which all streams ran; `None` for a single one.
     #[serde(default)]
     pub overlap: Option<Overlap>,
+    /// Its first accesses; `None` where it had none, as of a file that this run has written, and where nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstAccess>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
