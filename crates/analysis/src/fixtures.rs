@@ -34,6 +34,7 @@ pub fn disk() -> Target {
         device: Some(device()),
         stack: vec!["sda".into()],
         made_by_rdsk: false,
+        laid_out: None,
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
@@ -244,6 +245,7 @@ pub fn empty_result() -> CellResult {
         warmup_ops: None,
         stalls: None,
         interrupted_calls: None,
+        after_idle: Vec::new(),
         content: None,
         visits: Vec::new(),
         points: Vec::new(),
@@ -282,6 +284,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         warmup_ops: Some(0),
         stalls: None,
         interrupted_calls: Some(0),
+        after_idle: Vec::new(),
         content: None,
         visits: vec![Visit {
             elapsed_ns,

@@ -60,9 +60,14 @@ impl Runner<'_> {
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
+        let after_idle = self.plan_rests();
+        state.deadline_ns = state.deadline_ns.saturating_sub(after_idle.reserved_ns);
         self.run_rounds(&mut state);
         self.run_further_rounds(&mut state);
-        self.finish(&state)
+        self.read_after_rests(&after_idle, &mut state);
+        let mut outcome = self.finish(&state);
+        outcome.notes.extend(after_idle.note);
+        outcome
     }
 
     /// Spends one slice on one cell: one visit, or as many short ones as fit.

@@ -74,6 +74,15 @@ pub struct Overlap {
     pub covered_ns: u64,
 }
 
+/// Single I/Os of a cell that were made after the run, each after a rest without any.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AfterIdle {
+    /// The time without I/O before each.
+    pub rest_ns: u64,
+    /// The latency of each.
+    pub latency_ns: Vec<u64>,
+}
+
 /// The I/Os of a visit that were the first of the run at some place of their target. Places are of one size, and begin at multiples of
 /// it. A write is the first if nothing was written at its place, a read if nothing was read or written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -347,6 +356,9 @@ pub struct CellResult {
     /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ReadContent>,
+    /// What its I/Os take after a rest; empty where that was not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_idle: Vec<AfterIdle>,
     /// The visits.
     pub visits: Vec<Visit>,
     /// The latencies at chosen places, one pass per visit; empty where none were chosen.

@@ -118,6 +118,7 @@ mod tests {
             device: Some(Device { major_minor: major_minor.into(), ..Device::default() }),
             stack: Vec::new(),
             made_by_rdsk: false,
+            laid_out: None,
             direct_io: Some(true),
             direct_align_bytes: None,
             nowait: None,

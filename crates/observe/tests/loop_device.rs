@@ -48,6 +48,7 @@ fn target(device: &LoopDevice) -> Target {
         }),
         stack: vec![device.name().to_owned()],
         made_by_rdsk: false,
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

@@ -35,6 +35,7 @@ fn target(name: &str, major_minor: (u32, u32), filesystem: Option<&str>) -> Targ
         device: Some(device),
         stack: vec![name.into()],
         made_by_rdsk: false,
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

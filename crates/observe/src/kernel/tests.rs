@@ -65,6 +65,7 @@ pub(crate) fn target_on(index: u32, name: &str, major_minor: &str) -> Target {
         device: Some(device),
         stack: vec![name.to_owned()],
         made_by_rdsk: false,
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

@@ -18,6 +18,7 @@ fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
         device: device.map(|name| Device { name: name.into(), ..Device::default() }),
         stack: Vec::new(),
         made_by_rdsk: false,
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,
