@@ -2,6 +2,7 @@
 //! or by the I/Os of visits that had both. Where that explains a difference over time, the visits with first accesses are left out of
 //! every other question about time and position. It names no cause.
 
+use crate::contention::contention;
 use crate::groups::by_key;
 use crate::metrics::{self, ratio};
 use crate::rate_series::counts;
@@ -156,6 +157,13 @@ fn by_visits(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     let spread = stddev(&logarithms).unwrap_or(0.0);
     let is_slower = middle >= MIN_FACTOR * fastest && (middle / fastest).ln() >= SPREADS * spread;
     if !is_slower || (clear as f64) < MOST_LATER * later.len() as f64 {
+        return Some(None);
+    }
+    // Processors that others use make the first visit late, or any other one, and single I/Os much less.
+    let is_shared = contention(cell).is_some_and(|one| one.is_much() || one.is_quota());
+    let usual_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.p50).unwrap_or(u64::MAX);
+    let least_ns = first.iter().filter_map(|(_, visit, ..)| Some(visit.first?.p50_ns)).min().unwrap_or(0);
+    if is_shared && (least_ns as f64) < LARGE * usual_ns as f64 {
         return Some(None);
     }
     let purest = first.iter().any(|(share, ..)| *share >= NEARLY_ALL);

@@ -12,8 +12,12 @@ use rdsk_units::Nanos;
 const RESTS_NS: [u64; 2] = [500_000_000, 1_000_000_000];
 /// Reads after each rest; one before them wakes the disk up.
 const READS: u32 = 3;
+/// Reads without a rest right after these, for what the disk does at that time.
+const READS_BESIDE: u32 = 16;
 /// The part of the budget that this may take: one in so many.
 const SHARE: u64 = 10;
+/// Nobody looks at the windows of so few reads.
+const MIN_WINDOW_NS: u64 = 50_000_000;
 /// Time for a read that takes much longer than its rest.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
@@ -70,13 +74,13 @@ impl Runner<'_> {
     /// Makes the reads; a target that fails has none.
     pub(crate) fn read_after_rests(&mut self, what: &AfterIdlePlan, state: &mut RunState) {
         for &index in &what.cells {
-            for &rest_ns in &what.rests_ns {
+            for (number, &rest_ns) in (0..).zip(what.rests_ns.iter().chain(&[0])) {
                 let totals = &state.totals[index];
                 let has_failed = totals.failure.is_some() || !totals.errors.is_empty();
                 if self.stop.is_raised() || has_failed || totals.visits.is_empty() || state.has_hung {
                     continue;
                 }
-                let latency_ns = self.after_rests(index, rest_ns, state).unwrap_or_default();
+                let latency_ns = self.after_rests(index, (number, rest_ns), state).unwrap_or_default();
                 if !latency_ns.is_empty() {
                     state.totals[index].after_idle.push(AfterIdle { rest_ns, latency_ns });
                 }
@@ -84,9 +88,15 @@ impl Runner<'_> {
         }
     }
 
-    /// The latencies of reads that each began a rest after the one before: a stream for each, one starting after the other.
-    fn after_rests(&mut self, index: usize, rest_ns: u64, state: &RunState) -> Option<Vec<u64>> {
-        let streams = READS + 1;
+    /// The latencies of reads that each began a rest after the one before: a stream for each, one starting after the other. Without a
+    /// rest the median of reads one after the other. Each set of reads, by its number, has places of its own, which no cache has.
+    fn after_rests(
+        &mut self,
+        index: usize,
+        (number, rest_ns): (u32, u64),
+        state: &RunState,
+    ) -> Option<Vec<u64>> {
+        let (streams, reads) = if rest_ns > 0 { (READS + 1, READS + 1) } else { (1, READS_BESIDE) };
         let workload = Workload {
             streams,
             stagger_ns: rest_ns,
@@ -98,16 +108,16 @@ impl Runner<'_> {
             claims: self.claims,
             limits: Limits {
                 max_bytes: None,
-                max_ops: Some(streams.into()),
+                max_ops: Some(reads.into()),
                 max_elapsed_ns: rest_ns.saturating_mul(streams.into()).saturating_add(PATIENCE_NS),
             },
-            visit: state.totals[index].next_visit(),
+            visit: state.totals[index].next_visit().saturating_add(number),
             begin_bytes: 0,
             first_position: 0,
             members: None,
             chooser: None,
             cache_check: CacheCheck::Span,
-            window_ns: rest_ns,
+            window_ns: rest_ns.max(MIN_WINDOW_NS),
             pin_cpus: self.pin_cpus,
             stop: self.stop.clone(),
         };
@@ -115,6 +125,9 @@ impl Runner<'_> {
         session.prepare().ok()?;
         let run = session.run(&mut |_: &Progress| Flow::Continue).ok()?;
         session.settle().ok()?;
+        if rest_ns == 0 {
+            return Some(run.histogram.quantile_unchecked(0.5).into_iter().collect());
+        }
         let pairs = run.streams.windows(2);
         // One that began while the read before it was still under way, or just behind it, had no rest.
         let rested = pairs.filter(|pair| pair[1].start_ns.saturating_sub(pair[0].end_ns) >= rest_ns / 4 * 3);

