@@ -3,6 +3,7 @@
 
 use crate::comparison::{self, Comparison, Family, Kind};
 use crate::contention::is_shared;
+use crate::first_access::{self, FirstCost};
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
 use crate::stalls;
@@ -19,6 +20,9 @@ pub struct Analysis<'a> {
     record: &'a Record,
     /// In the order of the Record's cells.
     derived: Vec<Derived>,
+    /// The cells that show what first accesses cost, and of each cell the visits without any where that matters.
+    first_costs: OnceCell<Vec<(&'a CellRecord, FirstCost)>>,
+    later: OnceCell<Vec<Option<CellRecord>>>,
     scale: OnceCell<Vec<Grid<'a>>>,
     families: OnceCell<Vec<Family<'a>>>,
     /// Number of cells whose trend is judged.
@@ -45,6 +49,8 @@ impl<'a> Analysis<'a> {
         Self {
             record,
             derived,
+            first_costs: OnceCell::new(),
+            later: OnceCell::new(),
             scale: OnceCell::new(),
             families: OnceCell::new(),
             judged: OnceCell::new(),
@@ -52,9 +58,24 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// What first accesses cost, by the cells that show it, and by the layout of test files.
+    pub fn first_costs(&self) -> &[(&'a CellRecord, FirstCost)] {
+        self.first_costs.get_or_init(|| {
+            let mut all = first_access::shown(&self.record.cells);
+            all.extend(first_access::of_layouts(self.record));
+            all
+        })
+    }
+
+    /// The cell as questions about time and position see it: without the visits whose difference first accesses explain.
+    fn later<'s>(&'s self, cell: &'s CellRecord) -> &'s CellRecord {
+        let later = self.later.get_or_init(|| first_access::later_cells(&self.record.cells));
+        later[self.index(cell)].as_ref().unwrap_or(cell)
+    }
+
     /// Zones, scatter and latency bands of a cell of `zones`; `None` when no position was visited.
     pub fn zones(&self, cell: &CellRecord) -> Option<&Zones> {
-        self.derived(cell).zones.get_or_init(|| zones::zones(self.record, cell)).as_ref()
+        self.derived(cell).zones.get_or_init(|| zones::zones(self.record, self.later(cell))).as_ref()
     }
 
     /// The geometry that a cell of `stripe` shows; `None` when it made no request, and for reads that only accompany the
@@ -84,18 +105,20 @@ impl<'a> Analysis<'a> {
 
     /// The windows of a cell by visit; `None` when its progress is not that of the device.
     pub fn rate_series(&self, cell: &CellRecord) -> Option<&RateSeries> {
-        self.derived(cell).rate_series.get_or_init(|| rate_series::rate_series(cell)).as_ref()
+        self.derived(cell).rate_series.get_or_init(|| rate_series::rate_series(self.later(cell))).as_ref()
     }
 
     /// The lasting falls of a cell's rate to a lower level; none where other programs shared its processors or its device.
     pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
-        let derive = || if is_shared(cell) { Vec::new() } else { rate_series::level_shifts(cell) };
-        self.derived(cell).level_shifts.get_or_init(derive)
+        let shifts = || if is_shared(cell) { Vec::new() } else { rate_series::level_shifts(self.later(cell)) };
+        self.derived(cell).level_shifts.get_or_init(shifts)
     }
 
     /// The stalls that a cell's windows show, in the order of time.
     pub fn stalls(&self, cell: &CellRecord) -> &[Stall] {
-        let derive = || self.rate_series(cell).map_or_else(Vec::new, |series| stalls::stalls(cell, series));
+        let derive = || {
+            self.rate_series(cell).map_or_else(Vec::new, |series| stalls::stalls(self.later(cell), series))
+        };
         self.derived(cell).stalls.get_or_init(derive)
     }
 
@@ -131,8 +154,12 @@ impl<'a> Analysis<'a> {
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {
+        &self.derived[self.index(cell)]
+    }
+
+    fn index(&self, cell: &CellRecord) -> usize {
         let index = self.record.cells.iter().position(|own| std::ptr::eq(own, cell));
-        &self.derived[index.expect("callers take the cell from the Record of this Analysis")]
+        index.expect("callers take the cell from the Record of this Analysis")
     }
 }
 

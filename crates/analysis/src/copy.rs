@@ -2,7 +2,7 @@
 //! words nothing.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, Copy, CopyRun, Op, Record, StableBy};
+use rdsk_model::{CellRecord, Copy, CopyRun, IoPath, Op, Record, StableBy};
 use rdsk_stats::{PairedRatio, paired_ratio, rounds_interval, stddev};
 
 /// Where the time of a copy went, in nanoseconds, as means over its runs.
@@ -46,10 +46,78 @@ impl Inside {
     }
 }
 
-/// The runs that figures are made of: those that were done, and where none was, what there is.
+/// How many times as long as each later run the first one takes at least to be another thing than they, and by how many times what
+/// they differ among themselves.
+const APART: f64 = 1.5;
+const APART_SPREADS: f64 = 3.0;
+/// From this share of its bytes on, an input counts as cached.
+const CACHED_SHARE: f64 = 0.5;
+
+/// A first run that is another thing than the later ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FirstApart<'a> {
+    /// It.
+    pub first: &'a CopyRun,
+    /// The mean time of the later runs, in nanoseconds.
+    pub later_ns: f64,
+    /// The end whose calls took most of what it took longer; `None` where that is not known.
+    pub longer_at: Option<Op>,
+}
+
+impl FirstApart<'_> {
+    /// How many times as long it took.
+    pub fn factor(&self) -> f64 {
+        self.first.to_close_ns as f64 / self.later_ns.max(1.0)
+    }
+}
+
+/// The first of at least three whole runs, if it took clearly longer than all of the others, which are alike.
+pub fn first_apart(copy: &Copy) -> Option<FirstApart<'_>> {
+    let complete: Vec<&CopyRun> = copy.runs.iter().filter(|run| run.is_complete).collect();
+    let (&first, later) =
+        complete.split_first().filter(|(first, later)| first.round == 0 && later.len() >= 2)?;
+    let times: Vec<f64> = later.iter().map(|run| run.to_close_ns as f64).collect();
+    let (least, most) =
+        times.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &ns| (least.min(ns), most.max(ns)));
+    let first_ns = first.to_close_ns as f64;
+    let is_apart = first_ns >= APART * most && first_ns - most >= APART_SPREADS * (most - least);
+    let longer = |part: &dyn Fn(&CopyRun) -> Option<u64>| {
+        let of_later: Option<Vec<f64>> = later.iter().map(|run| Some(part(run)? as f64)).collect();
+        Some(part(first)? as f64 - mean(&of_later?))
+    };
+    let at_close = |run: &CopyRun| run.flush_ns + run.to_close_ns.saturating_sub(run.to_return_ns);
+    let reads = longer(&|run| run.read_ns);
+    let writes = longer(&|run| Some(run.write_ns? + at_close(run)));
+    let half_ns = (first_ns - mean(&times)) / 2.0;
+    let longer_at = match (reads, writes) {
+        (Some(reads), _) if reads > half_ns => Some(Op::Read),
+        (_, Some(writes)) if writes > half_ns => Some(Op::Write),
+        _ => None,
+    };
+    is_apart.then(|| FirstApart { first, later_ns: mean(&times), longer_at })
+}
+
+/// The runs that figures are made of: those that were done, without a first one that is another thing; and where none was, what
+/// there is.
 pub fn counted(copy: &Copy) -> Vec<&CopyRun> {
     let complete: Vec<&CopyRun> = copy.runs.iter().filter(|run| run.is_complete).collect();
-    if complete.is_empty() { copy.runs.iter().collect() } else { complete }
+    match first_apart(copy) {
+        Some(_) => complete[1..].to_vec(),
+        None if complete.is_empty() => copy.runs.iter().collect(),
+        None => complete,
+    }
+}
+
+/// Whether the input of later runs was in the page cache, where the first one or the one before had brought it. `cell` is that of
+/// the input.
+pub fn is_warmed(copy: &Copy, cell: &CellRecord) -> bool {
+    let runs = copy.runs.len().max(1) as u64;
+    let before = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
+    // Summed over the runs.
+    let of_later = before
+        .zip(cell.result.bytes)
+        .map(|(before, bytes)| metrics::ratio(before, (bytes / runs).max(1) * (runs - 1).max(1)));
+    cell.workload.path == IoPath::Buffered && of_later.is_some_and(|share| share >= CACHED_SHARE)
 }
 
 /// The parts of a copy; `None` without a run.
@@ -140,7 +208,9 @@ pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio
         Until::Done => Some(run.to_close_ns as f64),
         Until::Stable => run.to_stable_ns.map(|ns| ns as f64),
     };
+    let has_apart = first_apart(first).is_some() || first_apart(second).is_some();
     let pairs = first.runs.iter().zip(&second.runs).filter(|(a, b)| a.is_complete && b.is_complete);
+    let pairs = pairs.filter(|(a, b)| !(has_apart && (a.round == 0 || b.round == 0)));
     let pairs: Option<Vec<(f64, f64, f64)>> =
         pairs.map(|(a, b)| Some((begin(a), time(a)?, time(b)?))).collect();
     paired_ratio(&pairs?)
@@ -225,6 +295,38 @@ mod tests {
         assert_eq!(speed_up(&copy, &copy, Until::Done).unwrap().pairs, 2);
         copy.runs.drain(..2);
         assert_eq!(parts(&copy).unwrap().total_ns, 300.0);
+    }
+
+    /// The case of the issue: 8.51, 0.42, 0.42 s.
+    #[test]
+    fn a_first_run_that_is_another_thing_counts_by_itself() {
+        let copy = copies::to_file(&[8_510_000, 420_000, 423_000]);
+        let apart = first_apart(&copy).unwrap();
+        assert_eq!((apart.first.to_close_ns, apart.later_ns), (8_510_000, 421_500.0));
+        let runs = until_done(&copy).unwrap();
+        assert_eq!((runs.count, runs.mean_ns, runs.max_ns), (2, 421_500.0, 423_000.0));
+        assert_eq!(parts(&copy).unwrap().total_ns, 421_500.0);
+        assert_eq!(speed_up(&copy, &copy, Until::Done).unwrap().pairs, 2);
+        for alike in [
+            &[1000, 990, 1010][..],
+            &[1200, 1000, 1010],
+            &[2000, 1000, 1400],
+            &[2000, 1000],
+            &[900, 2000, 2000],
+        ] {
+            assert_eq!(first_apart(&copies::to_file(alike)), None, "{alike:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_that_took_longer_is_known() {
+        let mut copy = copies::to_file(&[8000, 400, 400]);
+        for (index, run) in copy.runs.iter_mut().enumerate() {
+            (run.read_ns, run.write_ns) = (Some(if index == 0 { 7700 } else { 100 }), Some(100));
+        }
+        assert_eq!(first_apart(&copy).unwrap().longer_at, Some(Op::Read));
+        (copy.runs[0].read_ns, copy.runs[0].write_ns) = (Some(100), Some(7700));
+        assert_eq!(first_apart(&copy).unwrap().longer_at, Some(Op::Write));
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub fn disk() -> Target {
         stack: vec!["sda".into()],
         made_by_rdsk: false,
         other_devices: Vec::new(),
+        laid_out: None,
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
@@ -245,6 +246,7 @@ pub fn empty_result() -> CellResult {
         warmup_ops: None,
         stalls: None,
         interrupted_calls: None,
+        after_idle: Vec::new(),
         content: None,
         visits: Vec::new(),
         points: Vec::new(),
@@ -283,6 +285,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         warmup_ops: Some(0),
         stalls: None,
         interrupted_calls: Some(0),
+        after_idle: Vec::new(),
         content: None,
         visits: vec![Visit {
             elapsed_ns,

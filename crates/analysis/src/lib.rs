@@ -1,10 +1,11 @@
 //! What a Record means in numbers: the verdict of one cell ([`verdict()`]), rates and shares of its counters ([`metrics`]), two
 //! cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time
-//! ([`rate_series`], [`trend`]), times without progress ([`stalls`]), what writes left to a flush ([`settling`]), what was read and not used ([`read_ahead`]), processors
+//! ([`rate_series`], [`trend`]), times without progress ([`stalls`]), first accesses beside later ones ([`first_access`]), reads after rests ([`after_idle`]), what writes left to a flush ([`settling`]), what was read and not used ([`read_ahead`]), processors
 //! that others used ([`contention`]), what was charged to rdsk ([`charged`]), what calls became in the block layer ([`block_io`]) and how much of their time
 //! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), and what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no
 //! I/O, reads no clock, draws nothing and advises nothing.
 
+pub mod after_idle;
 mod analysis;
 pub mod block_io;
 pub mod charged;
@@ -13,6 +14,7 @@ pub mod command;
 pub mod comparison;
 pub mod contention;
 pub mod copy;
+pub mod first_access;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;

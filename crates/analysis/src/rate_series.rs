@@ -187,7 +187,7 @@ fn together(visit: &Visit, width_ns: u64, full: usize) -> std::ops::Range<usize>
 
 /// How many windows each visit has, and how many of them are full. A visit's last window is cut off by its end. Where the
 /// counts do not add up (Records of earlier versions, of visits that took far longer than planned), the windows are shared out by time.
-fn counts(visits: &[Visit], width_ns: u64, windows: usize) -> Vec<(usize, usize)> {
+pub(crate) fn counts(visits: &[Visit], width_ns: u64, windows: usize) -> Vec<(usize, usize)> {
     let size = |ns: u64| usize::try_from(ns).unwrap_or(usize::MAX);
     let io_ns = |visit: &Visit| visit.to_return_ns.unwrap_or(visit.elapsed_ns);
     let exact: Vec<(usize, usize)> = visits

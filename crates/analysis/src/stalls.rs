@@ -1,6 +1,7 @@
 //! Times in which no I/O of a cell completed although some waited: where its windows show them, and what they leave unsure in
 //! its rate. It names no cause.
 
+use crate::first_access::later_cells;
 use crate::groups::by_key;
 use crate::hangs::{LONG_LATENCIES, WAITED, ordinary};
 use crate::metrics::{self, typical_ns};
@@ -85,10 +86,11 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(position: usize, cell: &'a CellRecord) -> Option<Self> {
-        let series = rate_series(cell)?;
+    /// `later` is the cell without what first accesses explain, if they explain anything.
+    fn of(position: usize, cell: &'a CellRecord, later: Option<&CellRecord>) -> Option<Self> {
+        let series = rate_series(later.unwrap_or(cell))?;
         let warm_up_ns = cell.result.warmup_ns.unwrap_or(0);
-        let mut stalls = stalls(cell, &series);
+        let mut stalls = stalls(later.unwrap_or(cell), &series);
         stalls.retain(|stall| stall.cell_ns >= warm_up_ns);
         let lengths: Vec<f64> = stalls.iter().map(|stall| stall.lasts_ns as f64).collect();
         let windows: u64 = series.segments.iter().map(|segment| segment.bytes.len() as u64).sum();
@@ -103,7 +105,9 @@ impl<'a> Seen<'a> {
 /// surer of its rate than the next one that met two. Where their numbers forbid it, the stalls belong to what is done to the
 /// device: then the cells of one direction count together, or each by itself.
 pub fn carry(cells: &mut [CellRecord]) {
-    let seen = cells.iter().enumerate().filter_map(|(position, cell)| Seen::of(position, cell));
+    let later = later_cells(cells);
+    let each = cells.iter().zip(&later).enumerate();
+    let seen = each.filter_map(|(position, (cell, later))| Seen::of(position, cell, later.as_ref()));
     let by_target = by_key(seen.map(|one| (&one.cell.workload.targets, one)));
     let mut found: Vec<(usize, Stalls, StallsSeen, StallsSeen)> = Vec::new();
     for (_, group) in by_target {

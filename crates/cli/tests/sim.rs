@@ -379,3 +379,93 @@ fn the_page_on_own_systems_names_every_key() {
         }
     }
 }
+
+/// A system of one's own of 128 MiB of memory that answers a request at a time, with these faults.
+fn memory_with(faults: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let text = format!(
+        "extends = \"tms-ramsan\"\n[[luns]]\n[luns.device.ram]\ncapacity_bytes = 134217728\n[luns.faults]\n{faults}\n"
+    );
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+/// In virtual time the first access of each MiB costs exactly what the model says, and explains what changes over time and position.
+#[test]
+fn the_first_access_of_a_place_is_told_from_later_ones() {
+    let of = |faults: &str, line: &[&str]| {
+        let file = memory_with(faults);
+        let target = format!("sim:{}", file.path().display());
+        let (verb, more) = line.split_first().unwrap();
+        let mut command = rdsk(&[verb, &target]);
+        command.args(more);
+        record_of(command)
+    };
+    let first = "first_access = { place_bytes = 1048576, costs_ns = 20000000 }";
+    let thin = "first_access = { place_bytes = 1048576, costs_ns = 20000000, of = \"writes\" }";
+    let reads = ["run", "--only", "headline,zones", "--rw", "read", "--budget", "20s"];
+    let writes = ["run", "--only", "headline", "--rw", "write", "--budget", "20s"];
+    let others = [
+        "drift",
+        "slow-start",
+        "slows-down",
+        "stalls",
+        "passes-differ",
+        "latency-bands",
+        "speed-by-position",
+    ];
+    for (faults, line, told) in [
+        (first, &reads[..], 1),
+        (first, &writes, 1),
+        (thin, &writes, 1),
+        (thin, &reads, 0),
+        ("", &reads, 0),
+        ("", &writes, 0),
+    ] {
+        let record = of(faults, line);
+        assert_eq!(
+            findings(&record, "first-access").len(),
+            told,
+            "{faults} {line:?}: {}",
+            record["findings"]
+        );
+        for code in others {
+            assert!(findings(&record, code).is_empty(), "{faults} {line:?}: {}", record["findings"]);
+        }
+        let cell = cell(&record, &format!("headline/{}/random-qd1", line[4]));
+        for visit in cell["result"]["visits"].as_array().unwrap() {
+            let (Some(first_ns), Some(later_ns)) =
+                (visit["first"]["p50_ns"].as_f64(), visit["first"]["later_p50_ns"].as_f64())
+            else {
+                continue;
+            };
+            let costs_ns = if told == 1 { 20e6 } else { 0.0 };
+            // A bucket of the histogram is 0.8 % wide.
+            assert!((first_ns - later_ns - costs_ns).abs() < 0.01 * first_ns, "{first_ns} and {later_ns}");
+        }
+    }
+}
+
+/// In virtual time a disk that sleeps takes exactly so much longer after a rest, and one that does not has no line.
+#[test]
+fn a_disk_that_sleeps_shows_its_latency_after_idle() {
+    for (faults, wakes_in_ns) in
+        [("sleep = { after_ns = 300000000, wakes_in_ns = 40000000 }", 40_000_000), ("", 0)]
+    {
+        let file = memory_with(faults);
+        let target = format!("sim:{}", file.path().display());
+        let line: [&dyn AsRef<OsStr>; 6] = [&"run", &target, &"--only", &"headline", &"--rw", &"read"];
+        let record = record_of(rdsk(&line));
+        let cell = cell(&record, "headline/read/random-qd1");
+        let usual_ns = count(cell, "/result/latency_ns/min");
+        let rests = cell["result"]["after_idle"].as_array().unwrap();
+        let rests = rests.iter().filter(|rest| rest["rest_ns"] != 0);
+        let latencies = rests.flat_map(|rest| rest["latency_ns"].as_array().unwrap());
+        let latencies: Vec<u64> = latencies.map(|ns| ns.as_u64().unwrap()).collect();
+        assert_eq!(latencies, vec![usual_ns + wakes_in_ns; 6]);
+        let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        command.args(["run", &target, "--only", "headline", "--rw", "read", "--details"]);
+        let page = cli::run(command, LONG).stdout;
+        assert_eq!(page.contains("after 500 ms without I/O"), wakes_in_ns > 0, "{page}");
+    }
+}

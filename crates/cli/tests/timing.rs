@@ -2,6 +2,8 @@
 //! programmed disks, dd, iostat and fio, and how soon a run ends. `cargo xtask campaign timing` runs it; what no other program
 //! can change of the same questions is in the suite.
 
+#[path = "timing/access.rs"]
+mod access;
 #[path = "timing/cache.rs"]
 mod cache;
 #[path = "support/checked_run.rs"]

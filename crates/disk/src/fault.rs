@@ -1,6 +1,7 @@
 //! Faults of a device: bad ranges, stalls, a silent slow-down, a pace that varies, late requests. The device itself is unchanged:
 //! it has its own time, which stops during a stall and runs slower after a slow-down.
 
+use crate::access::{FirstAccesses, Sleeper};
 use crate::device::Device;
 use crate::pace::Pace;
 use crate::params::{FaultParams, LateParams};
@@ -12,6 +13,8 @@ pub(crate) struct Faulty {
     inner: Device,
     params: FaultParams,
     pace: Option<Pace>,
+    first_accesses: Option<FirstAccesses>,
+    sleeper: Option<Sleeper>,
     rng: SplitMix64,
 }
 
@@ -19,7 +22,14 @@ impl Faulty {
     /// Adds faults with checked parameters to a device; the seed decides what is random in them.
     pub(crate) fn new(inner: Device, params: &FaultParams, seed: u64) -> Faulty {
         let pace = params.pace.as_ref().map(|pace| Pace::new(pace, seed));
-        Faulty { inner, params: params.clone(), pace, rng: SplitMix64::new(seed ^ 0x6c61_7465) }
+        Faulty {
+            inner,
+            params: params.clone(),
+            pace,
+            first_accesses: params.first_access.map(FirstAccesses::new),
+            sleeper: params.sleep.map(Sleeper::new),
+            rng: SplitMix64::new(seed ^ 0x6c61_7465),
+        }
     }
 
     pub(crate) fn inner(&self) -> &Device {
@@ -28,12 +38,20 @@ impl Faulty {
 
     /// Takes a request at `now_ns`. A bad range fails after the time that the request takes anyway.
     pub(crate) fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let own_ns = self.inner_ns(now_ns);
+        let is_use = request.op != Op::Flush;
+        let sleeper = self.sleeper.as_mut().filter(|_| is_use);
+        let served_ns = sleeper.map_or(now_ns, |sleeper| sleeper.served_at_ns(now_ns));
+        let own_ns = self.inner_ns(served_ns);
         let done = self.inner.submit(own_ns, request);
         let is_late = |late: &LateParams| self.rng.uniform() < late.share;
         let late_ns = self.params.late.filter(is_late).map_or(0, |late| late.by_ns);
+        let first_ns = self.first_accesses.as_mut().map_or(0, |accesses| accesses.costs_ns(&request));
         let start_ns = self.outer_ns(done.start_ns).max(now_ns);
-        let end_ns = self.outer_ns(done.end_ns.saturating_add(late_ns)).max(start_ns);
+        let end_ns =
+            self.outer_ns(done.end_ns.saturating_add(late_ns).saturating_add(first_ns)).max(start_ns);
+        if let Some(sleeper) = self.sleeper.as_mut().filter(|_| is_use) {
+            sleeper.used_until(end_ns);
+        }
         let bad = self.params.errors.iter().find(|range| {
             let end = range.offset_bytes.saturating_add(range.bytes);
             request.op != Op::Flush && request.offset_bytes < end && range.offset_bytes < request.end_bytes()

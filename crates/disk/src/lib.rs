@@ -1,6 +1,7 @@
 //! The room `disk`: physical models of disks, arrays, paths and of the hosts above them, in virtual time: a request and its
 //! arrival in, the time of its completion out. It does no I/O, reads no clock and draws random numbers only from a seed.
 
+mod access;
 mod array;
 mod builtin;
 mod cache;
@@ -22,6 +23,7 @@ mod request;
 mod ssd;
 mod systems;
 
+pub use access::{FirstAccesses, Sleeper};
 pub use array::{Array, MemberCounts};
 pub use builtin::{NAMES, source};
 pub use cache::Extent;
@@ -33,9 +35,9 @@ pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
 pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use params::{
     ArrayParams, BesidesParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams,
-    DiskParams, DriftParams, ErrorRange, FaultParams, Hold, HostParams, LateParams, LunParams, NoiseParams,
-    PaceParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams, StallParams, SystemParams,
-    WriteCacheParams, ZoneParams,
+    DiskParams, DriftParams, ErrorRange, FaultParams, FirstAccessParams, FirstOf, Hold, HostParams,
+    LateParams, LunParams, NoiseParams, PaceParams, Partial, RaidLevel, RamParams, SleepParams, SlowDown,
+    SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
 pub use provenance::{Figure, Mark, Tally, complete_text, figures};

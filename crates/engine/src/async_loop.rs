@@ -99,6 +99,8 @@ struct Io {
     offset: u64,
     /// Its slot of the arena.
     slot: u32,
+    /// Places of the target that it reaches first.
+    new_places: u64,
 }
 
 /// The I/Os by number, and a stack of the free numbers. Entries of the stack above `free` were filled last.
@@ -130,13 +132,13 @@ impl Ios {
     }
 
     #[inline]
-    fn take<const WRITE: bool>(&mut self, offset: u64, begin_ns: u64) -> (u32, u32) {
+    fn take<const WRITE: bool>(&mut self, offset: u64, begin_ns: u64, new_places: u64) -> (u32, u32) {
         self.free -= 1;
         self.in_flight += 1;
         let number = self.stack[self.free];
         let slot = if WRITE { self.slots.pop_front() } else { Some(number) };
         let slot = slot.expect("at least as many slots as I/Os in flight");
-        self.ios[number as usize] = Io { begin_ns, offset, slot };
+        self.ios[number as usize] = Io { begin_ns, offset, slot, new_places };
         (number, slot)
     }
 
@@ -215,7 +217,7 @@ impl<C: IoQueue> RingState<'_, C> {
         let mut pushed = 0;
         while self.ios.free > 0 && pushed < left {
             let offset = next_offset();
-            let (number, slot) = self.ios.take::<WRITE>(offset, self.now_ns);
+            let (number, slot) = self.ios.take::<WRITE>(offset, self.now_ns, work.spec.touch(offset, len));
             if WRITE {
                 work.stamper.stamp(self.arena.slot(slot as usize, len), offset);
             }
@@ -255,6 +257,7 @@ impl<C: IoQueue> RingState<'_, C> {
             let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
                 work.outcome.latencies.record(now_ns - io.begin_ns);
+                work.count_first(io.new_places, now_ns - io.begin_ns, len as u64);
                 ios.give_back::<WRITE>(number);
                 good += 1;
             } else if should_resubmit(result) {

@@ -7,6 +7,7 @@ use crate::counters::{SharedCounters, window_end_ns, windows_of};
 use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
 use crate::open_target::OpenTarget;
+use crate::places::{Firsts, largest};
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
@@ -80,6 +81,8 @@ pub(crate) fn run_streams(
     let mut run = add_up(specs, &outcomes, halted, begin_ns);
     (run.window_ns, run.windows) = windows_of(&counters, run.to_return_ns);
     run.warm_up = (warm_up_ns > 0).then(|| warm_up(&outcomes, warm_up_ns));
+    let firsts = outcomes.iter().filter_map(|outcome| outcome.firsts.as_deref());
+    run.first = Firsts::of_visit(firsts, &run, largest(specs.iter().filter_map(|spec| spec.places)));
     if !sync_targets.is_empty() && run.ended != Ended::Failed {
         synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
@@ -168,6 +171,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         ops: sum(|outcome| outcome.ops),
         histogram,
         warm_up: None,
+        first: None,
         latency_sum_ns: outcomes.iter().map(latency_sum_ns).sum(),
         windows: Vec::new(),
         window_ns: 0,

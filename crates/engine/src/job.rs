@@ -3,7 +3,7 @@
 
 use crate::error::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PointRun,
+    ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, MemberCounters, PageCacheState, PointRun,
     PositionChooser, ReadContent, StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
@@ -158,6 +158,8 @@ pub struct Run {
     pub windows: Vec<u64>,
     /// Width of a window.
     pub window_ns: u64,
+    /// The I/Os that were the first at their place; `None` without any.
+    pub first: Option<FirstAccess>,
     /// The latencies at chosen positions; `None` for a workload without any.
     pub positions: Option<PointRun>,
     /// The streams; times from the first submission of the visit.

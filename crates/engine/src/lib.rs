@@ -15,6 +15,7 @@ mod error;
 mod job;
 mod offsets;
 mod open_target;
+mod places;
 mod position_loop;
 mod positions;
 mod prepare;

@@ -1,10 +1,12 @@
 //! A target while a visit has it open. Closing and flushing report the errors of earlier writes.
 
 use crate::error::EngineError;
+use crate::places::Places;
 use rdsk_model::TargetKind;
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// An open target.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(crate) struct OpenTarget<'a> {
     pub(crate) index: u32,
     pub(crate) claim: &'a Claim,
     is_writable: bool,
+    /// Where first accesses are noted, if the visit can make any.
+    pub(crate) places: Option<Arc<Places>>,
     /// `None` once it is closed.
     pub(crate) fd: Option<OwnedFd>,
 }
@@ -20,7 +24,7 @@ pub(crate) struct OpenTarget<'a> {
 impl<'a> OpenTarget<'a> {
     pub(crate) fn open(index: u32, claim: &'a Claim, mode: OpenMode) -> Result<Self, EngineError> {
         let is_writable = mode.access == Access::Write;
-        Ok(Self { index, claim, is_writable, fd: Some(claim.open(mode)?) })
+        Ok(Self { index, claim, is_writable, places: None, fd: Some(claim.open(mode)?) })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

@@ -50,6 +50,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         if position.index.is_none() {
             member_deltas.renew();
         }
+        let new_places = spec.touch(position.offset_bytes, len);
         let begin_ns = now_ns();
         let interrupted_calls = &mut work.outcome.interrupted_calls;
         let result = transfer(&spec, buffer, position.offset_bytes, interrupted_calls);
@@ -75,6 +76,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         failed_in_a_row = 0;
         work.count(end_ns, end_ns - begin_ns, position.bytes);
+        work.count_first(new_places, end_ns - begin_ns, position.bytes);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;
             let members = member_deltas.note_chosen();

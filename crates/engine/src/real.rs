@@ -11,6 +11,7 @@ use crate::error::EngineError;
 use crate::job::{Engine, Job, Prepared, Run, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
+use crate::places::AllPlaces;
 use crate::prepare::SpanOnly;
 use crate::random::mix;
 use crate::ring::{QueueSource, WaitBatch};
@@ -53,6 +54,8 @@ pub struct RealEngine {
     pub policy: EnginePolicy,
     /// Results of probes and trials so far.
     pub choice_cache: ChoiceCache,
+    /// Which places of the targets it has accessed.
+    pub places: AllPlaces,
 }
 
 impl Engine for RealEngine {
@@ -61,7 +64,11 @@ impl Engine for RealEngine {
         check_workload(workload)?;
         let mut targets = Vec::new();
         for (index, claim) in used_targets(job)? {
-            let target = OpenTarget::open(index, claim, open_mode(workload))?;
+            let mut target = OpenTarget::open(index, claim, open_mode(workload))?;
+            // All of a file that rdsk has made was written when it was made.
+            if !claim.target.made_by_rdsk {
+                target.places = self.places.of_visit(index, claim.target.size_bytes, workload);
+            }
             advise(workload, target.fd());
             targets.push(target);
         }

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::job::{CacheCheck, Job};
 use crate::offsets::{Offsets, ends_with_cycle, placement_of, share};
 use crate::open_target::OpenTarget;
+use crate::places::Places;
 use crate::positions::PositionSource;
 use crate::random::mix;
 use crate::ring::Issue;
@@ -28,6 +29,8 @@ pub(crate) struct StreamSpec<'a> {
     pub(crate) tail_bytes: usize,
     pub(crate) block_bytes: usize,
     pub(crate) depth: usize,
+    /// Where the first accesses of the target's places are noted; `None` if the visit can make none.
+    pub(crate) places: Option<&'a Places>,
     /// Cache state that is checked for the range of every I/O; `None` for no check.
     pub(crate) check: Option<CacheState>,
     /// Of the data: an array that stores equal blocks once must find none on two targets.
@@ -68,6 +71,7 @@ impl<'a> StreamSpec<'a> {
             tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
             block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
             depth: workload.queue_depth as usize,
+            places: target.places.as_deref(),
             check,
             seed: mix(workload.seed, target.index.into()),
             visit: job.visit,
@@ -75,6 +79,14 @@ impl<'a> StreamSpec<'a> {
             issue: if facts.nowait == Some(false) { Issue::Workers } else { Issue::Inline },
             direct_align_bytes: (workload.path == IoPath::Direct).then(|| align.unwrap_or(512)),
         })
+    }
+}
+
+impl StreamSpec<'_> {
+    /// Notes an I/O, and how many places of the target it reaches first.
+    #[inline]
+    pub(crate) fn touch(&self, offset: u64, len: usize) -> u64 {
+        self.places.map_or(0, |places| places.touch(self.op, offset, len))
     }
 }
 

@@ -71,6 +71,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
         if CHECK {
             work.outcome.cache_probe.check(fd, offset, len, wanted);
         }
+        let new_places = work.spec.touch(offset, len);
         if WRITE || CHECK {
             begin_ns = now_ns();
         }
@@ -86,6 +87,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             }
         }
         work.count(end_ns, end_ns - begin_ns, len as u64);
+        work.count_first(new_places, end_ns - begin_ns, len as u64);
         begin_ns = end_ns;
     }
     StreamEnd::Complete

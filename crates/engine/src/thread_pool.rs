@@ -137,12 +137,16 @@ impl<'a> ThreadPool<'a> {
             if let Some(wanted) = spec.check {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
+            let new_places = spec.touch(offset, len);
             let begin_ns = now_ns();
             let result = transfer(&spec, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
                 shared.done(offset, len, &result, begin_ns, last_ns);
+                if result.is_ok() {
+                    shared.work.count_first(new_places, last_ns - begin_ns, len as u64);
+                }
             }
         }
     }

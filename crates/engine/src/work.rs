@@ -7,6 +7,7 @@ use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
 use crate::offsets::Offsets;
+use crate::places::Firsts;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, ReadContent, StreamResult};
@@ -68,6 +69,8 @@ pub(crate) struct StreamOutcome {
     /// What the last reads returned.
     pub(crate) content: Option<ReadContent>,
     pub(crate) cache_probe: CacheProbe,
+    /// What was the first I/O at its place; `None` where nobody looks.
+    pub(crate) firsts: Option<Box<Firsts>>,
     /// The latencies at chosen positions.
     pub(crate) positions: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
@@ -111,6 +114,7 @@ impl StreamOutcome {
             interrupted_calls: 0,
             content: None,
             cache_probe: CacheProbe::default(),
+            firsts: None,
             positions: None,
             within_submit: None,
             processor_wait_ns: None,
@@ -219,6 +223,7 @@ impl<'a> Work<'a> {
         let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
         // Made here, since the loops allocate nothing.
         let early = (schedule.warm_up_ns > 0).then(Box::default);
+        let firsts = spec.places.map(|_| Box::default());
         Self {
             spec,
             barrier,
@@ -228,7 +233,7 @@ impl<'a> Work<'a> {
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,
-            outcome: StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) },
+            outcome: StreamOutcome { early, firsts, ..StreamOutcome::nothing(now_ns()) },
         }
     }
 
@@ -238,6 +243,14 @@ impl<'a> Work<'a> {
         self.enter(now_ns);
         self.outcome.latencies.record(latency_ns);
         self.counters.add(now_ns, bytes, 1);
+    }
+
+    /// Counts the latency of an I/O that reached so many new places.
+    #[inline]
+    pub(crate) fn count_first(&mut self, new_places: u64, latency_ns: u64, bytes: u64) {
+        if let Some(firsts) = &mut self.outcome.firsts {
+            firsts.count(new_places, latency_ns, bytes);
+        }
     }
 
     /// Ends the warm-up if it is over at `now_ns`, before anything is counted that completed then.

@@ -67,6 +67,7 @@ impl CellTotals {
             stalls: None,
             interrupted_calls: ran.then_some(self.interrupted_calls),
             content: self.content.filter(|_| ran),
+            after_idle: if ran { self.after_idle.clone() } else { Vec::new() },
             visits: if ran { self.visits.clone() } else { Vec::new() },
             points: if ran { self.positions.clone() } else { Vec::new() },
         }

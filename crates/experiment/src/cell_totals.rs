@@ -5,8 +5,8 @@ use crate::overlap::{is_most, overlap_of, windows_of};
 use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap, PageCache,
-    PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
+    AfterIdle, Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap,
+    PageCache, PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
@@ -75,6 +75,8 @@ pub(crate) struct CellTotals {
     pub(crate) interrupted_calls: u64,
     /// What reads returned.
     pub(crate) content: Option<ReadContent>,
+    /// Single I/Os after rests.
+    pub(crate) after_idle: Vec<AfterIdle>,
 }
 
 impl CellTotals {
@@ -127,6 +129,7 @@ impl CellTotals {
                 .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
+            first: run.first,
         });
         self.positions.extend(run.positions.clone());
         self.join_partial();

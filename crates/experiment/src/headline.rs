@@ -2,7 +2,7 @@
 
 use crate::context::{PlanContext, device_path};
 use crate::question::Question;
-use rdsk_model::{CacheState, Cell, Experiment, Extent, Op, Pattern, Sync, TargetKind};
+use rdsk_model::{CacheState, Cell, Experiment, Extent, Op, Pattern, Sync, TargetKind, Workload};
 
 /// I/Os in flight in the sequential cells: enough for a disk that needs several requests to stream.
 const SEQUENTIAL_DEPTH: u32 = 8;
@@ -32,6 +32,10 @@ impl Question for Headline {
             }
         }
         cells
+    }
+
+    fn is_repeated_after_rests(&self, workload: &Workload) -> bool {
+        (workload.op, workload.pattern, workload.queue_depth) == (Op::Read, Pattern::Random, 1)
     }
 }
 

@@ -2,6 +2,7 @@
 //! Plan. The runner visits the cells with the engine and observer that it is given and sums up what they saw. This crate
 //! opens no path and prints nothing; the runner reads no clock but the one that it is given.
 
+mod after_idle;
 mod align;
 mod backend;
 mod cell_record;

@@ -138,6 +138,7 @@ mod tests {
             ops,
             histogram: rdsk_stats::Histogram::default(),
             warm_up: None,
+            first: None,
             latency_sum_ns: u128::from(ops * latency_ms * MS),
             windows: vec![100; windows],
             window_ns: 10 * MS,

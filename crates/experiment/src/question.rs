@@ -75,6 +75,11 @@ pub(crate) trait Question: Sync {
         false
     }
 
+    /// Whether single I/Os of a workload are repeated after rests, at the end of the run.
+    fn is_repeated_after_rests(&self, _workload: &Workload) -> bool {
+        false
+    }
+
     /// Whether the counters of an array's members are read around every request.
     fn reads_members(&self) -> bool {
         false

@@ -60,9 +60,14 @@ impl Runner<'_> {
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
+        let after_idle = self.plan_rests();
+        state.deadline_ns = state.deadline_ns.saturating_sub(after_idle.reserved_ns);
         self.run_rounds(&mut state);
         self.run_further_rounds(&mut state);
-        self.finish(&state)
+        self.read_after_rests(&after_idle, &mut state);
+        let mut outcome = self.finish(&state);
+        outcome.notes.extend(after_idle.note);
+        outcome
     }
 
     /// Spends one slice on one cell: one visit, or as many short ones as fit.
@@ -152,6 +157,8 @@ impl Runner<'_> {
             .observers
             .entry(cell.workload.targets.clone())
             .or_insert_with(|| (self.observer)(&cell.workload.targets));
+        // Read-ahead of the visit before is neither this visit's nor another program's.
+        observer.wait_until_idle();
         let mut session = self.engine.open(&job)?;
         let prepared = session.prepare()?;
         let now_ns = self.clock.now_ns();
@@ -176,6 +183,8 @@ impl Runner<'_> {
         let settled_ns = self.clock.now_ns();
         let seen = observer.end();
         let more = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
+        // What the earlier run accessed is not known.
+        run.first = run.first.filter(|_| self.earlier.is_empty());
         run.content = run.content.into_iter().chain(more).reduce(ReadContent::plus);
         let took_ns = settled_ns.saturating_sub(settling_ns);
         state.note_long_flush(cell, index, took_ns, settled_ns);

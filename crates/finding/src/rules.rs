@@ -16,6 +16,7 @@ mod durable_write_cost;
 mod evidence_differs;
 mod faster_than_rotation;
 mod few_samples;
+mod first_access;
 mod larger_blocks_help;
 mod latency_bands;
 mod level_shifts;
@@ -157,6 +158,7 @@ pub const RULES: &[Rule] = &[
     few_samples::RULE,
     write_cache_full::RULE,
     cached_write::RULE,
+    first_access::RULE,
     slows_down::RULE,
     stalls::RULE,
     rate_trends::DRIFT,

@@ -79,6 +79,35 @@ pub struct Overlap {
     pub covered_ns: u64,
 }
 
+/// Single I/Os of a cell that were made after the run, each after a rest without any.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AfterIdle {
+    /// The time without I/O before each.
+    pub rest_ns: u64,
+    /// The latency of each.
+    pub latency_ns: Vec<u64>,
+}
+
+/// The I/Os of a visit that were the first of the run at some place of their target. Places are of one size, and begin at multiples of
+/// it. A write is the first if nothing was written at its place, a read if nothing was read or written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstAccess {
+    /// Bytes of a place.
+    pub place_bytes: u64,
+    /// Places that these I/Os reached first.
+    pub places: u64,
+    /// How many I/Os.
+    pub ops: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their latencies, summed.
+    pub latency_ns: u64,
+    /// The median of these latencies.
+    pub p50_ns: u64,
+    /// The median of the latencies of the visit's other I/Os; `None` if it had no others.
+    pub later_p50_ns: Option<u64>,
+}
+
 /// One visit of a cell: the cache prepared, the I/O, the close, the flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
@@ -108,6 +137,9 @@ pub struct Visit {
     /// The part in which all streams ran; `None` for a single one.
     #[serde(default)]
     pub overlap: Option<Overlap>,
+    /// Its first accesses; `None` where it had none, as of a file that this run has written, and where nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstAccess>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -329,6 +361,9 @@ pub struct CellResult {
     /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ReadContent>,
+    /// What its I/Os take after a rest; empty where that was not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_idle: Vec<AfterIdle>,
     /// The visits.
     pub visits: Vec<Visit>,
     /// The latencies at chosen places, one pass per visit; empty where none were chosen.

@@ -198,6 +198,15 @@ impl Device {
     }
 }
 
+/// The layout of a test file: every block of it was written, in order, one MiB at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaidOut {
+    /// Size of the file.
+    pub bytes: u64,
+    /// From the first write until all of it was stable.
+    pub elapsed_ns: u64,
+}
+
 /// One target of a Record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
@@ -223,6 +232,9 @@ pub struct Target {
     pub stack: Vec<String>,
     /// Whether rdsk created the file for this run.
     pub made_by_rdsk: bool,
+    /// How long it took to write that file; `None` for other targets, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub laid_out: Option<LaidOut>,
     /// Whether direct I/O opens, and does not go through the page cache (`statx` `STATX_DIOALIGN`); `None` when not tried.
     pub direct_io: Option<bool>,
     /// Smallest size and alignment that direct I/O accepts (`statx` `STATX_DIOALIGN`, else the logical block).

@@ -5,7 +5,7 @@
 mod trust;
 
 use crate::bpf::{Attachment, BlockLayer, Unavailable};
-use crate::last_look::{Awaited, LastLook, Samples, settled};
+use crate::last_look::{Awaited, LastLook, Samples};
 use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
@@ -261,6 +261,12 @@ impl KernelObserver {
 }
 
 impl Observer for KernelObserver {
+    fn wait_until_idle(&mut self) {
+        let mut last_look = std::mem::take(&mut self.last_look);
+        last_look.drained(|| self.samples());
+        self.last_look = last_look;
+    }
+
     fn follow(&mut self, follows: bool) {
         self.block_layer.iter_mut().for_each(|layer| layer.follow(follows));
     }
@@ -272,7 +278,7 @@ impl Observer for KernelObserver {
         let prepared = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::prepare);
         prepared.err().into_iter().for_each(|problem| self.note(problem));
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
-        settled(|| self.samples());
+        self.wait_until_idle();
         let sampler = self.ready_sampler();
         let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
         begun.err().into_iter().for_each(|problem| self.note(problem));

@@ -15,6 +15,9 @@ const LONGEST_PAUSE: Duration = Duration::from_micros(25_600);
 /// each processor that waits. More is mostly what the kernel or others write.
 const MOST_LATE: u64 = 4;
 
+/// How long requests that were in flight before a visit may hold it up: read-ahead of an earlier one, on a device of a few MB/s.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
 /// One sample of each device, or why there is none.
 pub(crate) type Samples = Vec<Result<DiskStat, String>>;
 
@@ -85,6 +88,34 @@ impl LastLook {
         // Whoever has these in flight has them for longer, or goes on; the next visits do not wait for them again.
         for index in awaited.into_iter().chain(others) {
             self.in_vain[index] = samples[index].as_ref().map_or(0, |stat| stat.in_flight);
+        }
+        samples
+    }
+
+    /// Looks before a visit until nothing is in flight, and longer where a device works off what it had at the first look: read-ahead
+    /// that an earlier visit caused and no longer waits for. It takes no longer than [`LONGEST_WAIT`]. A device that completes more than
+    /// it had in flight serves other programs, and is not waited for.
+    pub(crate) fn drained(&mut self, mut look: impl FnMut() -> Samples) -> Samples {
+        let early = settled(&mut look);
+        let mut samples = early.clone();
+        self.in_vain.resize(samples.len(), 0);
+        let in_flight = |sample: &Result<DiskStat, String>| sample.as_ref().map_or(0, |stat| stat.in_flight);
+        let (mut pause, mut waited) = (2 * RESAMPLE_AFTER, Duration::ZERO);
+        loop {
+            let is_working = |index: usize| {
+                in_flight(&samples[index]) > self.in_vain[index]
+                    && may_be_ours(&early[index], &samples[index])
+            };
+            if waited >= LONGEST_WAIT || !(0..samples.len()).any(is_working) {
+                break;
+            }
+            std::thread::sleep(pause);
+            waited += pause;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+            samples = look();
+        }
+        for (in_vain, sample) in self.in_vain.iter_mut().zip(&samples) {
+            *in_vain = in_flight(sample);
         }
         samples
     }
@@ -203,6 +234,41 @@ mod tests {
         // Nothing tells when a device without counters is done.
         let gone = || vec![Err("gone".to_owned())];
         assert_eq!(LastLook::default().settled(&gone(), Awaited::All, gone), gone());
+    }
+
+    /// What a device shows before a visit, look by look, and how many looks there were.
+    fn drained(last: &mut LastLook, of_look: impl Fn(u64) -> DiskStat) -> (DiskStat, u64) {
+        let mut looks = 0;
+        let samples = last.drained(|| {
+            looks += 1;
+            vec![Ok(of_look(looks))]
+        });
+        (*samples[0].as_ref().unwrap(), looks)
+    }
+
+    /// Two requests of read-ahead on a slow device: they are done long after the short looks.
+    #[test]
+    fn a_visit_begins_when_the_read_ahead_of_the_one_before_is_done() {
+        let slow = |look: u64| match look {
+            ..=15 => stat(40, 0, 2),
+            16..=30 => stat(41, 0, 1),
+            _ => stat(42, 0, 0),
+        };
+        assert_eq!(drained(&mut LastLook::default(), slow), (stat(42, 0, 0), 31));
+        let idle = drained(&mut LastLook::default(), |_| stat(42, 0, 0));
+        assert_eq!(idle, (stat(42, 0, 0), 1), "an idle device costs one look");
+    }
+
+    #[test]
+    fn a_visit_does_not_wait_for_other_programs_nor_twice_for_what_never_ends() {
+        let busy = |look: u64| stat(10 * look, 0, 4);
+        let (_, looks) = drained(&mut LastLook::default(), busy);
+        assert_eq!(looks, u64::from(SHORT), "it has completed more than it had in flight");
+        let mut last = LastLook::default();
+        let (_, looks) = drained(&mut last, |_| stat(5, 0, 1));
+        let longest = LONGEST_WAIT.as_micros().div_ceil(LONGEST_PAUSE.as_micros());
+        assert!(u128::from(looks) <= u128::from(SHORT + LONG) + longest, "{looks} looks");
+        assert_eq!(drained(&mut last, |_| stat(5, 0, 1)).1, u64::from(SHORT));
     }
 
     #[test]

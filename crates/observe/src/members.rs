@@ -119,6 +119,7 @@ mod tests {
             stack: Vec::new(),
             made_by_rdsk: false,
             other_devices: Vec::new(),
+            laid_out: None,
             direct_io: Some(true),
             direct_align_bytes: None,
             nowait: None,

@@ -15,6 +15,9 @@ pub trait Observer: Send {
     /// Whether the visits from here on are to be followed bio by bio, as they are without this call. An observer that always follows
     /// them, or never, does as before.
     fn follow(&mut self, _follows: bool) {}
+    /// Before a visit is prepared: waits for a bounded time until the devices have worked off what earlier visits left in flight.
+    /// An observer whose devices never do that need not.
+    fn wait_until_idle(&mut self) {}
     /// Just before the first I/O.
     fn begin(&mut self);
     /// When the last I/O returned: `during_io` covers the time from `begin` to here.

@@ -49,6 +49,7 @@ fn target(device: &LoopDevice) -> Target {
         stack: vec![device.name().to_owned()],
         made_by_rdsk: false,
         other_devices: Vec::new(),
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

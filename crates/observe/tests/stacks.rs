@@ -36,6 +36,7 @@ fn target(name: &str, major_minor: (u32, u32), filesystem: Option<&str>) -> Targ
         stack: vec![name.into()],
         made_by_rdsk: false,
         other_devices: Vec::new(),
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

@@ -5,6 +5,7 @@ use crate::cells::{self, remark, verdict_word};
 use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
+use rdsk_analysis::after_idle::Waking;
 use rdsk_analysis::settling::settling;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
@@ -66,10 +67,29 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
     if !latency.is_empty() {
         draw_latency(page, record, &latency);
         certainty::draw_ranges(page, &latency, label);
+        for cell in &latency {
+            for text in after_idle(cell) {
+                page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+            }
+        }
     }
     draw_settling(page, record, all);
     certainty::draw_stalls(page, all, label);
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
+}
+
+/// `40.4 ms after 500 ms without I/O, 109 × as long as usual (3 reads)`, for each rest that tells.
+pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
+    let text = |one: Waking| {
+        format!(
+            "{} after {} without I/O, {} as long as usual ({})",
+            words::nanos(metrics::whole(one.latency_ns)),
+            words::nanos(one.rest_ns),
+            words::times(one.latency_ns / one.usual_ns),
+            words::plural(one.reads as u64, "read"),
+        )
+    };
+    rdsk_analysis::after_idle::after_idle(cell).into_iter().map(text).collect()
 }
 
 /// What a row says beside its figure: what else than the device it is of, else that it is a rate into a cache.

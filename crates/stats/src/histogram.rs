@@ -82,6 +82,15 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// The values that are not in `part`, which were all recorded here too; smallest and largest are the bounds of their buckets.
+    #[must_use]
+    pub fn without(&self, part: &Histogram) -> Histogram {
+        let pairs = self.counts.iter().zip(part.counts.iter());
+        let counts: Vec<u64> = pairs.map(|(all, part)| all.saturating_sub(*part)).collect();
+        let sum_ns = u64::try_from(self.sum_ns.saturating_sub(part.sum_ns)).unwrap_or(u64::MAX);
+        Histogram::from_buckets(&counts, sum_ns)
+    }
+
     /// How many values were recorded.
     pub fn count(&self) -> u64 {
         self.count

@@ -16,7 +16,7 @@ use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
 use crate::uses::{Use, UseKind};
-use rdsk_model::{StopFlag, Target};
+use rdsk_model::{LaidOut, StopFlag, Target};
 use std::path::Path;
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ pub fn create_test_file(
         path: Some(file.path.to_string_lossy().into_owned()),
         size_bytes: made.bytes,
         made_by_rdsk: true,
+        laid_out: Some(LaidOut { bytes: made.bytes, elapsed_ns: made.elapsed_ns }),
         direct_align_bytes: directory.target.device.as_ref().and_then(|device| device.logical_block_bytes),
         ..directory.target.clone()
     };

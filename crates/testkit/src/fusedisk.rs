@@ -13,7 +13,7 @@ mod store;
 
 pub use behaviour::{Behaviour, Cost, Extra, Server, Stall, Zone};
 pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
-pub use rdsk_disk::{Device, Op};
+pub use rdsk_disk::{Device, FirstAccessParams, FirstOf, Op, SleepParams};
 pub use store::WriteCache;
 
 use crate::loopdev::{DirectIo, LoopDevice};

@@ -33,6 +33,40 @@ pub struct SlowDown {
     pub factor: f64,
 }
 
+/// Which accesses to a place are its first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstOf {
+    /// The first read or write, as of a volume that is fetched from a snapshot.
+    #[default]
+    Any,
+    /// The first write, as of a thin disk that allocates.
+    Writes,
+}
+
+/// A device whose places cost more when they are accessed for the first time. Requests at other places go on meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstAccessParams {
+    /// Size of a place, in bytes.
+    pub place_bytes: u64,
+    /// How much longer the request takes for each place that it is the first to reach, in ns.
+    pub costs_ns: u64,
+    /// Which accesses count.
+    #[serde(default)]
+    pub of: FirstOf,
+}
+
+/// A device that sleeps when nothing was asked of it for a while. It is asleep at time 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SleepParams {
+    /// Time without a read or write after which it sleeps, in ns.
+    pub after_ns: u64,
+    /// How long it takes to wake up, in ns.
+    pub wakes_in_ns: u64,
+}
+
 /// The faults of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -47,6 +81,10 @@ pub struct FaultParams {
     pub pace: Option<PaceParams>,
     /// Requests that take longer.
     pub late: Option<LateParams>,
+    /// A cost of the first access.
+    pub first_access: Option<FirstAccessParams>,
+    /// Sleep.
+    pub sleep: Option<SleepParams>,
 }
 
 impl FaultParams {
@@ -69,6 +107,18 @@ impl FaultParams {
         }
         if let Some(pace) = &self.pace {
             c.within("pace", |c| pace.check(c))?;
+        }
+        if let Some(first) = &self.first_access {
+            c.within("first_access", |c| {
+                c.positive("place_bytes", first.place_bytes)?;
+                c.span("costs_ns", first.costs_ns)
+            })?;
+        }
+        if let Some(sleep) = &self.sleep {
+            c.within("sleep", |c| {
+                c.span("after_ns", sleep.after_ns)?;
+                c.span("wakes_in_ns", sleep.wakes_in_ns)
+            })?;
         }
         self.late.map_or(Ok(()), |late| c.within("late", |c| late.check(c)))
     }

@@ -11,7 +11,7 @@ pub use device::{
     ArrayParams, BesidesParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams,
     WriteCacheParams, ZoneParams,
 };
-pub use fault::{ErrorRange, FaultParams, SlowDown, StallParams};
+pub use fault::{ErrorRange, FaultParams, FirstAccessParams, FirstOf, SleepParams, SlowDown, StallParams};
 pub use host::{CloseAction, CostParams, HostParams, Partial};
 pub use pace::{DriftParams, LateParams, NoiseParams, PaceParams};
 use serde::{Deserialize, Serialize};

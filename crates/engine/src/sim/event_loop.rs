@@ -5,6 +5,7 @@ use super::clock::SimClock;
 use super::streams::Stream;
 use crate::counters::widened_to;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
+use crate::places::Firsts;
 use crate::positions::{MemberDeltas, Position};
 use crate::work::{CacheProbe, StreamEnd};
 use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
@@ -20,6 +21,7 @@ pub(super) const EIO: i32 = libc::EIO;
 pub(super) struct Totals<'a> {
     pub(super) histogram: Histogram,
     pub(super) warm_up: Option<WarmUp>,
+    pub(super) firsts: Firsts,
     pub(super) latency_sum_ns: u128,
     /// Bytes completed in each window.
     pub(super) windows: Vec<u64>,
@@ -69,6 +71,8 @@ impl Totals<'_> {
 struct Pending {
     stream: usize,
     position: Position,
+    /// Places of the target that it reaches first.
+    new_places: u64,
 }
 
 /// The streams of one visit and what they did.
@@ -197,9 +201,12 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             self.totals.cache_probe.count(workload.cache, cached, bytes);
         }
         stream.asked_bytes += bytes;
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let new_places =
+            stream.places.as_ref().map_or(0, |places| places.touch(workload.op, offset_bytes, len));
         match lab.submit(stream.lun.host, call) {
             Ok(id) => {
-                self.pending.insert((stream.lun.host, id), Pending { stream: index, position });
+                self.pending.insert((stream.lun.host, id), Pending { stream: index, position, new_places });
             }
             Err(error) => {
                 let now_ns = self.clock.reading_ns(lab.now_ns());
@@ -222,6 +229,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         stream.result.ops += 1;
         let latency_ns = end_ns - self.clock.reading_ns(done.start_ns);
         totals.record(end_ns - self.begin_ns, latency_ns, bytes);
+        totals.firsts.count(call.new_places, latency_ns, bytes);
         totals.count(end_ns - self.begin_ns, bytes);
         if let Some(index) = index {
             totals.positions.order.push(index);

@@ -9,6 +9,7 @@ mod streams;
 use crate::error::EngineError;
 use crate::job::{Engine, Job, Session};
 use crate::offsets::Offsets;
+use crate::places::AllPlaces;
 use crate::validate::{check_shape, used_targets};
 pub use clock::SimClock;
 use rdsk_disk::{LunId, SharedLab};
@@ -24,6 +25,7 @@ pub struct SimEngine {
     luns: Vec<LunId>,
     /// Opens so far; the hosts see each stream of each open as a separate reader.
     opens: usize,
+    places: AllPlaces,
 }
 
 impl SimEngine {
@@ -45,7 +47,7 @@ impl SimEngine {
             resolution_ns = simulated.system.params.host.clock_resolution_ns.max(resolution_ns);
             luns.push(LunId { host, lun: simulated.lun });
         }
-        Ok(Self { clock: SimClock { lab, resolution_ns }, luns, opens: 0 })
+        Ok(Self { clock: SimClock { lab, resolution_ns }, luns, opens: 0, places: AllPlaces::default() })
     }
 
     /// The lab, for an observer.
@@ -94,9 +96,11 @@ impl Engine for SimEngine {
             return Err(EngineError::Workload("a simulated host has no RWF_DONTCACHE".into()));
         }
         let mut luns = Vec::new();
-        for (index, _) in used_targets(job)? {
+        let mut places = Vec::new();
+        for (index, claim) in used_targets(job)? {
             let no_claim = EngineError::NoClaim { index, claims: self.luns.len() };
             luns.push((index, *self.luns.get(index as usize).ok_or(no_claim)?));
+            places.push(self.places.of_visit(index, claim.target.size_bytes, workload));
         }
         let page_bytes = luns
             .iter()
@@ -111,6 +115,7 @@ impl Engine for SimEngine {
             clock: self.clock.clone(),
             job: job.clone(),
             luns,
+            places,
             page_bytes,
             open: self.opens,
             cached_before: PageCacheState::default(),

@@ -6,11 +6,13 @@ use super::streams::Stream;
 use crate::counters::fit;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
+use crate::places::{Firsts, Places, largest};
 use crate::work::{StreamEnd, ended, is_in_state, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
 use rdsk_model::{
     CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState, Sync,
 };
+use std::sync::Arc;
 
 /// Streams of one open that the hosts' read-ahead can tell apart.
 const STREAMS_PER_OPEN: usize = 1 << 16;
@@ -22,6 +24,8 @@ pub(super) struct SimSession<'a> {
     pub(super) job: Job<'a>,
     /// Index in the Record and LUN of each used target.
     pub(super) luns: Vec<(u32, LunId)>,
+    /// Where first accesses to each are noted, if the visit can make any.
+    pub(super) places: Vec<Option<Arc<Places>>>,
     pub(super) page_bytes: u64,
     /// Number of this open among those of the engine.
     pub(super) open: usize,
@@ -106,7 +110,7 @@ impl Session for SimSession<'_> {
     }
 
     fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
-        let new_stream = |index| Stream::new(&self.job, index, &self.luns, self.page_bytes);
+        let new_stream = |index| Stream::new(&self.job, index, &self.luns, &self.places, self.page_bytes);
         let streams: Vec<_> = (0..self.job.workload.streams).map(new_stream).collect::<Result<_, _>>()?;
         let (true_begin_ns, cpu_before_ns) = {
             let lab = self.clock.lab.lock();
@@ -132,7 +136,7 @@ impl Session for SimSession<'_> {
         totals.positions.members = totals.member_deltas.finish();
         fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
-        Ok(Run {
+        let mut run = Run {
             ended,
             elapsed_ns,
             to_return_ns,
@@ -141,6 +145,7 @@ impl Session for SimSession<'_> {
             ops: streams.iter().map(|stream| stream.result.ops).sum(),
             histogram: totals.histogram,
             warm_up: totals.warm_up,
+            first: None,
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,
@@ -160,7 +165,13 @@ impl Session for SimSession<'_> {
             engine: EngineKind::Sim,
             issuing: Issuing::default(),
             notes: Vec::new(),
-        })
+        };
+        run.first = Firsts::of_visit(
+            std::iter::once(&totals.firsts),
+            &run,
+            largest(self.places.iter().flatten().map(Arc::as_ref)),
+        );
+        Ok(run)
     }
 
     fn settle(self: Box<Self>) -> Result<Settled, EngineError> {

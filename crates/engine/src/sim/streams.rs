@@ -3,11 +3,13 @@
 use crate::error::EngineError;
 use crate::job::Job;
 use crate::offsets::{OffsetSource as _, Offsets, placement_of};
+use crate::places::Places;
 use crate::positions::{Position, PositionSource};
 use crate::stream_spec::Quota;
 use crate::work::StreamEnd;
 use rdsk_disk::LunId;
 use rdsk_model::{ChosenIo, IoError, StreamResult};
+use std::sync::Arc;
 
 /// A stream.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub(super) struct Stream<'a> {
     /// What it did so far; times are readings of the clock.
     pub(super) result: StreamResult,
     pub(super) lun: LunId,
+    pub(super) places: Option<Arc<Places>>,
     offsets: Offsets,
     /// Chosen positions instead of the offsets.
     positions: Option<PositionSource<'a>>,
@@ -35,6 +38,7 @@ impl<'a> Stream<'a> {
         job: &Job<'a>,
         index: u32,
         luns: &[(u32, LunId)],
+        places: &[Option<Arc<Places>>],
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
         let workload = job.workload;
@@ -45,6 +49,7 @@ impl<'a> Stream<'a> {
         Ok(Self {
             result: StreamResult { index, target, ..StreamResult::default() },
             lun,
+            places: places.get(placement.target_position).cloned().flatten(),
             offsets,
             positions: PositionSource::of(job),
             block_bytes: workload.block_bytes,

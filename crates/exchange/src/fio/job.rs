@@ -114,6 +114,7 @@ impl Part<'_> {
             warmup_ops: None,
             stalls: None,
             interrupted_calls: None,
+            after_idle: Vec::new(),
             content: None,
             visits: Vec::new(),
             points: Vec::new(),

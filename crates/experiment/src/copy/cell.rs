@@ -168,6 +168,7 @@ impl CellSum {
             warmup_ops: Some(0),
             stalls: None,
             interrupted_calls: None,
+            after_idle: Vec::new(),
             content: self.content,
             visits: self.visits.clone(),
             points: Vec::new(),

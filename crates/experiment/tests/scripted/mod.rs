@@ -166,6 +166,7 @@ impl Session for Visit<'_> {
             latency_sum_ns: u128::from(ops * io_ns),
             to_return_ns: elapsed_ns,
             histogram,
+            first: None,
             warm_up: (until_ns > 0)
                 .then_some(WarmUp { bytes: warm_up.ops * workload.block_bytes, ..warm_up }),
             windows,
@@ -220,6 +221,7 @@ fn nothing(engine: EngineKind) -> Run {
         ops: 0,
         histogram: Histogram::new(),
         warm_up: None,
+        first: None,
         latency_sum_ns: 0,
         windows: Vec::new(),
         window_ns: 1,

@@ -66,6 +66,7 @@ pub(crate) fn target_on(index: u32, name: &str, major_minor: &str) -> Target {
         stack: vec![name.to_owned()],
         made_by_rdsk: false,
         other_devices: Vec::new(),
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

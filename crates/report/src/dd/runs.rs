@@ -3,13 +3,13 @@
 
 use super::{line, nanos};
 use crate::page::{Page, Tone};
-use rdsk_analysis::copy::{Runs, Until, cell, counted, speed_up, until_done, until_stable};
+use rdsk_analysis::copy::{
+    FirstApart, Runs, Until, cell, counted, first_apart, is_warmed, speed_up, until_done, until_stable,
+};
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Copy, IoPath, Op, Record};
+use rdsk_model::{CellRecord, Copy, Op, Record};
 use rdsk_stats::PairedRatio;
 
-/// From this share of its bytes on, an input counts as cached.
-const CACHED_SHARE: f64 = 0.5;
 /// From this share over all runs on, the first one found it cached too.
 const ALWAYS_SHARE: f64 = 0.98;
 
@@ -22,6 +22,9 @@ pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
     }
     if let Some(runs) = until_stable(copy) {
         line(page, Tone::Plain, "stable", times(&runs, each));
+    }
+    if let Some(apart) = first_apart(copy) {
+        line(page, Tone::Warning, "first", first(record, copy, &apart));
     }
     if let Some(text) = cell(record, copy, Op::Read).and_then(|cell| warmed(copy, cell)) {
         line(page, Tone::Warning, "beware", text.into());
@@ -37,13 +40,23 @@ fn times(runs: &Runs, bytes: f64) -> String {
     format!("{mean}{interval} on average ({sigma}{least} to {most}), {rate}")
 }
 
+/// `run 1 took 8.51 s, 20.2 × as long, and is not in the mean: its reads took longer, the first ones of their places`.
+fn first(record: &Record, copy: &Copy, apart: &FirstApart<'_>) -> String {
+    let is_warmed = cell(record, copy, Op::Read).is_some_and(|cell| is_warmed(copy, cell));
+    let why = match apart.longer_at {
+        Some(Op::Read) if is_warmed => "; its reads came from the device, later ones from the page cache",
+        Some(Op::Read) => "; its reads took longer, which were the first of their places here",
+        Some(Op::Write) => "; its writes took longer, which were the first of their places here",
+        None => "",
+    };
+    let took = nanos(apart.first.to_close_ns as f64);
+    format!("run 1 took {took}, {} as long, and is not in the mean{why}", words::times(apart.factor()))
+}
+
 /// An input that the first run brought into the page cache is another input for the next.
 fn warmed(copy: &Copy, cell: &CellRecord) -> Option<&'static str> {
-    let runs = u64::try_from(copy.runs.len()).ok()?.max(1);
-    // Summed over the runs.
     let (before, bytes) = (cell.evidence.page_cache?.before.cached_bytes?, cell.result.bytes?);
-    let of_later = metrics::ratio(before, (bytes / runs).max(1) * (runs - 1).max(1));
-    if cell.workload.path != IoPath::Buffered || of_later < CACHED_SHARE {
+    if !is_warmed(copy, cell) {
         return None;
     }
     Some(if metrics::ratio(before, bytes.max(1)) >= ALWAYS_SHARE {

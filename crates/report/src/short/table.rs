@@ -36,6 +36,8 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
         let rows = rows(cells);
         let shown = rows.len().min(left);
         draw_rows(page, record, &rows[..shown], style);
+        let wakings = cells.iter().flat_map(|cell| crate::headline::after_idle(cell));
+        wakings.for_each(|text| page.line(format!("  after idle: {text}")));
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }

@@ -19,6 +19,7 @@ fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
         stack: Vec::new(),
         made_by_rdsk: false,
         other_devices: Vec::new(),
+        laid_out: None,
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,

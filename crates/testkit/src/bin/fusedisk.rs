@@ -5,7 +5,8 @@
 use clap::Parser;
 use rdsk_disk::Device;
 use rdsk_testkit::fusedisk::{
-    Behaviour, Cost, Extra, FuseDisk, Model, Served, Server, Stall, WriteCache, Zone,
+    Behaviour, Cost, Extra, FirstAccessParams, FuseDisk, Model, Served, Server, SleepParams, Stall,
+    WriteCache, Zone,
 };
 use rdsk_units::{Bytes, Nanos};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -28,7 +29,7 @@ struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     capacity: Option<u64>,
     /// Behave as the first disk of a simulated system: its name, or a file with its figures
-    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra"])]
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra", "first", "sleep"])]
     system: Option<String>,
     /// Seed for the random choices of the system's disk
     #[arg(long, default_value_t = 1, requires = "system")]
@@ -57,6 +58,12 @@ struct Arguments {
     /// Make every Nth request slower, such as 10/3ms
     #[arg(long, value_name = "N/TIME", value_parser = extra)]
     extra: Option<Extra>,
+    /// Make the first access of each place slower, such as 1M/20ms
+    #[arg(long, value_name = "SIZE/TIME", value_parser = first)]
+    first: Option<FirstAccessParams>,
+    /// Sleep after a rest and take so long to wake up, such as 300ms/40ms
+    #[arg(long, value_name = "AFTER/TIME", value_parser = sleep)]
+    sleep: Option<SleepParams>,
     /// Lose unflushed writes when the power is cut
     #[arg(long)]
     volatile: bool,
@@ -135,6 +142,8 @@ fn model(arguments: &Arguments) -> io::Result<Model> {
         errors: arguments.eio.clone(),
         stall: arguments.stall,
         extra: arguments.extra,
+        first_access: arguments.first,
+        sleep: arguments.sleep,
     };
     Ok(behaviour.into())
 }
@@ -227,6 +236,17 @@ fn extra(text: &str) -> Result<Extra, String> {
     let (every, costs) = pair(text, '/', "N/TIME, such as 10/3ms")?;
     let every = every.parse().ok().filter(|every| *every > 0).ok_or("N is not a number above 0")?;
     Ok(Extra { every, costs_ns: time(costs)? })
+}
+
+fn first(text: &str) -> Result<FirstAccessParams, String> {
+    let (place, costs) = pair(text, '/', "SIZE/TIME, such as 1M/20ms")?;
+    let place_bytes = Some(size(place)?).filter(|bytes| *bytes > 0).ok_or("a place has at least one byte")?;
+    Ok(FirstAccessParams { place_bytes, costs_ns: time(costs)?, ..FirstAccessParams::default() })
+}
+
+fn sleep(text: &str) -> Result<SleepParams, String> {
+    let (after, wakes_in) = pair(text, '/', "AFTER/TIME, such as 300ms/40ms")?;
+    Ok(SleepParams { after_ns: time(after)?, wakes_in_ns: time(wakes_in)? })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A simple device whose behaviour a test programs: the time of each part of it, how many requests it serves at once, and its
 //! faults. It computes times only; it holds no content and reads no clock.
 
-use rdsk_disk::{Completion, Fault, Op, Request};
+use rdsk_disk::{Completion, Fault, FirstAccessParams, FirstAccesses, Op, Request, SleepParams, Sleeper};
 use std::ops::Range;
 
 /// How many requests are served at once.
@@ -67,6 +67,10 @@ pub struct Behaviour {
     pub stall: Option<Stall>,
     /// Which requests cost more.
     pub extra: Option<Extra>,
+    /// What the first access of a place costs, while its server serves nothing else.
+    pub first_access: Option<FirstAccessParams>,
+    /// When it sleeps.
+    pub sleep: Option<SleepParams>,
 }
 
 impl Behaviour {
@@ -133,6 +137,8 @@ pub(crate) struct Programmed {
     /// When each server is free, in the device's own time, which stops during a stall.
     free_ns: Vec<u64>,
     count: u64,
+    first_accesses: Option<FirstAccesses>,
+    sleeper: Option<Sleeper>,
 }
 
 impl Programmed {
@@ -141,7 +147,9 @@ impl Programmed {
             Server::Single => 1,
             Server::Parallel(servers) => servers.max(1),
         };
-        Self { behaviour, free_ns: vec![0; servers], count: 0 }
+        let first_accesses = behaviour.first_access.map(FirstAccesses::new);
+        let sleeper = behaviour.sleep.map(Sleeper::new);
+        Self { behaviour, free_ns: vec![0; servers], count: 0, first_accesses, sleeper }
     }
 
     /// Takes a request at `now_ns`, which never goes back.
@@ -155,8 +163,12 @@ impl Programmed {
         } else {
             let service_ns = self.next_service_ns(&request);
             let server = self.free_ns.iter_mut().min().expect("there is at least one server");
-            let start_ns = arrival_ns.max(*server);
+            let awake_ns = self.sleeper.as_mut().map_or(arrival_ns, |one| one.served_at_ns(arrival_ns));
+            let start_ns = awake_ns.max(*server);
             *server = start_ns + service_ns;
+            if let Some(sleeper) = &mut self.sleeper {
+                sleeper.used_until(*server);
+            }
             (start_ns, *server)
         };
         let start_ns = self.outer_ns(start_ns).max(now_ns);
@@ -178,7 +190,8 @@ impl Programmed {
     )]
     fn next_service_ns(&mut self, request: &Request) -> u64 {
         self.count += 1;
-        let service_ns = self.behaviour.service_ns(request).round() as u64;
+        let first_ns = self.first_accesses.as_mut().map_or(0, |accesses| accesses.costs_ns(request));
+        let service_ns = first_ns + self.behaviour.service_ns(request).round() as u64;
         match self.behaviour.extra {
             Some(extra) if extra.every > 0 && self.count.is_multiple_of(extra.every) => {
                 service_ns + extra.costs_ns
@@ -269,6 +282,20 @@ mod tests {
         let seen = ends(behaviour, &[(60 * MS, read), (75 * MS, read), (165 * MS, read), (350 * MS, read)]);
         // Done just before the stall; arrived within one; begun before one; untouched.
         assert_eq!(seen, [70 * MS, 110 * MS, 205 * MS, 360 * MS]);
+    }
+
+    #[test]
+    fn the_first_access_of_a_place_and_the_first_after_a_rest_cost_more() {
+        let first_access =
+            Some(FirstAccessParams { place_bytes: 1 << 20, costs_ns: 20 * MS, ..Default::default() });
+        let sleep = Some(SleepParams { after_ns: 300 * MS, wakes_in_ns: 40 * MS });
+        let read = |at_ms: u64, offset: u64| (at_ms * MS, Request::read(offset, 4096));
+        let first = Behaviour { first_access, ..Behaviour::single(MS) };
+        let seen = ends(first, &[read(0, 0), read(100, 4096), read(200, 1 << 20)]);
+        assert_eq!(seen, [21 * MS, 101 * MS, 221 * MS]);
+        let sleepy = Behaviour { sleep, ..Behaviour::single(MS) };
+        let seen = ends(sleepy, &[read(0, 0), read(100, 0), read(400, 0), read(701, 0)]);
+        assert_eq!(seen, [41 * MS, 101 * MS, 401 * MS, 742 * MS]);
     }
 
     #[test]
