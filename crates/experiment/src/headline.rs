@@ -33,6 +33,11 @@ impl Question for Headline {
         }
         cells
     }
+
+    /// All writes but those that memory takes at once.
+    fn is_sustained(&self, cell: &Cell) -> bool {
+        cell.workload.op == Op::Write && !cell.workload.is_written_behind()
+    }
 }
 
 fn cell(

@@ -77,6 +77,8 @@ pub struct PlanOptions {
     pub evidence: EvidenceChoice,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,
+    /// Whether real targets are written until the rate has settled (`--sustained`); simulated ones always are.
+    pub is_sustained: bool,
     /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
@@ -123,6 +125,7 @@ impl Default for PlanOptions {
             engine: None,
             evidence: EvidenceChoice::Auto,
             pin_cpus: Vec::new(),
+            is_sustained: false,
             seed: None,
         }
     }

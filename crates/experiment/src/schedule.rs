@@ -225,7 +225,7 @@ fn is_pass(cell: &Cell) -> bool {
 fn pass_bytes(cell: &Cell) -> Option<u64> {
     match cell.extent {
         Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        Extent::Timed | Extent::Samples { .. } => None,
+        Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_) => None,
     }
 }
 

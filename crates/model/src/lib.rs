@@ -38,7 +38,7 @@ pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLat
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use nvme::is_nvme_path;
 pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
-pub use plan::{Cell, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
+pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};

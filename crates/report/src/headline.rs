@@ -4,7 +4,9 @@
 use crate::cells::{self, remark, verdict_word};
 use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
+use crate::lasting;
 use crate::page::{Page, Tone};
+use rdsk_analysis::lasting::lasting_of;
 use rdsk_analysis::settling::settling;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
@@ -68,6 +70,7 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
         certainty::draw_ranges(page, &latency, label);
     }
     draw_settling(page, record, all);
+    draw_lasting(page, record, all);
     certainty::draw_stalls(page, all, label);
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
@@ -76,6 +79,7 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
 fn beside(record: &Record, cell: &CellRecord) -> String {
     match remark(cell) {
         remark if remark.is_empty() && cells::is_into_cache(record, cell) => cells::INTO_CACHE.into(),
+        remark if remark.is_empty() && lasting::is_burst(record, cell) => "burst".into(),
         remark => remark,
     }
 }
@@ -96,6 +100,17 @@ fn draw_settling(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
             words::nanos(seen.stable_ns),
         );
         page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+    }
+}
+
+/// The bursts among the rows, and over how many bytes the writes were measured.
+fn draw_lasting(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    for cell in cells {
+        let Some(seen) = lasting_of(record, cell).filter(|seen| seen.is_burst) else { continue };
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &seen));
+    }
+    if let Some(text) = lasting::measured(record, cells, label).into_iter().next() {
+        page.sentence(Tone::Plain, "  Writes: ", format!("{text}."));
     }
 }
 
