@@ -11,6 +11,7 @@ use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
 use crate::sustained::{self, Time};
+use rdsk_engine::rough_read_rate;
 use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
@@ -18,6 +19,11 @@ use std::time::Instant;
 
 /// Smallest overrun of the budget that is noted.
 const MIN_OVERRUN_NS: u64 = 1_000_000_000;
+
+/// The part of the budget in which a target is read that was there before, to know how fast it is.
+const ROUGH_PART: u64 = 100;
+/// The least part of their time that the rounds have.
+const ROUNDS_LEAST_PART: u64 = 4;
 
 /// Runs the request and returns everything that was seen.
 pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
@@ -97,7 +103,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: every cell gets some I/O, and rdsk waits for I/O in flight",
+            "the run took {} of a budget of {}: cells get the I/O that they at least need, and rdsk waits for I/O in flight",
             Nanos(took_ns),
             Nanos(budget_ns)
         ));
@@ -127,14 +133,15 @@ fn measure(
     let mut backend =
         Backend::of(&claimed.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
     record.host.clone_from(&backend.host);
+    let target_bytes_per_s = claimed.target_bytes_per_s.or_else(|| rough_rate(request, &claimed));
     let spent_ns = if claimed.is_simulated() { 0 } else { elapsed_ns(began) };
     let mut plan = plan(
         &request.experiments,
         &record.targets,
         &claimed.writable,
-        claimed.test_file_bytes_per_s,
+        target_bytes_per_s,
         &request.options,
-        rounds_ns(request, claimed.is_simulated()).saturating_sub(spent_ns),
+        left_ns(rounds_ns(request, claimed.is_simulated()), spent_ns),
     )
     .map_err(|error| error.problem())?;
     *planned_ns = Some(plan.budget_ns);
@@ -227,6 +234,19 @@ fn sustain_writes(
     let (seen, problem) = sustained::sustain(&cells, &record.cells, time, clock.as_ref(), &mut run);
     record.sustained = seen;
     if request.stop.is_raised() { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
+}
+
+/// How fast the slowest of the targets is read that were there before. Only a whole run, whose questions share their time, has to know.
+fn rough_rate(request: &Request, claimed: &ClaimedTargets) -> Option<f64> {
+    let longest_ns = request.options.budget_ns / ROUGH_PART;
+    let rate = |claim| rough_read_rate(claim, request.options.offset_bytes, longest_ns);
+    let is_whole_run = request.experiments.len() > 1;
+    claimed.claims.iter().filter(|_| is_whole_run).filter_map(rate).reduce(f64::min)
+}
+
+/// What is left of the time for the rounds. However long it took to look at the targets, they have a part of it.
+fn left_ns(rounds_ns: u64, spent_ns: u64) -> u64 {
+    rounds_ns.saturating_sub(spent_ns).max(rounds_ns / ROUNDS_LEAST_PART)
 }
 
 /// The time for everything but the writes that go on until they have settled.

@@ -50,8 +50,8 @@ pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
-    CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
-    Workload,
+    BufferPages, CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points,
+    StreamRange, Sync, Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

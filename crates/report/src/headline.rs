@@ -6,10 +6,11 @@ use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::lasting;
 use crate::page::{Page, Tone};
+use rdsk_analysis::comparison::is_of_memory_alone;
 use rdsk_analysis::lasting::lasting_of;
 use rdsk_analysis::settling::settling;
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
+use rdsk_model::{BufferPages, CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
@@ -29,7 +30,8 @@ pub(crate) fn in_words(record: &Record, cells: &[&CellRecord]) -> String {
         let remark = beside(record, cell);
         if remark.is_empty() { text } else { format!("{text} ({remark})") }
     };
-    let streams = cells.iter().filter(|cell| is_bandwidth(cell)).filter_map(|cell| {
+    let is_headline = |cell: &&&CellRecord| is_bandwidth(cell) && !is_of_memory_alone(record, cell);
+    let streams = cells.iter().filter(is_headline).filter_map(|cell| {
         let mean = cell.result.bytes_per_s?.mean;
         let rate = format!("{}s {} {}", cell.workload.op, Unit::MIB_PER_S.figure(mean), Unit::MIB_PER_S.name);
         Some(marked(cell, rate))
@@ -166,5 +168,6 @@ pub(crate) fn label(cell: &CellRecord) -> String {
         }
         None => String::new(),
     };
-    format!("{what} {}, {block}{depth}", workload.op)
+    let pages = if workload.buffers == Some(BufferPages::Huge) { ", huge pages" } else { "" };
+    format!("{what} {}, {block}{depth}{pages}", workload.op)
 }

@@ -7,6 +7,7 @@ use crate::figures::{MISSING, Unit};
 use crate::lasting;
 use crate::page::{self, Page, Tone};
 use crate::style::Style;
+use rdsk_analysis::comparison::is_of_memory_alone;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::plural;
@@ -25,7 +26,9 @@ const LEGEND_LINES: usize = 2;
 const WIDE: f64 = 0.0995;
 
 pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
-    let groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    let mut groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    // What only compares memory is a finding.
+    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(record, cell)));
     if groups.len() > MAX_TABLES {
         draw_targets(page, record, &groups, style, limits);
         draw_lasting(page, record, &groups.concat(), |cell| cell.id.clone());

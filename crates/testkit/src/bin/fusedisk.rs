@@ -5,7 +5,7 @@
 use clap::Parser;
 use rdsk_disk::Device;
 use rdsk_testkit::fusedisk::{
-    Behaviour, Cost, Extra, FuseDisk, Model, Served, Server, Stall, WriteCache, Zone,
+    Behaviour, Bucket, Cost, Extra, FuseDisk, Model, Served, Server, Stall, WriteCache, Zone,
 };
 use rdsk_units::{Bytes, Nanos};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     capacity: Option<u64>,
     /// Behave as the first disk of a simulated system: its name, or a file with its figures
-    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra"])]
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra", "bucket"])]
     system: Option<String>,
     /// Seed for the random choices of the system's disk
     #[arg(long, default_value_t = 1, requires = "system")]
@@ -57,6 +57,9 @@ struct Arguments {
     /// Make every Nth request slower, such as 10/3ms
     #[arg(long, value_name = "N/TIME", value_parser = extra)]
     extra: Option<Extra>,
+    /// Let N requests pass at their own cost, then each takes TIME, such as 30000/2ms; as long at rest gives one back
+    #[arg(long, value_name = "N/TIME", value_parser = bucket)]
+    bucket: Option<Bucket>,
     /// Lose unflushed writes when the power is cut
     #[arg(long)]
     volatile: bool,
@@ -135,6 +138,7 @@ fn model(arguments: &Arguments) -> io::Result<Model> {
         errors: arguments.eio.clone(),
         stall: arguments.stall,
         extra: arguments.extra,
+        bucket: arguments.bucket,
     };
     Ok(behaviour.into())
 }
@@ -229,6 +233,13 @@ fn extra(text: &str) -> Result<Extra, String> {
     Ok(Extra { every, costs_ns: time(costs)? })
 }
 
+fn bucket(text: &str) -> Result<Bucket, String> {
+    let (requests, then) = pair(text, '/', "N/TIME, such as 30000/2ms")?;
+    let requests = requests.parse().map_err(|_| "N is not a number")?;
+    let then_ns = time(then).ok().filter(|&ns| ns > 0).ok_or("TIME is not above 0")?;
+    Ok(Bucket { requests, then_ns })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,13 +251,14 @@ mod tests {
     #[test]
     fn words_become_a_behaviour() {
         let words = "--latency 1ms --zone 0-16M=50MB/s --zone 16M-32M=2ms --parallel 4 --flush 5ms --eio 4k-8k \
-                     --stall 30s/2s --extra 10/3ms";
+                     --stall 30s/2s --extra 10/3ms --bucket 30000/2ms";
         let Model::Programmed(behaviour) = model(&arguments(words).unwrap()).unwrap() else { panic!() };
         let expected = Behaviour {
             flush_ns: 5_000_000,
             errors: vec![4096..8192; 1],
             stall: Some(Stall { every_ns: 30_000_000_000, lasts_ns: 2_000_000_000 }),
             extra: Some(Extra { every: 10, costs_ns: 3_000_000 }),
+            bucket: Some(Bucket { requests: 30_000, then_ns: 2_000_000 }),
             ..Behaviour::parallel(4, 1_000_000)
         };
         let expected = expected.zone_rate(0..16 << 20, 5e7).zone_latency(16 << 20..32 << 20, 2_000_000);
@@ -262,6 +274,7 @@ mod tests {
             "--eio 5",
             "--stall 2s/30s",
             "--extra 0/1ms",
+            "--bucket 9/0s",
             "--single --parallel 2",
             "--system wd2500 --latency 1ms",
             "--capacity many",

@@ -50,6 +50,15 @@ pub struct Extra {
     pub costs_ns: u64,
 }
 
+/// A bucket of tokens, as the burst credit of a cloud volume: so many requests at their own cost, then each at a higher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Requests that a full bucket lets pass.
+    pub requests: u64,
+    /// What each further one costs, in ns, above 0; so long at rest fills in one token.
+    pub then_ns: u64,
+}
+
 /// The behaviour of the device. The default answers immediately, one request at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Behaviour {
@@ -67,6 +76,8 @@ pub struct Behaviour {
     pub stall: Option<Stall>,
     /// Which requests cost more.
     pub extra: Option<Extra>,
+    /// How many are as fast as the rest says.
+    pub bucket: Option<Bucket>,
 }
 
 impl Behaviour {
@@ -133,6 +144,8 @@ pub(crate) struct Programmed {
     /// When each server is free, in the device's own time, which stops during a stall.
     free_ns: Vec<u64>,
     count: u64,
+    /// Tokens taken from a bucket.
+    taken: u64,
 }
 
 impl Programmed {
@@ -141,7 +154,7 @@ impl Programmed {
             Server::Single => 1,
             Server::Parallel(servers) => servers.max(1),
         };
-        Self { behaviour, free_ns: vec![0; servers], count: 0 }
+        Self { behaviour, free_ns: vec![0; servers], count: 0, taken: 0 }
     }
 
     /// Takes a request at `now_ns`, which never goes back.
@@ -153,6 +166,7 @@ impl Programmed {
             self.free_ns.fill(end_ns);
             (start_ns, end_ns)
         } else {
+            self.refill(arrival_ns);
             let service_ns = self.next_service_ns(&request);
             let server = self.free_ns.iter_mut().min().expect("there is at least one server");
             let start_ns = arrival_ns.max(*server);
@@ -171,6 +185,14 @@ impl Programmed {
         self.free_ns.iter_mut().for_each(|free_ns| *free_ns = now_ns.min(*free_ns));
     }
 
+    /// Puts back what the time at rest before an arrival gives.
+    fn refill(&mut self, arrival_ns: u64) {
+        let Some(bucket) = self.behaviour.bucket else { return };
+        let busy_until_ns = self.free_ns.iter().copied().max().unwrap_or(0);
+        let rested_ns = arrival_ns.saturating_sub(busy_until_ns);
+        self.taken = self.taken.saturating_sub(rested_ns / bucket.then_ns.max(1));
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -178,7 +200,14 @@ impl Programmed {
     )]
     fn next_service_ns(&mut self, request: &Request) -> u64 {
         self.count += 1;
-        let service_ns = self.behaviour.service_ns(request).round() as u64;
+        let mut service_ns = self.behaviour.service_ns(request).round() as u64;
+        if let Some(bucket) = self.behaviour.bucket {
+            if self.taken >= bucket.requests {
+                service_ns = bucket.then_ns;
+            } else {
+                self.taken += 1;
+            }
+        }
         match self.behaviour.extra {
             Some(extra) if extra.every > 0 && self.count.is_multiple_of(extra.every) => {
                 service_ns + extra.costs_ns
@@ -269,6 +298,17 @@ mod tests {
         let seen = ends(behaviour, &[(60 * MS, read), (75 * MS, read), (165 * MS, read), (350 * MS, read)]);
         // Done just before the stall; arrived within one; begun before one; untouched.
         assert_eq!(seen, [70 * MS, 110 * MS, 205 * MS, 360 * MS]);
+    }
+
+    #[test]
+    fn a_bucket_runs_empty_and_fills_at_rest() {
+        let bucket = Some(Bucket { requests: 3, then_ns: 10 });
+        let behaviour = Behaviour { bucket, ..Behaviour::single(1) };
+        let at_once = [(0, Request::read(0, 512)); 5];
+        assert_eq!(ends(behaviour.clone(), &at_once), [1, 2, 3, 13, 23]);
+        // At rest from 23 to 45: two tokens.
+        let later = [(45, Request::read(0, 512)); 3];
+        assert_eq!(ends(behaviour, &[&at_once[..], &later].concat())[5..], [46, 47, 57]);
     }
 
     #[test]
