@@ -86,6 +86,8 @@ impl Runner<'_> {
         round == 0
             && over_ns > may_be_ns
             && state.visits_done > 0
+            // What hangs is told of each cell, once.
+            && !state.has_hung
             && self.plan.runtime_ns.is_none()
             && cell.workload.engine != EngineKind::Sim
     }

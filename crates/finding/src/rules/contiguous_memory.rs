@@ -62,7 +62,7 @@ fn requests_per_io(cell: &CellRecord) -> Option<f64> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{cell, disk, in_visits, record, with};
+    use crate::fixtures::{cell, disk, in_rounds, record, with};
     use rdsk_model::{BufferPages, IoPath, Op, Record};
 
     const S: u64 = 1_000_000_000;
@@ -74,7 +74,7 @@ mod tests {
                 cell.workload.buffers = Some(pages);
                 cell.evidence.device[0].reads = Some(60 * ops * requests);
             });
-            in_visits(one, 6)
+            in_rounds(one)
         };
         let mut target = disk();
         target.device.as_mut().unwrap().max_segments = segments;
