@@ -18,6 +18,12 @@ use std::collections::BTreeMap;
 
 /// Fewer I/Os than this on one side compare nothing.
 pub const MIN_IOS: u64 = 4;
+/// Whether a cell only says how much the memory of buffers matters: beside it stands one that it is like but for that.
+pub fn is_of_memory_alone(record: &Record, cell: &CellRecord) -> bool {
+    let all: Vec<&CellRecord> = record.cells.iter().collect();
+    pairs::twin_on_pages(&all, cell).is_some()
+}
+
 /// The chance of an error among all comparisons of an experiment.
 pub const ALPHA: f64 = 0.05;
 /// The same for calling two targets different. Their cells share the moments of their rounds, so that chance deceives in all of
@@ -59,6 +65,8 @@ pub enum Kind {
     Blocks,
     /// A cell of a target over the same cell of the first target.
     Targets,
+    /// Buffers that lie in one piece over those on ordinary pages.
+    Memory,
 }
 
 /// How the rate of a round is computed from its visits.

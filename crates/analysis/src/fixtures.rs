@@ -211,6 +211,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
             cost_ns_per_io: None,
         },
         cells,
+        sustained: Vec::new(),
         copies: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),

@@ -1,6 +1,8 @@
 //! What a Record means in numbers: the verdict of one cell ([`verdict()`]), rates and shares of its counters ([`metrics`]), two
 //! cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time
-//! ([`rate_series`], [`trend`]), times without progress ([`stalls`]), first accesses beside later ones ([`first_access`]), reads after rests ([`after_idle`]), what writes left to a flush ([`settling`]), what was read and not used ([`read_ahead`]), processors
+//! ([`rate_series`], [`trend`]), times without progress ([`stalls`]), first accesses beside later ones ([`first_access`]), reads after rests
+//! ([`after_idle`]), what writes left to a flush ([`settling`]), whether their rate lasts ([`lasting`]), what was read and not used
+//! ([`read_ahead`]), processors
 //! that others used ([`contention`]), what was charged to rdsk ([`charged`]), what calls became in the block layer ([`block_io`]) and how much of their time
 //! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), and what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no
 //! I/O, reads no clock, draws nothing and advises nothing.
@@ -21,6 +23,7 @@ pub mod groups;
 mod hangs;
 pub mod in_device;
 pub mod iostat;
+pub mod lasting;
 pub mod medium;
 pub mod metrics;
 pub mod passes;

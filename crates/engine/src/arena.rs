@@ -1,12 +1,12 @@
-//! The memory of one stream: one arena on huge pages, where the kernel has them, cut into slots, so that no two I/Os in
-//! flight share a buffer. Reads have one slot per I/O in flight. Writes have a pool of further ones and take all in turn, so
+//! The memory of one stream: one arena, cut into slots, so that no two I/Os in flight share a buffer. Slots of more than a page are on
+//! ordinary pages, as the buffers of programs are, unless huge ones are asked for. Reads have one slot per I/O in flight. Writes have a pool of further ones and take all in turn, so
 //! that what is written neither compresses nor repeats within what a disk compresses as one. It issues no I/O, and takes no huge
 //! pages that are reserved for others (`MAP_HUGETLB`).
 #![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
 
 use crate::error::EngineError;
 use crate::random::{WyRand, mix};
-use rdsk_model::{EngineKind, Op, ReadContent, Workload};
+use rdsk_model::{BufferPages, EngineKind, Op, ReadContent, Workload};
 use rdsk_sys::memory::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -57,7 +57,7 @@ pub(crate) fn pool_bytes(streams: usize, ops: u64, block_bytes: usize) -> usize 
 }
 
 /// An arena of slots of one page that takes no more is on small pages. On a huge one it would take all of that, which is 2 GiB for 1024
-/// streams of single pages; and only larger slots need huge pages to lie in one piece, which a device takes as one segment.
+/// streams of single pages.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// How an arena is cut and what it takes of memory.
@@ -72,15 +72,23 @@ struct ArenaShape {
 
 impl ArenaShape {
     /// For `depth` I/Os in flight and a pool of so many bytes; `None` for more than can be addressed.
-    fn of(depth: usize, slot_bytes: usize, pool_bytes: usize) -> Option<Self> {
+    fn of(pages: BufferPages, depth: usize, slot_bytes: usize, pool_bytes: usize) -> Option<Self> {
         let slot_stride_bytes = slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES)?;
         let slots = depth.saturating_add(pool_bytes / slot_stride_bytes);
         let used_bytes = slot_stride_bytes.checked_mul(slots)?;
-        let is_small = slot_stride_bytes == SLOT_ALIGN_BYTES && used_bytes <= MAX_SMALL_BYTES;
+        let is_small = match slot_stride_bytes {
+            SLOT_ALIGN_BYTES => used_bytes <= MAX_SMALL_BYTES,
+            _ => pages == BufferPages::Ordinary,
+        };
         let page_bytes = if is_small { SLOT_ALIGN_BYTES } else { HUGE_PAGE_BYTES };
         let arena_bytes = used_bytes.checked_next_multiple_of(page_bytes)?;
         (arena_bytes < usize::MAX / 2).then_some(Self { slot_stride_bytes, slots, page_bytes, arena_bytes })
     }
+}
+
+/// The pages of a workload's buffers, if they are larger than one.
+pub(crate) fn pages_of(workload: &Workload) -> BufferPages {
+    workload.buffers.unwrap_or(BufferPages::Ordinary)
 }
 
 /// What the buffers of all streams of a workload take of memory at most; `u64::MAX` beyond that, 0 for a simulated host.
@@ -96,7 +104,7 @@ pub fn buffers_bytes(workload: &Workload) -> u64 {
             pool_bytes(usize::try_from(workload.streams).unwrap_or(usize::MAX), u64::MAX, block_bytes)
         }
     };
-    let shape = ArenaShape::of(depth.max(1), block_bytes, pool_bytes);
+    let shape = ArenaShape::of(pages_of(workload), depth.max(1), block_bytes, pool_bytes);
     let each = shape.and_then(|shape| u64::try_from(shape.arena_bytes).ok()).unwrap_or(u64::MAX);
     each.saturating_mul(u64::from(workload.streams))
 }
@@ -112,17 +120,25 @@ pub(crate) struct Arena {
     pub(crate) depth: usize,
     /// As many as I/Os in flight, or more.
     pub(crate) slots: usize,
+    /// Whether each slot is one piece of memory, where the kernel has huge pages.
+    pub(crate) is_in_one_piece: bool,
 }
 
 // SAFETY: an arena owns its mapping; moving it to another thread moves the only reference.
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested.
+    /// An arena for `depth` I/Os in flight, in slots of at least `slot_bytes` bytes each, filled as requested; slots of more than a
+    /// page are on such pages.
     ///
     /// # Errors
     /// [`EngineError::Memory`] when the kernel provides none.
-    pub(crate) fn new(depth: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        pages: BufferPages,
+        depth: usize,
+        slot_bytes: usize,
+        fill: Fill,
+    ) -> Result<Self, EngineError> {
         let depth = depth.max(1);
         let wanted = u64::try_from(depth)
             .unwrap_or(u64::MAX)
@@ -135,7 +151,7 @@ impl Arena {
             Fill::Touched => 0,
             Fill::Random { pool_bytes, .. } => pool_bytes,
         };
-        let shape = ArenaShape::of(depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
+        let shape = ArenaShape::of(pages, depth, slot_bytes, pool_bytes).ok_or_else(too_large)?;
         let ArenaShape { slot_stride_bytes, slots, page_bytes, arena_bytes } = shape;
         let (mapping, mapping_bytes) = map_aligned(arena_bytes, page_bytes)
             .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
@@ -143,7 +159,9 @@ impl Arena {
         // SAFETY: the mapping starts at a page and has one huge page more than an arena on these, so that `arena_bytes` after its first
         // boundary of a page of the arena's are inside.
         let base = unsafe { mapping.cast::<u8>().add(skip) };
-        let mut arena = Self { base, mapping, mapping_bytes, slot_stride_bytes, depth, slots };
+        let is_in_one_piece = page_bytes == HUGE_PAGE_BYTES || slot_stride_bytes == SLOT_ALIGN_BYTES;
+        let mut arena =
+            Self { base, mapping, mapping_bytes, slot_stride_bytes, depth, slots, is_in_one_piece };
         arena.fill(fill);
         Ok(arena)
     }
@@ -244,11 +262,11 @@ fn map_aligned(bytes: usize, page_bytes: usize) -> rustix::io::Result<(NonNull<c
         rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapping_bytes, protection, MapFlags::PRIVATE)
     }?;
     let mapping = NonNull::new(address).ok_or(rustix::io::Errno::NOMEM)?;
-    if is_huge {
-        // A kernel without transparent huge pages returns EINVAL; ordinary pages work too, only slower.
-        // SAFETY: the advice changes no content of our own fresh mapping.
-        let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
-    }
+    // Where transparent huge pages are for all, ordinary ones have to be asked for. A kernel without them returns EINVAL: its pages are
+    // all ordinary.
+    let advice = if is_huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+    // SAFETY: the advice changes no content of our own fresh mapping.
+    let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, advice) };
     Ok((mapping, mapping_bytes))
 }
 
@@ -338,7 +356,7 @@ mod tests {
 
     #[test]
     fn pages_of_zeros_are_counted_and_pages_that_nobody_filled_are_none() {
-        let mut arena = Arena::new(4, 3 * PAGE_BYTES, Fill::Touched).unwrap();
+        let mut arena = Arena::new(BufferPages::Huge, 4, 3 * PAGE_BYTES, Fill::Touched).unwrap();
         assert_eq!(arena.content(4, 3 * PAGE_BYTES), ReadContent::default(), "nobody read into it");
         arena.slot(0, 3 * PAGE_BYTES).fill(0);
         arena.slot(1, PAGE_BYTES).fill(0);
@@ -347,7 +365,7 @@ mod tests {
         assert_eq!(arena.content(1, 512), ReadContent { pages: 1, zero_pages: 1 });
         arena.slot(0, 3 * PAGE_BYTES)[3 * PAGE_BYTES - 1] = 1;
         assert_eq!(arena.content(1, 3 * PAGE_BYTES), ReadContent { pages: 3, zero_pages: 2 });
-        let mut large = Arena::new(16, 1 << 20, Fill::Touched).unwrap();
+        let mut large = Arena::new(BufferPages::Huge, 16, 1 << 20, Fill::Touched).unwrap();
         large.cycle().memory.fill(0);
         let most = (MAX_PAGES_SEEN * MAX_SLOTS_SEEN) as u64;
         assert_eq!(large.content(16, 1 << 20).pages, most, "a look is short");
@@ -355,7 +373,7 @@ mod tests {
 
     #[test]
     fn slots_are_aligned_and_apart() {
-        let mut arena = Arena::new(33, 5000, Fill::Touched).unwrap();
+        let mut arena = Arena::new(BufferPages::Huge, 33, 5000, Fill::Touched).unwrap();
         assert_eq!((arena.slots, arena.slot_stride_bytes), (33, 8192));
         assert_eq!(arena.slot_pointer(0).align_offset(HUGE_PAGE_BYTES), 0);
         for slot in 0..33 {
@@ -374,13 +392,20 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_errors() {
-        assert!(matches!(Arena::new(usize::MAX, 4096, Fill::Touched), Err(EngineError::Memory { .. })));
-        assert!(matches!(Arena::new(1, usize::MAX - 1, Fill::Touched), Err(EngineError::Memory { .. })));
+        assert!(matches!(
+            Arena::new(BufferPages::Huge, usize::MAX, 4096, Fill::Touched),
+            Err(EngineError::Memory { .. })
+        ));
+        assert!(matches!(
+            Arena::new(BufferPages::Huge, 1, usize::MAX - 1, Fill::Touched),
+            Err(EngineError::Memory { .. })
+        ));
     }
 
     #[test]
     fn random_fill_has_no_repeated_word_and_balanced_bits() {
-        let mut arena = Arena::new(4, 64 << 10, Fill::Random { seed: 7, pool_bytes: 0 }).unwrap();
+        let mut arena =
+            Arena::new(BufferPages::Huge, 4, 64 << 10, Fill::Random { seed: 7, pool_bytes: 0 }).unwrap();
         let mut words = HashSet::new();
         let mut ones = 0u64;
         for slot in 0..4 {
@@ -396,7 +421,8 @@ mod tests {
 
     #[test]
     fn no_two_written_sectors_are_equal() {
-        let mut arena = Arena::new(1, 64 << 10, Fill::Random { seed: 3, pool_bytes: 0 }).unwrap();
+        let mut arena =
+            Arena::new(BufferPages::Huge, 1, 64 << 10, Fill::Random { seed: 3, pool_bytes: 0 }).unwrap();
         let mut seen = HashSet::new();
         for (visit, stream) in [(0, 0), (0, 1), (1, 0)] {
             let mut stamper = Stamper::new(9, visit, stream);
@@ -424,14 +450,22 @@ mod tests {
         assert_eq!(with(Op::Read, 1024, 1, 4096), 4 << 20);
         assert_eq!(with(Op::Read, 1024, 16, 512), 64 << 20, "of each page of a slot a part is used");
         assert_eq!(with(Op::Read, 1024, 17, 4096), 1024 * huge);
-        assert_eq!(with(Op::Read, 1, 1, 8192), huge, "a block lies in one piece");
-        assert_eq!(with(Op::Read, 1, 3, 1 << 20), 2 * huge);
-        assert_eq!(with(Op::Write, 1, 1, 1 << 20), 2 * huge, "with its pool");
+        assert_eq!(with(Op::Read, 1, 1, 8192), 8192);
+        assert_eq!(with(Op::Read, 1, 3, 1 << 20), 3 << 20);
+        assert_eq!(with(Op::Write, 1, 1, 1 << 20), 3 << 20, "with its pool");
+        let huge_read = |queue_depth, block_bytes| {
+            let buffers = Some(BufferPages::Huge);
+            let workload =
+                Workload { buffers, queue_depth, block_bytes, ..Workload::sequential_read(1 << 30) };
+            buffers_bytes(&workload)
+        };
+        assert_eq!(huge_read(1, 8192), huge, "a block lies in one piece");
+        assert_eq!(huge_read(3, 1 << 20), 2 * huge);
         assert_eq!(with(Op::Write, 1024, 1, 4096), 1024 * huge);
         assert_eq!(with(Op::Read, 2, u32::MAX, u64::MAX), u64::MAX);
         let simulated = Workload { engine: EngineKind::Sim, ..Workload::sequential_read(1 << 30) };
         assert_eq!(buffers_bytes(&simulated), 0);
-        let mut small = Arena::new(16, 4096, Fill::Touched).unwrap();
+        let mut small = Arena::new(BufferPages::Huge, 16, 4096, Fill::Touched).unwrap();
         assert_eq!(small.mapping_bytes, 16 * 4096);
         small.slot(15, 4096).fill(7);
     }
@@ -442,14 +476,18 @@ mod tests {
         assert_eq!((pool(1), pool(128), pool(1024)), (POOL_BYTES, POOL_BYTES, 256 << 10));
         assert_eq!(pool_bytes(1, 3, 5000), 3 * 8192, "no more than is written");
         let fill = Fill::Random { seed: 5, pool_bytes: pool(1) };
-        let mut arena = Arena::new(3, 16 << 10, fill).unwrap();
+        let mut arena = Arena::new(BufferPages::Huge, 3, 16 << 10, fill).unwrap();
         assert_eq!((arena.depth, arena.slots), (3, 131));
         let mut seen = HashSet::new();
         let mut slots = arena.cycle();
         (0..131).for_each(|_| assert!(seen.insert(slots.next(16 << 10).to_vec())));
         (0..131).for_each(|_| assert!(seen.contains(slots.next(16 << 10)), "from the start again"));
-        assert_eq!(Arena::new(3, 1 << 20, fill).unwrap().slots, 5);
-        assert_eq!(Arena::new(3, 3 << 20, fill).unwrap().slots, 3, "a block is more than the pool");
+        assert_eq!(Arena::new(BufferPages::Huge, 3, 1 << 20, fill).unwrap().slots, 5);
+        assert_eq!(
+            Arena::new(BufferPages::Huge, 3, 3 << 20, fill).unwrap().slots,
+            3,
+            "a block is more than the pool"
+        );
     }
 
     /// Huge pages of the kernel's pool are reserved for databases and virtual machines.

@@ -3,7 +3,7 @@
 
 use crate::arena::{Arena, Fill};
 use crate::random::mix;
-use rdsk_model::{ReadContent, Target, TargetKind};
+use rdsk_model::{BufferPages, ReadContent, Target, TargetKind};
 use rdsk_sys::io::{Flags, pread2};
 use std::os::fd::OwnedFd;
 
@@ -95,7 +95,7 @@ pub fn look_at_device<E>(
     }
     let length = usize::try_from(page_bytes).ok()?;
     let fd = open().ok()?;
-    let mut arena = Arena::new(1, length, Fill::Touched).ok()?;
+    let mut arena = Arena::new(BufferPages::Ordinary, 1, length, Fill::Touched).ok()?;
     let mut seen = ReadContent::default();
     for part in scattered(PAGES_LOOKED_AT.min(count)) {
         if !goes_on() {

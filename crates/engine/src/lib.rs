@@ -22,6 +22,7 @@ mod prepare;
 mod random;
 mod real;
 mod ring;
+mod rough_rate;
 mod session;
 mod sim;
 mod start_barrier;
@@ -45,4 +46,5 @@ pub use job::{
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{QueueSource, WaitBatch};
+pub use rough_rate::rough_read_rate;
 pub use sim::{SimClock, SimEngine};

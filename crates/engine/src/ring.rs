@@ -159,9 +159,11 @@ pub(crate) fn make(
         let _ = uring.submitter().register_iowq_max_workers(&mut [depth, 0]);
     }
     // If locked memory is limited, the buffers stay unregistered, which is slower but measures the same.
-    let registered = register_arena(&uring, arena);
-    let note = unregistered(no_file.as_ref(), registered.as_ref().err());
-    Ok(Ring { uring, file, file_flags, note, slots_per_buffer: registered.ok() })
+    // Blocks of ordinary pages stay so, too: a program's calls have the kernel look up their pages, and join those that happen to be
+    // neighbours, and those of a registered buffer it passes on page by page.
+    let registered = arena.is_in_one_piece.then(|| register_arena(&uring, arena));
+    let note = unregistered(no_file.as_ref(), registered.as_ref().and_then(|result| result.as_ref().err()));
+    Ok(Ring { uring, file, file_flags, note, slots_per_buffer: registered.and_then(Result::ok) })
 }
 
 /// The note if the kernel did not take the file or the buffers.

@@ -129,10 +129,10 @@ fn issuer_of(
 ) -> Result<(Issuer, Arena, Option<String>), EngineError> {
     let mut note = None;
     if config.engine == EngineKind::Sync {
-        return Ok((Issuer::Sync, Arena::new(1, spec.block_bytes, fill)?, None));
+        return Ok((Issuer::Sync, Arena::new(spec.pages, 1, spec.block_bytes, fill)?, None));
     }
     if config.engine == EngineKind::Uring {
-        let arena = Arena::new(spec.depth, spec.block_bytes, fill)?;
+        let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;
         let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
         match ring::make(config.ring_source, depth, spec.issue, &arena, spec.fd) {
             Ok(mut ring) => {
@@ -149,7 +149,7 @@ fn issuer_of(
     if config.engine != EngineKind::Threads && wants_aio {
         match config.contexts.take(config.aio_source, spec.depth) {
             Ok(context) => {
-                let arena = Arena::new(spec.depth, spec.block_bytes, fill)?;
+                let arena = Arena::new(spec.pages, spec.depth, spec.block_bytes, fill)?;
                 return Ok((Issuer::Aio(context), arena, note));
             }
             Err(error) => {
@@ -158,5 +158,5 @@ fn issuer_of(
             }
         }
     }
-    Ok((Issuer::Threads, Arena::new(config.pool_threads, spec.block_bytes, fill)?, note))
+    Ok((Issuer::Threads, Arena::new(spec.pages, config.pool_threads, spec.block_bytes, fill)?, note))
 }

@@ -1,5 +1,6 @@
 //! What one stream has to do in a job: its target, its offsets, its share of the limits. Plain data; it issues nothing.
 
+use crate::arena::pages_of;
 use crate::error::EngineError;
 use crate::job::{CacheCheck, Job};
 use crate::offsets::{Offsets, ends_with_cycle, placement_of, share};
@@ -8,7 +9,7 @@ use crate::places::Places;
 use crate::positions::PositionSource;
 use crate::random::mix;
 use crate::ring::Issue;
-use rdsk_model::{CacheState, IoPath, Op};
+use rdsk_model::{BufferPages, CacheState, IoPath, Op};
 use rdsk_sys::io::{DONTCACHE, Flags};
 use std::os::fd::BorrowedFd;
 
@@ -28,6 +29,8 @@ pub(crate) struct StreamSpec<'a> {
     /// Length of the last, shorter I/O; 0 for none.
     pub(crate) tail_bytes: usize,
     pub(crate) block_bytes: usize,
+    /// Of its buffers.
+    pub(crate) pages: BufferPages,
     pub(crate) depth: usize,
     /// Where the first accesses of the target's places are noted; `None` if the visit can make none.
     pub(crate) places: Option<&'a Places>,
@@ -70,6 +73,7 @@ impl<'a> StreamSpec<'a> {
             full_ops,
             tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
             block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
+            pages: pages_of(workload),
             depth: workload.queue_depth as usize,
             places: target.places.as_deref(),
             check,

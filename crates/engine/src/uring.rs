@@ -155,7 +155,7 @@ mod tests {
         let target = tempfile::tempfile().unwrap();
         target.set_len(8192).unwrap();
         for is_registered in [true, false] {
-            let arena = Arena::new(2, 4096, Fill::Touched).unwrap();
+            let arena = Arena::new(rdsk_model::BufferPages::Ordinary, 2, 4096, Fill::Touched).unwrap();
             let mut ring = ring::make(QueueSource::Kernel, 2, Issue::Inline, &arena, target.as_fd()).unwrap();
             let Ring { file, file_flags, slots_per_buffer: fixed, .. } = ring;
             assert_eq!(file_flags, squeue::Flags::FIXED_FILE);

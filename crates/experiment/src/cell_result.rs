@@ -93,6 +93,14 @@ impl CellTotals {
         if self.visits.is_empty() {
             return (StopReason::Budget, "the time was used up before this cell's turn".into());
         }
+        if let Extent::Sustained(_) = cell.extent {
+            return match self.ended {
+                Some(Ended::Stopped) => {
+                    (StopReason::Complete, "it went on until its rate had settled".into())
+                }
+                _ => (StopReason::Budget, "it went on for as long as there was time".into()),
+            };
+        }
         if self.has_no_overlap && self.measured_ns == 0 {
             return (
                 StopReason::Complete,
@@ -167,6 +175,6 @@ fn refusal(workload: &Workload, align_bytes: Option<u64>) -> String {
 fn pass_bytes(cell: &Cell) -> Option<u64> {
     match cell.extent {
         Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        Extent::Timed | Extent::Samples { .. } => None,
+        Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_) => None,
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct ClaimedTargets {
     /// Whether each may be written.
     pub(crate) writable: Vec<bool>,
     /// The lowest rate at which a test file was written.
-    pub(crate) test_file_bytes_per_s: Option<f64>,
+    pub(crate) target_bytes_per_s: Option<f64>,
 }
 
 impl ClaimedTargets {
@@ -186,14 +186,13 @@ pub(crate) fn claim_all(
         check_memory(&plan, &request.roots.proc)?;
     }
     let files = sizes.iter().flatten().count() as u64;
-    let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
+    let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), target_bytes_per_s: None };
     for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {
         all.writable.push(one.is_writable());
         let mut claimed = if let Some(size_bytes) = size_bytes {
             let size = test_file_size(request, size_bytes, files);
             let (claim, rate) = create_file(&one.examined, request, (index, size), watch)?;
-            all.test_file_bytes_per_s =
-                Some(all.test_file_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
+            all.target_bytes_per_s = Some(all.target_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
             claim
         } else {
             claim(one.examined, one.access, &request.permission, &request.roots)

@@ -3,8 +3,8 @@
 
 use crate::options::{BudgetSource, PlanOptions};
 use rdsk_model::{
-    Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Target, TargetKind,
-    Workload,
+    BufferPages, Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Target,
+    TargetKind, Workload,
 };
 use rdsk_stats::rng::SplitMix64;
 use rdsk_units::printable;
@@ -28,8 +28,8 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) twins: u32,
     /// Directions to measure, reads first.
     pub(crate) ops: Vec<Op>,
-    /// Rate at which the test file was written; `None` for targets that existed before.
-    pub(crate) test_file_bytes_per_s: Option<f64>,
+    /// Rate at which the test file was written, or at which targets that existed before were read at first; `None` where neither is known.
+    pub(crate) target_bytes_per_s: Option<f64>,
     pub(crate) options: &'a PlanOptions,
     pub(crate) scope: Scope,
     /// What is left of the budget for all cells.
@@ -79,7 +79,7 @@ impl PlanContext<'_> {
         reason = "bytes of a small share stay far below 2^53"
     )]
     pub(crate) fn bytes_of_share(&self, share: f64) -> Option<u64> {
-        let rate = self.test_file_bytes_per_s.filter(|_| self.scope == Scope::WholeRun)?;
+        let rate = self.target_bytes_per_s.filter(|_| self.scope == Scope::WholeRun)?;
         Some((rate * self.budget_ns as f64 / 1e9 * share) as u64)
     }
 
@@ -104,9 +104,16 @@ impl PlanContext<'_> {
             },
             targets: vec![self.target.index],
             offset_bytes: self.options.offset_bytes,
+            buffers: self.buffers(block_bytes),
             seed: self.options.seed(),
             ..Workload::sequential_read(span_bytes)
         }
+    }
+
+    /// The pages of buffers for such blocks, where they make a difference.
+    fn buffers(&self, block_bytes: u64) -> Option<BufferPages> {
+        let may_differ = self.target.kind != TargetKind::Sim && block_bytes > PAGE_BYTES;
+        may_differ.then_some(self.options.buffers)
     }
 
     /// A cell; those of a path that the target does not have, and deep ones on the sync engine, become "n/a".

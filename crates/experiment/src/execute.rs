@@ -2,12 +2,16 @@
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{authorize_all, check_growths, claim_all, planned_targets, test_file_sizes, whole_plan};
+use crate::claims::{
+    ClaimedTargets, authorize_all, check_growths, claim_all, planned_targets, test_file_sizes, whole_plan,
+};
 use crate::planner::plan;
 use crate::request::Request;
 use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
+use crate::sustained::{self, Time};
+use rdsk_engine::rough_read_rate;
 use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
@@ -15,6 +19,11 @@ use std::time::Instant;
 
 /// Smallest overrun of the budget that is noted.
 const MIN_OVERRUN_NS: u64 = 1_000_000_000;
+
+/// The part of the budget in which a target is read that was there before, to know how fast it is.
+const ROUGH_PART: u64 = 100;
+/// The least part of their time that the rounds have.
+const ROUNDS_LEAST_PART: u64 = 4;
 
 /// Runs the request and returns everything that was seen.
 pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
@@ -76,6 +85,7 @@ pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Recor
         targets: Vec::new(),
         observer: ObserverFacts::default(),
         cells: Vec::new(),
+        sustained: Vec::new(),
         copies: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -93,7 +103,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: every cell gets some I/O, and rdsk waits for I/O in flight",
+            "the run took {} of a budget of {}: cells get the I/O that they at least need, and rdsk waits for I/O in flight",
             Nanos(took_ns),
             Nanos(budget_ns)
         ));
@@ -123,14 +133,15 @@ fn measure(
     let mut backend =
         Backend::of(&claimed.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
     record.host.clone_from(&backend.host);
+    let target_bytes_per_s = claimed.target_bytes_per_s.or_else(|| rough_rate(request, &claimed));
     let spent_ns = if claimed.is_simulated() { 0 } else { elapsed_ns(began) };
     let mut plan = plan(
         &request.experiments,
         &record.targets,
         &claimed.writable,
-        claimed.test_file_bytes_per_s,
+        target_bytes_per_s,
         &request.options,
-        request.options.budget_ns.saturating_sub(spent_ns),
+        left_ns(rounds_ns(request, claimed.is_simulated()), spent_ns),
     )
     .map_err(|error| error.problem())?;
     *planned_ns = Some(plan.budget_ns);
@@ -169,9 +180,79 @@ fn measure(
     } else {
         note_arrays(&mut record.targets, request);
     }
-    let taken_over = take_over(record, outcome, &backend);
+    let mut result = take_over(record, outcome, &backend);
+    if result.is_ok() {
+        result = sustain_writes(request, watch, &claimed, &mut backend, &plan, began, record);
+    }
     resumed.put_back(&mut record.cells);
-    taken_over
+    result
+}
+
+/// Lets the writes of a plan go on until their rate has settled: those of a simulated system always, on a copy of it that begins as it
+/// did, so that nothing else differs by it; those of a real one on request, until its time is over.
+fn sustain_writes(
+    request: &Request,
+    watch: &mut dyn Watch,
+    claimed: &ClaimedTargets,
+    backend: &mut Backend,
+    plan: &Plan,
+    began: Instant,
+    record: &mut Record,
+) -> Result<(), Problem> {
+    let cells = sustained::cells(plan);
+    let is_simulated = claimed.is_simulated();
+    if cells.is_empty() || !(is_simulated || request.options.is_sustained) {
+        return Ok(());
+    }
+    let mut copy = None;
+    if is_simulated {
+        let made = Backend::of(&claimed.claims, &request.roots, &request.options);
+        copy = Some(made.map_err(|error| error.problem())?);
+    }
+    let Backend { engine, clock, observer, members, .. } = copy.as_mut().unwrap_or(backend);
+    let left_ns = request.options.budget_ns.saturating_sub(elapsed_ns(began));
+    let time = if is_simulated { Time::Free } else { Time::Until(clock.now_ns().saturating_add(left_ns)) };
+    let mut watch = sustained::ProgressOnly(watch);
+    let mut run = |plan: &Plan| {
+        let runner = Runner {
+            plan,
+            targets: &record.targets,
+            claims: &claimed.claims,
+            resumed: &[],
+            earlier: &[],
+            engine: engine.as_mut(),
+            clock: clock.as_ref(),
+            observer: observer.as_ref(),
+            members: members.as_ref(),
+            cpu_count: record.host.as_ref().map(|host| host.cpu_count),
+            pin_cpus: &request.options.pin_cpus,
+            watch: &mut watch,
+            stop: &request.stop,
+        };
+        runner.run()
+    };
+    let (seen, problem) = sustained::sustain(&cells, &record.cells, time, clock.as_ref(), &mut run);
+    record.sustained = seen;
+    if request.stop.is_raised() { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
+}
+
+/// How fast the slowest of the targets is read that were there before. Only a whole run, whose questions share their time, has to know.
+fn rough_rate(request: &Request, claimed: &ClaimedTargets) -> Option<f64> {
+    let longest_ns = request.options.budget_ns / ROUGH_PART;
+    let rate = |claim| rough_read_rate(claim, request.options.offset_bytes, longest_ns);
+    let is_whole_run = request.experiments.len() > 1;
+    claimed.claims.iter().filter(|_| is_whole_run).filter_map(rate).reduce(f64::min)
+}
+
+/// What is left of the time for the rounds. However long it took to look at the targets, they have a part of it.
+fn left_ns(rounds_ns: u64, spent_ns: u64) -> u64 {
+    rounds_ns.saturating_sub(spent_ns).max(rounds_ns / ROUNDS_LEAST_PART)
+}
+
+/// The time for everything but the writes that go on until they have settled.
+fn rounds_ns(request: &Request, is_simulated: bool) -> u64 {
+    let budget_ns = request.options.budget_ns;
+    if request.options.is_sustained && !is_simulated { sustained::rounds_ns(budget_ns) } else { budget_ns }
 }
 
 /// Notes which arrays are in another state than before the first cell.
@@ -197,14 +278,18 @@ fn take_over(record: &mut Record, outcome: RunOutcome, backend: &Backend) -> Res
     }
     record.notes.extend(outcome.notes);
     if outcome.interrupted {
-        return Err(Problem::new(
-            ProblemKind::Interrupted,
-            "interrupted",
-            "a signal ended the run",
-            "the record holds what was measured until then",
-        ));
+        return Err(interrupted());
     }
     outcome.problem.map_or(Ok(()), Err)
+}
+
+fn interrupted() -> Problem {
+    Problem::new(
+        ProblemKind::Interrupted,
+        "interrupted",
+        "a signal ended the run",
+        "the record holds what was measured until then",
+    )
 }
 
 /// Nanoseconds since then.

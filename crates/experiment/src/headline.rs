@@ -1,8 +1,10 @@
 //! The headline: the few figures that everybody wants first. It plans cells and issues nothing.
 
-use crate::context::{PlanContext, device_path};
+use crate::context::{PAGE_BYTES, PlanContext, device_path};
 use crate::question::Question;
-use rdsk_model::{CacheState, Cell, Experiment, Extent, Op, Pattern, Sync, TargetKind, Workload};
+use rdsk_model::{
+    BufferPages, CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync, TargetKind, Workload,
+};
 
 /// I/Os in flight in the sequential cells: enough for a disk that needs several requests to stream.
 const SEQUENTIAL_DEPTH: u32 = 8;
@@ -11,6 +13,8 @@ const RANDOM_DEPTH: u32 = 32;
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
 const RANDOM_BYTES: u64 = 4096;
 const WEIGHT: f64 = 3.0;
+/// Of what only says how much the memory of buffers matters.
+const CONTIGUOUS_WEIGHT: f64 = 1.0;
 
 pub(crate) struct Headline;
 
@@ -22,7 +26,11 @@ impl Question for Headline {
             // A target smaller than 1 MiB is streamed in the largest blocks that it holds.
             let holds_bytes = 1 << context.room_bytes().max(1).ilog2();
             let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
-            cells.push(cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
+            let sequential =
+                cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None);
+            let contiguous = contiguous(context, &sequential);
+            cells.push(sequential);
+            cells.extend(contiguous);
             cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
             if deep > 1 {
                 cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
@@ -37,6 +45,29 @@ impl Question for Headline {
     fn is_repeated_after_rests(&self, workload: &Workload) -> bool {
         (workload.op, workload.pattern, workload.queue_depth) == (Op::Read, Pattern::Random, 1)
     }
+
+    /// All writes but those that memory takes at once.
+    fn is_sustained(&self, cell: &Cell) -> bool {
+        cell.workload.op == Op::Write && !cell.workload.is_written_behind()
+    }
+}
+
+/// The same reads from buffers that lie in one piece, where a device takes too few segments for a block of ordinary pages and so
+/// gets it in several requests.
+fn contiguous(context: &PlanContext<'_>, sequential: &Cell) -> Option<Cell> {
+    let mut workload = sequential.workload.clone();
+    let segments = context.target.device.as_ref()?.max_segments?;
+    let is_cut = segments.saturating_mul(PAGE_BYTES) < workload.block_bytes;
+    let is_asked = workload.op == Op::Read
+        && workload.path == IoPath::Direct
+        && workload.buffers == Some(BufferPages::Ordinary);
+    if !(is_cut && is_asked) {
+        return None;
+    }
+    workload.buffers = Some(BufferPages::Huge);
+    workload.seed = context.options.seed();
+    let id = format!("{}-huge", sequential.id);
+    Some(context.cell(id, Experiment::Headline, workload, Extent::Timed, CONTIGUOUS_WEIGHT))
 }
 
 fn cell(

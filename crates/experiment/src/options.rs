@@ -1,6 +1,6 @@
 //! The options that shape a plan, with their defaults and ranges. Plain data.
 
-use rdsk_model::{EngineKind, Op, Pattern, StreamRange};
+use rdsk_model::{BufferPages, EngineKind, Op, Pattern, StreamRange};
 
 /// The seed where none is chosen, as for simulated targets, whose runs can be repeated.
 const DEFAULT_SEED: u64 = 1;
@@ -77,6 +77,10 @@ pub struct PlanOptions {
     pub evidence: EvidenceChoice,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,
+    /// Where buffers of more than a page lie (`--memory`).
+    pub buffers: BufferPages,
+    /// Whether real targets are written until the rate has settled (`--sustained`); simulated ones always are.
+    pub is_sustained: bool,
     /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
@@ -123,6 +127,8 @@ impl Default for PlanOptions {
             engine: None,
             evidence: EvidenceChoice::Auto,
             pin_cpus: Vec::new(),
+            buffers: BufferPages::Ordinary,
+            is_sustained: false,
             seed: None,
         }
     }

@@ -69,7 +69,7 @@ pub enum PlanError {
     Nothing(String),
 }
 
-/// Plans the experiments on the targets. `writable[i]` says whether target i may be written; `test_file_bytes_per_s` is the
+/// Plans the experiments on the targets. `writable[i]` says whether target i may be written; `target_bytes_per_s` is the
 /// rate at which the test file was written, if there is one; `budget_ns` is what is left of the time.
 ///
 /// # Errors
@@ -78,7 +78,7 @@ pub fn plan(
     experiments: &[Experiment],
     targets: &[Target],
     writable: &[bool],
-    test_file_bytes_per_s: Option<f64>,
+    target_bytes_per_s: Option<f64>,
     options: &PlanOptions,
     budget_ns: u64,
 ) -> Result<Plan, PlanError> {
@@ -94,7 +94,7 @@ pub fn plan(
             .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
             .collect();
         let twins = twins_before(&mediums, position);
-        contexts.push(PlanContext { target, twins, ops, test_file_bytes_per_s, options, scope, budget_ns });
+        contexts.push(PlanContext { target, twins, ops, target_bytes_per_s, options, scope, budget_ns });
     }
     let mut questions: Vec<&dyn Question> = experiments.iter().map(|&one| question(one)).collect();
     questions.sort_by_key(|question| question.targets());

@@ -80,6 +80,11 @@ pub(crate) trait Question: Sync {
         false
     }
 
+    /// Whether a writing cell is visited once more, until its rate has settled, after everything else.
+    fn is_sustained(&self, _cell: &Cell) -> bool {
+        false
+    }
+
     /// Whether the counters of an array's members are read around every request.
     fn reads_members(&self) -> bool {
         false

@@ -6,6 +6,7 @@ use crate::cell_totals::{CellTotals, add_new};
 use crate::registry::question;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
+use crate::settle::SettleWatch;
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
 use crate::window::of_visit;
@@ -87,6 +88,7 @@ impl Runner<'_> {
         });
         let mut ops = match cell.extent {
             Extent::Samples { first_ops } => Some(first_ops),
+            Extent::Sustained(endurance) => Some(endurance.most_ops),
             _ => None,
         };
         for _ in 0..VISITS_PER_SLICE {
@@ -170,6 +172,7 @@ impl Runner<'_> {
             warm_up_ns: candidate_ns(cell, totals.visits.len(), run_ns, job.window_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
+            settle: SettleWatch::of(cell),
         };
         observer.follow(state.totals[index].evidence.may_follow());
         observer.begin();

@@ -6,10 +6,13 @@ use crate::run_state::{RunState, Slice};
 use crate::runner::Runner;
 use crate::stopping::MIN_RUN_NS;
 use rdsk_model::plan::turned;
-use rdsk_model::{Cell, Extent};
+use rdsk_model::{Cell, EngineKind, Extent};
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
+/// The first round, in which cells have what they at least need, may go beyond the budget by one part in so many, and by so much.
+const OVERRUN_PART: u64 = 4;
+const MIN_OVERRUN_NS: u64 = 1_500_000_000;
 /// A further turn of a group is begun where at least this part of what its last one took is left.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -61,7 +64,7 @@ impl Runner<'_> {
     fn take_turn(&mut self, index: usize, round: u32, slice: Slice, state: &mut RunState) {
         let cell = &self.plan.cells[index];
         let is_over = self.stop.is_raised() || state.has_given_up() || cell.not_applicable.is_some();
-        if is_over || state.skips_visit(index, cell) {
+        if is_over || self.is_too_late(cell, round, state) || state.skips_visit(index, cell) {
             return;
         }
         state.totals[index].round = round;
@@ -73,6 +76,20 @@ impl Runner<'_> {
         state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
         state.margins[index] = state.totals[index].margin(cell);
         self.tell_of_turn(index, state);
+    }
+
+    /// Whether a cell's first turn comes when the time was long used up: what comes before visits, such as filling the page cache, is
+    /// in no cell's slice. Simulated time costs nothing, and whatever the time is, something is measured.
+    fn is_too_late(&self, cell: &Cell, round: u32, state: &RunState) -> bool {
+        let over_ns = self.clock.now_ns().saturating_sub(state.deadline_ns);
+        let may_be_ns = (self.plan.budget_ns / OVERRUN_PART).max(MIN_OVERRUN_NS);
+        round == 0
+            && over_ns > may_be_ns
+            && state.visits_done > 0
+            // What hangs is told of each cell, once.
+            && !state.has_hung
+            && self.plan.runtime_ns.is_none()
+            && cell.workload.engine != EngineKind::Sim
     }
 
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the time left; that of
@@ -225,7 +242,7 @@ fn is_pass(cell: &Cell) -> bool {
 fn pass_bytes(cell: &Cell) -> Option<u64> {
     match cell.extent {
         Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        Extent::Timed | Extent::Samples { .. } => None,
+        Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_) => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! that stopped at a lucky moment would be shorter than the others. It decides from numbers and issues nothing.
 
 use crate::cell_totals::{CellTotals, per_second};
+use crate::settle::SettleWatch;
 use crate::window::span_bytes;
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
@@ -23,6 +24,8 @@ pub(crate) struct StopPolicy<'a> {
     pub(crate) left_ns: u64,
     /// Elapsed time, bytes and I/Os at the window before.
     pub(crate) last: (u64, u64, u64),
+    /// For a visit that goes on until its rate has settled.
+    pub(crate) settle: Option<SettleWatch>,
 }
 
 impl Control for StopPolicy<'_> {
@@ -36,7 +39,12 @@ impl Control for StopPolicy<'_> {
             left_ns: self.left_ns.saturating_sub(progress.elapsed_ns),
         });
         self.last = (progress.elapsed_ns, progress.bytes, progress.ops);
-        if progress.elapsed_ns >= self.run_ns && progress.ops > 0 { Flow::Stop } else { Flow::Continue }
+        let is_over = match &mut self.settle {
+            // Otherwise the limit of the visit ends it.
+            Some(settle) => settle.is_over(progress),
+            None => progress.elapsed_ns >= self.run_ns,
+        };
+        if is_over && progress.ops > 0 { Flow::Stop } else { Flow::Continue }
     }
 
     fn warm_up_ns(&self) -> u64 {
@@ -83,7 +91,7 @@ pub(crate) fn run_ns(totals: &mut CellTotals, left_ns: u64, slice_ns: u64) -> u6
 /// Whether a cell needs no further visit in this slice.
 pub(crate) fn is_enough(cell: &Cell, ended: Ended) -> bool {
     match cell.extent {
-        Extent::Pass { .. } => true,
+        Extent::Pass { .. } | Extent::Sustained(_) => true,
         Extent::Timed => ended != Ended::Complete,
         Extent::Passes { .. } | Extent::Samples { .. } => false,
     }

@@ -6,8 +6,8 @@ use crate::options::Positions;
 use crate::question::Question;
 use rdsk_analysis::stripe::{AdaptiveProbes, MAX_ADAPTIVE_PROBES, SweepOptions, sweep};
 use rdsk_model::{
-    Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, PositionChooser, Sync, TargetKind,
-    Workload,
+    BufferPages, Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, PositionChooser,
+    Sync, TargetKind, Workload,
 };
 use rdsk_units::Bytes;
 
@@ -90,6 +90,8 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
     let chosen = if has_members { MAX_ADAPTIVE_PROBES as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
+    // Requests are to reach the members as they were chosen, not cut where the memory of a buffer is.
+    workload.buffers = workload.buffers.map(|_| BufferPages::Huge);
     let has_positions = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
     workload.points = has_positions.then_some(points);
     let id = format!("stripe/{op}");

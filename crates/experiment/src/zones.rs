@@ -169,7 +169,7 @@ fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
     let is_virtual = |name: &str| VIRTUAL.iter().any(|prefix| name.starts_with(prefix));
     let device = context.target.device.as_ref().filter(|device| !is_virtual(&device.name));
     let rotates = device.and_then(|device| device.rotational) == Some(true);
-    let rate = context.test_file_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
+    let rate = context.target_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
     let one = |size: &u64| {
         let positions = positions(shape, context, *size) as f64;

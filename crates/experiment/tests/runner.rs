@@ -3,9 +3,10 @@
 mod scripted;
 
 use rdsk_model::{
-    CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, Points, ProblemKind, StopReason, Workload,
+    CacheState, Cell, CellResult, EngineKind, Extent, IoPath, Op, Plan, Points, ProblemKind, StopFlag,
+    StopReason, Workload,
 };
-use scripted::{SECOND, cell, plan, run, run_after};
+use scripted::{SECOND, Scripted, cell, plan, run, run_after};
 
 #[test]
 fn visits_go_there_and_back() {
@@ -159,6 +160,30 @@ fn every_cell_gets_something_within_the_budget_whatever_the_disk() {
         let used = seen.elapsed_ns as f64 / budget_ns as f64;
         assert!(used < 1.5, "a disk of {bytes_per_s} B/s took {used} of the budget");
     }
+}
+
+/// What fills a cache before a visit is in no slice: it took 50 s of a budget of 20 s.
+#[test]
+fn what_comes_before_visits_counts_against_the_budget() {
+    let cells: Vec<Cell> = (0..12).map(|index| cell(4096 << index, Extent::Timed)).collect();
+    let many = plan(cells.clone(), 20 * SECOND);
+    let slow = |disk: &mut Scripted, _: &StopFlag| disk.prepare_ns = 5 * SECOND;
+    let seen = run(&many, 1e8, slow);
+    assert!(
+        seen.elapsed_ns <= 31 * SECOND,
+        "a quarter more than the budget, and the last turn: {}",
+        seen.elapsed_ns
+    );
+    let begun = seen.outcome.cells.iter().filter(|cell| !cell.result.visits.is_empty()).count();
+    assert!((4..=6).contains(&begun), "{begun}");
+    assert_eq!(seen.outcome.cells[11].result.stop, StopReason::Budget);
+    assert!(seen.outcome.cells[11].result.why.contains("before this cell's turn"));
+    // Virtual time costs nothing, and one cell is measured however late it is.
+    let mut free = plan(cells, 20 * SECOND);
+    free.cells.iter_mut().for_each(|cell| cell.workload.engine = EngineKind::Sim);
+    assert!(run(&free, 1e8, slow).outcome.cells.iter().all(|cell| !cell.result.visits.is_empty()));
+    let late = run(&many, 1e8, |disk, _| disk.prepare_ns = 60 * SECOND);
+    assert_eq!(late.outcome.cells.iter().filter(|cell| !cell.result.visits.is_empty()).count(), 1);
 }
 
 #[test]

@@ -3,9 +3,11 @@
 
 mod array_unsettled;
 mod buffered_write_in_memory;
+mod burst_writes;
 mod cached_write;
 mod cold_not_reached;
 mod common;
+mod contiguous_memory;
 mod deep_write_behind;
 mod device_misaligned;
 mod direct_refused;
@@ -156,6 +158,7 @@ pub const RULES: &[Rule] = &[
     processor_quota::RULE,
     evidence_differs::RULE,
     few_samples::RULE,
+    burst_writes::RULE,
     write_cache_full::RULE,
     cached_write::RULE,
     first_access::RULE,
@@ -195,6 +198,7 @@ pub const RULES: &[Rule] = &[
     read_ahead_helped::RULE,
     requests_merged::RULE,
     requests_split::RULE,
+    contiguous_memory::RULE,
     page_write_no_read::RULE,
     direct_refused::RULE,
     larger_blocks_help::RULE,

@@ -38,7 +38,7 @@ pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLat
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use nvme::is_nvme_path;
 pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
-pub use plan::{Cell, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
+pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
@@ -50,8 +50,8 @@ pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetK
 pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
-    CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
-    Workload,
+    BufferPages, CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points,
+    StreamRange, Sync, Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -53,11 +53,29 @@ pub enum Extent {
     },
     /// As much as the time allows, until the precision is reached.
     Timed,
+    /// One visit that goes on until its rate has settled.
+    Sustained(Endurance),
     /// Repeated visits of a few I/Os each, each after setting the cache state again, until time or precision ends them.
     Samples {
         /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
         first_ops: u64,
     },
+}
+
+/// How long a visit goes on that waits for its rate to settle. One whose rate fell and has settled is over after `least_bytes`; one
+/// whose rate has not fallen, after `least_ns` or `least_ops` besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endurance {
+    /// Bytes that are written in any case: more than a cache that is known holds.
+    pub least_bytes: u64,
+    /// A level that held for so long has settled; `u64::MAX` where only the end of the time shows that it does.
+    pub least_ns: u64,
+    /// So has one that held for so many I/Os.
+    pub least_ops: u64,
+    /// I/Os after which a rate is given up that does not settle.
+    pub most_ops: u64,
+    /// Bytes per second that shorter visits had: a level clearly below that has fallen from there. 0 where none is known.
+    pub expected_bytes_per_s: u64,
 }
 
 /// One workload requested by one experiment.

@@ -114,6 +114,10 @@ pub struct Record {
     pub observer: ObserverFacts,
     /// The cells.
     pub cells: Vec<CellRecord>,
+    /// Writing cells of `cells` once more, by the same ids, each in one visit that went on until its rate had settled. Those of a
+    /// simulated system are of a copy of it that begins as the system did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sustained: Vec<CellRecord>,
     /// The command lines of `rdsk dd`; none for every other command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copy>,

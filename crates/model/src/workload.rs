@@ -123,6 +123,16 @@ words!(
 );
 
 words!(
+    /// The memory of buffers that are larger than a page: in how many pieces a device is given each block.
+    BufferPages {
+        /// Pages of 4 KiB or what the machine has, as an allocator gives them to programs.
+        Ordinary = "ordinary",
+        /// Transparent huge pages, where the kernel has them: a block lies in one piece.
+        Huge = "huge",
+    }
+);
+
+words!(
     /// What requests whose places are chosen one by one, by the members' counters, are to those of the list behind them.
     ChosenFirst {
         /// Where the counters told the geometry, the list is left out.
@@ -219,6 +229,10 @@ pub struct Workload {
     /// Chosen places instead of a span to go over; `None` for most workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Points>,
+    /// Where its buffers lie; `None` for blocks of a page at most, which lie in one piece anyway, for simulated hosts, and in Records
+    /// before it was recorded, whose buffers were on huge pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<BufferPages>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
 }
@@ -248,6 +262,7 @@ impl Workload {
             span_bytes,
             range: StreamRange::Disjoint,
             points: None,
+            buffers: None,
             seed: 1,
         }
     }

@@ -4,11 +4,14 @@
 use crate::cells::{self, remark, verdict_word};
 use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
+use crate::lasting;
 use crate::page::{Page, Tone};
 use rdsk_analysis::after_idle::Waking;
+use rdsk_analysis::comparison::is_of_memory_alone;
+use rdsk_analysis::lasting::lasting_of;
 use rdsk_analysis::settling::settling;
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
+use rdsk_model::{BufferPages, CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
@@ -28,7 +31,8 @@ pub(crate) fn in_words(record: &Record, cells: &[&CellRecord]) -> String {
         let remark = beside(record, cell);
         if remark.is_empty() { text } else { format!("{text} ({remark})") }
     };
-    let streams = cells.iter().filter(|cell| is_bandwidth(cell)).filter_map(|cell| {
+    let is_headline = |cell: &&&CellRecord| is_bandwidth(cell) && !is_of_memory_alone(record, cell);
+    let streams = cells.iter().filter(is_headline).filter_map(|cell| {
         let mean = cell.result.bytes_per_s?.mean;
         let rate = format!("{}s {} {}", cell.workload.op, Unit::MIB_PER_S.figure(mean), Unit::MIB_PER_S.name);
         Some(marked(cell, rate))
@@ -74,6 +78,7 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
         }
     }
     draw_settling(page, record, all);
+    draw_lasting(page, record, all);
     certainty::draw_stalls(page, all, label);
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
@@ -96,6 +101,7 @@ pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
 fn beside(record: &Record, cell: &CellRecord) -> String {
     match remark(cell) {
         remark if remark.is_empty() && cells::is_into_cache(record, cell) => cells::INTO_CACHE.into(),
+        remark if remark.is_empty() && lasting::is_burst(record, cell) => "burst".into(),
         remark => remark,
     }
 }
@@ -116,6 +122,17 @@ fn draw_settling(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
             words::nanos(seen.stable_ns),
         );
         page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+    }
+}
+
+/// The bursts among the rows, and over how many bytes the writes were measured.
+fn draw_lasting(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    for cell in cells {
+        let Some(seen) = lasting_of(record, cell).filter(|seen| seen.is_burst) else { continue };
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &seen));
+    }
+    if let Some(text) = lasting::measured(record, cells, label).into_iter().next() {
+        page.sentence(Tone::Plain, "  Writes: ", format!("{text}."));
     }
 }
 
@@ -171,5 +188,6 @@ pub(crate) fn label(cell: &CellRecord) -> String {
         }
         None => String::new(),
     };
-    format!("{what} {}, {block}{depth}", workload.op)
+    let pages = if workload.buffers == Some(BufferPages::Huge) { ", huge pages" } else { "" };
+    format!("{what} {}, {block}{depth}{pages}", workload.op)
 }

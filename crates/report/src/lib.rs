@@ -15,6 +15,7 @@ mod findings;
 mod fio;
 mod header;
 mod headline;
+mod lasting;
 mod markdown;
 mod page;
 mod paths;

@@ -27,6 +27,7 @@ pub mod rng;
 mod rotations;
 mod rounds;
 mod stall_share;
+mod sustained;
 mod trend;
 mod two_samples;
 
@@ -54,5 +55,6 @@ pub use quantile_range::{QuantileRange, SparseHistogram, quantile_range};
 pub use rotations::{Agreement, agreement};
 pub use rounds::rounds_interval;
 pub use stall_share::{StallsSeen, with_stalls};
+pub use sustained::{Fall, Sustained, sustained};
 pub use trend::{Trend, VisitTrend, has_visits, trend};
 pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

@@ -163,6 +163,7 @@ fn without_cells(record: &Record) -> Record {
         observer: record.observer.clone(),
         cells: Vec::new(),
         source: record.source.clone(),
+        sustained: record.sustained.clone(),
         copies: record.copies.clone(),
         findings: record.findings.clone(),
         notes: record.notes.clone(),

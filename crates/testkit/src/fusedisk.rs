@@ -11,7 +11,7 @@ mod queue;
 mod serve;
 mod store;
 
-pub use behaviour::{Behaviour, Cost, Extra, Server, Stall, Zone};
+pub use behaviour::{Behaviour, Bucket, Cost, Extra, Server, Stall, Zone};
 pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
 pub use rdsk_disk::{Device, FirstAccessParams, FirstOf, Op, SleepParams};
 pub use store::WriteCache;

@@ -3,7 +3,7 @@
 use super::{Kind, Measure};
 use crate::metrics::{is_of_memory, page_bytes, ran, reached_device};
 use rdsk_model::{
-    CacheState, CellRecord, Experiment, IoPath, Op, Pattern, Record, Sync, VerdictCode, Workload,
+    BufferPages, CacheState, CellRecord, Experiment, IoPath, Op, Pattern, Record, Sync, VerdictCode, Workload,
 };
 use rdsk_stats::enough_ratio;
 
@@ -27,8 +27,15 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
         // The runs of two copies are compared in `copy`; jobs of fio have no rounds by which they could be.
         Experiment::Dd | Experiment::Fio => Vec::new(),
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
-        _ => [paths(&cells), dontcache(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)]
-            .concat(),
+        _ => [
+            paths(&cells),
+            dontcache(&cells),
+            durable(&cells),
+            shifts(&cells, page_bytes),
+            targets(&cells),
+            memory(&cells),
+        ]
+        .concat(),
     }
 }
 
@@ -102,6 +109,24 @@ fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
         Some(Pair::of(Kind::Shift, aligned, shifted, Measure::Elapsed))
     };
     shifted.filter_map(pair).collect()
+}
+
+/// Each cell that only says how much the memory of buffers matters, with the one that it is like but for that.
+fn memory<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| reached_device(cell)).collect();
+    let pair = |cell: &&'a CellRecord| {
+        Some(Pair::of(Kind::Memory, cell, twin_on_pages(&of_device, cell)?, Measure::Elapsed))
+    };
+    of_device.iter().filter_map(pair).collect()
+}
+
+/// The cell on ordinary pages that one with contiguous buffers is like but for that.
+pub(super) fn twin_on_pages<'a>(cells: &[&'a CellRecord], cell: &CellRecord) -> Option<&'a CellRecord> {
+    let is_contiguous = cell.workload.buffers == Some(BufferPages::Huge);
+    let wanted = Workload { buffers: Some(BufferPages::Ordinary), ..cell.workload.clone() };
+    let is_twin =
+        |base: &&&CellRecord| base.experiment == cell.experiment && is_like(&base.workload, &wanted);
+    cells.iter().filter(|_| is_contiguous).find(is_twin).copied()
 }
 
 /// Each cell of a further target with the same cell of the first: what both were asked for in turn, wherever the bytes came

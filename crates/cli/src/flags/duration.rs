@@ -1,6 +1,6 @@
 //! Flags that say when to stop: time and precision.
 
-use super::{Flag, One, SWITCH, on, value};
+use super::{Flag, One, SWITCH, Switch, on, value};
 use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM};
 use rdsk_experiment::BudgetSource;
 use rdsk_units::Nanos;
@@ -9,6 +9,8 @@ use rdsk_units::Nanos;
 const MIN_BUDGET: Nanos = Nanos(100_000_000);
 /// Shortest time of one cell.
 const MIN_RUNTIME: Nanos = Nanos(10_000_000);
+/// The budget of a run that sustains its writes, unless one is requested.
+const SUSTAINED_BUDGET: Nanos = Nanos(600_000_000_000);
 /// Longest time: a week.
 const MAX_TIME: Nanos = Nanos(7 * 24 * 3_600_000_000_000);
 
@@ -23,6 +25,21 @@ pub(super) static FLAGS: &[Flag] = &[
         uses: &[on(MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
         details: "Less time gives wider intervals.",
         example: "--budget 20s",
+        ..SWITCH
+    },
+    Flag {
+        name: "sustained",
+        value: Switch(|args| {
+            args.options.is_sustained = true;
+            if args.options.budget_source == BudgetSource::Default {
+                args.options.budget_ns = SUSTAINED_BUDGET.0;
+            }
+        }),
+        uses: &[on(&[&RUN], "Write on until the rate has settled, and show what lasts", "")],
+        details: "After everything else the writes of the headline go on, each until its rate fell and settled, for the rest of the \
+                  budget at most, which is 10m unless --budget says otherwise. A drive with a large cache takes hundreds of GiB. \
+                  Simulated systems always do so.",
+        example: "--sustained --only headline",
         ..SWITCH
     },
     Flag {

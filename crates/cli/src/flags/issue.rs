@@ -1,9 +1,9 @@
 //! Flags about how I/O is issued: queue depth, streams, engine, CPUs, seed.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM};
+use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM, ZONES};
 use rdsk_experiment::EvidenceChoice;
-use rdsk_model::{EngineKind, StreamRange};
+use rdsk_model::{BufferPages, EngineKind, StreamRange};
 use rdsk_units::Nanos;
 
 /// Deepest queue of one stream; devices take at most a few thousand requests (NVMe: 65 536 by its standard, 1023 in
@@ -16,6 +16,7 @@ pub(crate) const ENGINES: &[&str] = &["sync", "threads", "aio", "io_uring"];
 const ENGINE_KINDS: &[EngineKind] =
     &[EngineKind::Sync, EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
 
+const PAGES: &[&str] = &["ordinary", "huge"];
 const SOURCES: &[&str] = &["auto", "bpf", "sysfs"];
 const CHOICES: &[EvidenceChoice] = &[EvidenceChoice::Auto, EvidenceChoice::Bpf, EvidenceChoice::Sysfs];
 
@@ -80,6 +81,22 @@ pub(super) static FLAGS: &[Flag] = &[
         )],
         details: "If io_uring is unavailable or slower on the target, the default falls back to aio or threads.",
         example: "--engine threads",
+        ..SWITCH
+    },
+    Flag {
+        name: "memory",
+        value: One("PAGES", |args, text| {
+            value::word(text, PAGES, BufferPages::ALL).map(|pages| args.options.buffers = pages)
+        }),
+        words: PAGES,
+        uses: &[on(
+            &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, &ALIGN],
+            "Pages of buffers larger than a page",
+            "ordinary",
+        )],
+        details: "ordinary: pages of 4 KiB, which dd, fio and most programs have; a device that takes few segments gets a large block \
+                  in several requests. huge: transparent huge pages, from which it gets each block in one piece.",
+        example: "--memory huge",
         ..SWITCH
     },
     Flag {

@@ -68,6 +68,7 @@ impl Part<'_> {
             span_bytes: options.span_bytes().unwrap_or(0),
             range: StreamRange::Shared,
             points: None,
+            buffers: None,
             seed: options.seed(),
         }
     }

@@ -77,6 +77,7 @@ pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
             cost_ns_per_io: None,
         },
         cells,
+        sustained: Vec::new(),
         copies: Vec::new(),
         findings: Vec::new(),
         notes: notes.sentences(),

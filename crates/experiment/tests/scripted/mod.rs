@@ -49,6 +49,8 @@ pub(crate) struct Scripted {
     pub(crate) pauses: Vec<(u64, u64)>,
     /// Errno by cell offset 0 or by path.
     pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
+    /// The time of preparing a visit.
+    pub(crate) prepare_ns: u64,
     /// Extra time of a flush.
     pub(crate) hang_ns: u64,
     /// Raised after this many visits.
@@ -107,7 +109,7 @@ impl Engine for Scripted {
 
 impl Session for Visit<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.disk.clock.pass(1_000_000);
+        self.disk.clock.pass(self.disk.prepare_ns);
         Ok(Prepared { page_cache: PageCacheState::default(), reached: Some(true) })
     }
 
@@ -342,6 +344,7 @@ pub(crate) fn run_after(
         stall: None,
         pauses: Vec::new(),
         fail: None,
+        prepare_ns: 1_000_000,
         hang_ns: 0,
         look_page_ns: None,
         in_buffers: 0,

@@ -4,8 +4,10 @@
 use super::{Limits, not_device};
 use crate::cells::{self, target_name};
 use crate::figures::{MISSING, Unit};
+use crate::lasting;
 use crate::page::{self, Page, Tone};
 use crate::style::Style;
+use rdsk_analysis::comparison::is_of_memory_alone;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::plural;
@@ -18,13 +20,18 @@ use unicode_width::UnicodeWidthStr as _;
 const MAX_TABLES: usize = 2;
 /// Columns of a target's name in its row.
 const NAME_COLUMNS: usize = 16;
+/// Lines of what the mark of a burst means.
+const LEGEND_LINES: usize = 2;
 /// Half-widths from here on need no decimal.
 const WIDE: f64 = 0.0995;
 
 pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
-    let groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    let mut groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    // What only compares memory is a finding.
+    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(record, cell)));
     if groups.len() > MAX_TABLES {
         draw_targets(page, record, &groups, style, limits);
+        draw_lasting(page, record, &groups.concat(), |cell| cell.id.clone());
         return;
     }
     let mut left = limits.rows;
@@ -41,7 +48,25 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
+        draw_lasting(page, record, cells, label);
         left -= shown;
+    }
+}
+
+/// What the mark of a burst means, and over how many bytes the writes were measured.
+fn draw_lasting(
+    page: &mut Page,
+    record: &Record,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) {
+    let legend = lasting::legend(record, cells, &name);
+    if !legend.is_empty() {
+        page.wordings(Tone::Warning, lasting::LEGEND, legend, LEGEND_LINES);
+    }
+    let measured = lasting::measured(record, cells, name);
+    if !measured.is_empty() {
+        page.wordings(Tone::Plain, lasting::LEAD, measured, 1);
     }
 }
 
@@ -126,7 +151,8 @@ fn rate(record: &Record, cell: &CellRecord) -> String {
     };
     let Some(figure) = figure else { return format!("{MISSING}{star}") };
     let interval = estimate.and_then(|estimate: Estimate| estimate.margin()).map(plus_minus);
-    format!("{figure}{star}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
+    let burst = if lasting::is_burst(record, cell) { lasting::MARK } else { "" };
+    format!("{figure}{star}{burst}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
 }
 
 fn bandwidth(bytes_per_s: f64) -> String {

@@ -5,7 +5,7 @@
 use clap::Parser;
 use rdsk_disk::Device;
 use rdsk_testkit::fusedisk::{
-    Behaviour, Cost, Extra, FirstAccessParams, FuseDisk, Model, Served, Server, SleepParams, Stall,
+    Behaviour, Bucket, Cost, Extra, FirstAccessParams, FuseDisk, Model, Served, Server, SleepParams, Stall,
     WriteCache, Zone,
 };
 use rdsk_units::{Bytes, Nanos};
@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     capacity: Option<u64>,
     /// Behave as the first disk of a simulated system: its name, or a file with its figures
-    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra", "first", "sleep"])]
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra", "first", "sleep", "bucket"])]
     system: Option<String>,
     /// Seed for the random choices of the system's disk
     #[arg(long, default_value_t = 1, requires = "system")]
@@ -64,6 +64,9 @@ struct Arguments {
     /// Sleep after a rest and take so long to wake up, such as 300ms/40ms
     #[arg(long, value_name = "AFTER/TIME", value_parser = sleep)]
     sleep: Option<SleepParams>,
+    /// Let N requests pass at their own cost, then each takes TIME, such as 30000/2ms; as long at rest gives one back
+    #[arg(long, value_name = "N/TIME", value_parser = bucket)]
+    bucket: Option<Bucket>,
     /// Lose unflushed writes when the power is cut
     #[arg(long)]
     volatile: bool,
@@ -144,6 +147,7 @@ fn model(arguments: &Arguments) -> io::Result<Model> {
         extra: arguments.extra,
         first_access: arguments.first,
         sleep: arguments.sleep,
+        bucket: arguments.bucket,
     };
     Ok(behaviour.into())
 }
@@ -249,6 +253,13 @@ fn sleep(text: &str) -> Result<SleepParams, String> {
     Ok(SleepParams { after_ns: time(after)?, wakes_in_ns: time(wakes_in)? })
 }
 
+fn bucket(text: &str) -> Result<Bucket, String> {
+    let (requests, then) = pair(text, '/', "N/TIME, such as 30000/2ms")?;
+    let requests = requests.parse().map_err(|_| "N is not a number")?;
+    let then_ns = time(then).ok().filter(|&ns| ns > 0).ok_or("TIME is not above 0")?;
+    Ok(Bucket { requests, then_ns })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,13 +271,14 @@ mod tests {
     #[test]
     fn words_become_a_behaviour() {
         let words = "--latency 1ms --zone 0-16M=50MB/s --zone 16M-32M=2ms --parallel 4 --flush 5ms --eio 4k-8k \
-                     --stall 30s/2s --extra 10/3ms";
+                     --stall 30s/2s --extra 10/3ms --bucket 30000/2ms";
         let Model::Programmed(behaviour) = model(&arguments(words).unwrap()).unwrap() else { panic!() };
         let expected = Behaviour {
             flush_ns: 5_000_000,
             errors: vec![4096..8192; 1],
             stall: Some(Stall { every_ns: 30_000_000_000, lasts_ns: 2_000_000_000 }),
             extra: Some(Extra { every: 10, costs_ns: 3_000_000 }),
+            bucket: Some(Bucket { requests: 30_000, then_ns: 2_000_000 }),
             ..Behaviour::parallel(4, 1_000_000)
         };
         let expected = expected.zone_rate(0..16 << 20, 5e7).zone_latency(16 << 20..32 << 20, 2_000_000);
@@ -282,6 +294,7 @@ mod tests {
             "--eio 5",
             "--stall 2s/30s",
             "--extra 0/1ms",
+            "--bucket 9/0s",
             "--single --parallel 2",
             "--system wd2500 --latency 1ms",
             "--capacity many",

@@ -50,6 +50,15 @@ pub struct Extra {
     pub costs_ns: u64,
 }
 
+/// A bucket of tokens, as the burst credit of a cloud volume: so many requests at their own cost, then each at a higher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Requests that a full bucket lets pass.
+    pub requests: u64,
+    /// What each further one costs, in ns, above 0; so long at rest fills in one token.
+    pub then_ns: u64,
+}
+
 /// The behaviour of the device. The default answers immediately, one request at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Behaviour {
@@ -71,6 +80,8 @@ pub struct Behaviour {
     pub first_access: Option<FirstAccessParams>,
     /// When it sleeps.
     pub sleep: Option<SleepParams>,
+    /// How many are as fast as the rest says.
+    pub bucket: Option<Bucket>,
 }
 
 impl Behaviour {
@@ -139,6 +150,8 @@ pub(crate) struct Programmed {
     count: u64,
     first_accesses: Option<FirstAccesses>,
     sleeper: Option<Sleeper>,
+    /// Tokens taken from a bucket.
+    taken: u64,
 }
 
 impl Programmed {
@@ -149,7 +162,7 @@ impl Programmed {
         };
         let first_accesses = behaviour.first_access.map(FirstAccesses::new);
         let sleeper = behaviour.sleep.map(Sleeper::new);
-        Self { behaviour, free_ns: vec![0; servers], count: 0, first_accesses, sleeper }
+        Self { behaviour, free_ns: vec![0; servers], count: 0, first_accesses, sleeper, taken: 0 }
     }
 
     /// Takes a request at `now_ns`, which never goes back.
@@ -161,6 +174,7 @@ impl Programmed {
             self.free_ns.fill(end_ns);
             (start_ns, end_ns)
         } else {
+            self.refill(arrival_ns);
             let service_ns = self.next_service_ns(&request);
             let server = self.free_ns.iter_mut().min().expect("there is at least one server");
             let awake_ns = self.sleeper.as_mut().map_or(arrival_ns, |one| one.served_at_ns(arrival_ns));
@@ -183,6 +197,14 @@ impl Programmed {
         self.free_ns.iter_mut().for_each(|free_ns| *free_ns = now_ns.min(*free_ns));
     }
 
+    /// Puts back what the time at rest before an arrival gives.
+    fn refill(&mut self, arrival_ns: u64) {
+        let Some(bucket) = self.behaviour.bucket else { return };
+        let busy_until_ns = self.free_ns.iter().copied().max().unwrap_or(0);
+        let rested_ns = arrival_ns.saturating_sub(busy_until_ns);
+        self.taken = self.taken.saturating_sub(rested_ns / bucket.then_ns.max(1));
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -191,7 +213,15 @@ impl Programmed {
     fn next_service_ns(&mut self, request: &Request) -> u64 {
         self.count += 1;
         let first_ns = self.first_accesses.as_mut().map_or(0, |accesses| accesses.costs_ns(request));
-        let service_ns = first_ns + self.behaviour.service_ns(request).round() as u64;
+        let mut service_ns = self.behaviour.service_ns(request).round() as u64;
+        if let Some(bucket) = self.behaviour.bucket {
+            if self.taken >= bucket.requests {
+                service_ns = bucket.then_ns;
+            } else {
+                self.taken += 1;
+            }
+        }
+        service_ns += first_ns;
         match self.behaviour.extra {
             Some(extra) if extra.every > 0 && self.count.is_multiple_of(extra.every) => {
                 service_ns + extra.costs_ns
@@ -296,6 +326,17 @@ mod tests {
         let sleepy = Behaviour { sleep, ..Behaviour::single(MS) };
         let seen = ends(sleepy, &[read(0, 0), read(100, 0), read(400, 0), read(701, 0)]);
         assert_eq!(seen, [41 * MS, 101 * MS, 401 * MS, 742 * MS]);
+    }
+
+    #[test]
+    fn a_bucket_runs_empty_and_fills_at_rest() {
+        let bucket = Some(Bucket { requests: 3, then_ns: 10 });
+        let behaviour = Behaviour { bucket, ..Behaviour::single(1) };
+        let at_once = [(0, Request::read(0, 512)); 5];
+        assert_eq!(ends(behaviour.clone(), &at_once), [1, 2, 3, 13, 23]);
+        // At rest from 23 to 45: two tokens.
+        let later = [(45, Request::read(0, 512)); 3];
+        assert_eq!(ends(behaviour, &[&at_once[..], &later].concat())[5..], [46, 47, 57]);
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! `burst-writes`: the rate of writes in the headline is that of a burst; writes that went on are slower. It names no cause.
+
+use super::common::{MAX_CITED, cells, cite, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::lasting::{Lasting, lasting_of};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
+
+pub(super) const RULE: Rule = Rule::new("burst-writes", Severity::Uncertain, Needs::OwnTimes, check);
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let bursts: Vec<(&CellRecord, Lasting)> = cells(analysis, |_| true)
+        .into_iter()
+        .filter_map(|cell| Some((cell, lasting_of(analysis, cell).filter(|seen| seen.is_burst)?)))
+        .collect();
+    // The sequential one tells most of a cache's size.
+    let Some((first, seen)) =
+        bursts.iter().max_by_key(|(cell, seen)| (cell.workload.block_bytes, seen.fall_bytes.is_some()))
+    else {
+        return Vec::new();
+    };
+    let factor = seen.burst_bytes_per_s / seen.bytes_per_s;
+    let (fast, slow) = (words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
+    let until = match seen.fall_bytes {
+        Some(bytes) => format!("after {}", words::bytes(bytes)),
+        None => "before the visit that went on began".into(),
+    };
+    let level = if seen.is_settled { "and stayed there" } else { "and had not settled" };
+    let all: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
+    let text = format!(
+        "Writes of {} that went on for {} in {} fell from {fast} to {slow} {until}, {level}. A cache that survives a power cut shows no flush, \
+         so only writing on shows it; a burst of a limit looks alike.",
+        first.id,
+        words::bytes(seen.bytes),
+        words::nanos(seen.elapsed_ns),
+    );
+    let cited = bursts.iter().take(MAX_CITED).map(|(cell, seen)| {
+        let rates =
+            format!("{}, then {}", words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
+        cite(cell, "windows", rates)
+    });
+    vec![
+        RULE.finding(format!("writes do not last: {}", how_many(&all)), text)
+            .evidence(cited)
+            .effect(Stake::Figure, Some(factor), format!("Writes fall from {fast} to {slow} {until}"))
+            .advice("quote the lasting rate for sustained work, and the burst with its size")
+            .cells(all),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
+    use rdsk_model::{Op, Record};
+
+    fn of(went_on: CellRecord) -> Record {
+        let write = |cell| with(cell, |cell: &mut CellRecord| cell.id = "headline/write/sequential".into());
+        let mut record = record(vec![disk()], vec![write(laid_out("w", Op::Write, &[steady(60, 800.0)]))]);
+        record.sustained = vec![write(went_on)];
+        record
+    }
+
+    #[test]
+    fn fires_where_writes_that_go_on_fall() {
+        let finding = fires(RULE, &of(laid_out("w", Op::Write, &[falling(200, 400, 800.0, 100.0)])));
+        assert!(finding.text.contains("MiB/s to 100.0 MiB/s after 7.8"), "{}", finding.text);
+        assert!(finding.text.contains("and stayed there"), "{}", finding.text);
+    }
+
+    #[test]
+    fn is_silent_where_they_last_and_where_none_went_on() {
+        silent(RULE, &of(laid_out("w", Op::Write, &[steady(600, 790.0)])));
+        silent(RULE, &Record { sustained: Vec::new(), ..of(laid_out("w", Op::Write, &[steady(600, 9.0)])) });
+    }
+}

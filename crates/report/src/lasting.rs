@@ -1,0 +1,111 @@
+//! Over how many bytes the writes of the headline were measured, and whether their rates last, in words. It judges nothing.
+
+use crate::figures::Unit;
+use rdsk_analysis::lasting::{Lasting, lasting_of, written_bytes};
+use rdsk_analysis::words::{bytes, list, nanos};
+use rdsk_model::{CellRecord, Op, Pattern, Record, Sync, TargetKind};
+use rdsk_units::count;
+
+/// Behind a figure that is that of a burst.
+pub(crate) const MARK: &str = "^";
+/// What stands before the line on writes, and before what the mark means.
+pub(crate) const LEAD: &str = "writes   ";
+pub(crate) const LEGEND: &str = "^ = burst; lasts: ";
+/// What shows whether rates last.
+const HOW: &str = "rdsk run --sustained";
+
+/// Whether the figure of a cell is that of a burst.
+pub(crate) fn is_burst(record: &Record, cell: &CellRecord) -> bool {
+    lasting_of(record, cell).is_some_and(|seen| seen.is_burst)
+}
+
+/// What the mark of these cells means, the longest wording first; empty where none has it.
+pub(crate) fn legend(
+    record: &Record,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) -> Vec<String> {
+    let bursts: Vec<(String, &CellRecord, Lasting)> = cells
+        .iter()
+        .filter_map(|cell| Some((name(cell), *cell, lasting_of(record, cell).filter(|seen| seen.is_burst)?)))
+        .collect();
+    if bursts.is_empty() {
+        return Vec::new();
+    }
+    // What the first one shows of a cache's size holds for all.
+    let texts = [bursts.len(), 1, 0].map(|whole| {
+        let part = |(index, (name, cell, seen)): (usize, &(String, &CellRecord, Lasting))| {
+            let after = seen.fall_bytes.filter(|_| index < whole);
+            let after = after.map_or(String::new(), |fall| format!(" after {}", bytes(fall)));
+            format!("{name} at {}{after}", later(cell, seen))
+        };
+        bursts.iter().enumerate().map(part).collect::<Vec<_>>().join("; ")
+    });
+    texts.into_iter().chain(["--details".into()]).collect()
+}
+
+/// A burst, its size and what comes after it, in a sentence.
+pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
+    let (first, then) = (rate(cell, seen.burst_bytes_per_s), rate(cell, seen.bytes_per_s));
+    let until = match seen.fall_bytes {
+        Some(fall) => format!("{first} for {}, then {then}", bytes(fall)),
+        None => format!("{first} in the rounds, {then} from the start of the visit that went on"),
+    };
+    let level = if seen.is_settled { "settled" } else { "not settled" };
+    format!(
+        "a burst: {until}, {level} when {} had been written in {}.",
+        bytes(seen.bytes),
+        nanos(seen.elapsed_ns)
+    )
+}
+
+/// Over how many bytes writes were measured and whether their rates had settled, the longest wording first; empty without any.
+pub(crate) fn measured(
+    record: &Record,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) -> Vec<String> {
+    let writes: Vec<&CellRecord> = cells
+        .iter()
+        .copied()
+        .filter(|cell| cell.workload.op == Op::Write && cell.result.bytes.is_some_and(|bytes| bytes > 0))
+        .collect();
+    if writes.is_empty() {
+        return Vec::new();
+    }
+    let seen: Vec<(&CellRecord, Lasting)> =
+        writes.iter().filter_map(|cell| Some((*cell, lasting_of(record, cell)?))).collect();
+    let first = bytes(written_bytes(writes.iter().copied()));
+    if seen.is_empty() {
+        let is_simulated = record.targets.iter().any(|target| target.kind == TargetKind::Sim);
+        let how = if is_simulated { String::new() } else { format!(": {HOW}") };
+        return vec![format!("measured over {first}; whether the rates last is not known{how}")];
+    }
+    let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
+    let unsettled: Vec<String> =
+        seen.iter().filter(|(_, seen)| !seen.is_settled).map(|(cell, _)| name(cell)).collect();
+    let how_far = format!("measured over {first}, then on for {more}");
+    if !unsettled.is_empty() {
+        let names = list(&unsettled);
+        let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());
+        return vec![format!("{how_far} without settling: {names}"), brief];
+    }
+    let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
+    let last = if is_any_burst { "the rates have settled" } else { "the rates have settled, and last" };
+    vec![format!("{how_far}: {last}")]
+}
+
+/// The later rate; at most that where it goes on falling.
+fn later(cell: &CellRecord, seen: &Lasting) -> String {
+    let rate = rate(cell, seen.bytes_per_s);
+    if seen.is_settled { rate } else { format!("{rate} and not settled") }
+}
+
+/// `26.5 MiB/s`, `70.2/s`: as the cell's rate stands in the headline.
+fn rate(cell: &CellRecord, bytes_per_s: f64) -> String {
+    if cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None {
+        let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
+        return format!("{} {}", unit.figure(bytes_per_s), unit.name);
+    }
+    format!("{}/s", count(bytes_per_s / cell.workload.block_bytes.max(1) as f64))
+}
