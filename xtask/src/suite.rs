@@ -313,7 +313,10 @@ mod tests {
     use super::*;
 
     fn only(arguments: &[&str]) -> anyhow::Result<Vec<&'static str>> {
-        chosen(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>(), Strictness::MaySkip)
+        chosen(
+            &arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>(),
+            Strictness::MaySkip,
+        )
     }
 
     fn done(name: &'static str, failure: Option<&str>) -> Done {

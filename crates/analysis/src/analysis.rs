@@ -110,7 +110,8 @@ impl<'a> Analysis<'a> {
 
     /// The lasting falls of a cell's rate to a lower level; none where other programs shared its processors or its device.
     pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
-        let shifts = || if is_shared(cell) { Vec::new() } else { rate_series::level_shifts(self.later(cell)) };
+        let shifts =
+            || if is_shared(cell) { Vec::new() } else { rate_series::level_shifts(self.later(cell)) };
         self.derived(cell).level_shifts.get_or_init(shifts)
     }
 

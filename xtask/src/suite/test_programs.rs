@@ -53,7 +53,8 @@ impl TestProgram {
 /// When they cannot be built, or cargo lists none.
 pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<TestProgram>> {
     let format = "--message-format=json-render-diagnostics";
-    let mut command = cargo(root, &["test", "--workspace", "--features", ALL_TASKS, "--no-run", "--quiet", format]);
+    let mut command =
+        cargo(root, &["test", "--workspace", "--features", ALL_TASKS, "--no-run", "--quiet", format]);
     let mut messages = Vec::new();
     let ending = step::run(&mut command, limit, interrupted, &mut |line| messages.push(line.to_owned()))?;
     if let Some(why) = failure_of(ending) {
@@ -67,7 +68,9 @@ pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> R
     programs.push(TestProgram {
         name: "--workspace --doc".into(),
         program: cargo_program().into(),
-        arguments: ["test", "--workspace", "--features", ALL_TASKS, "--doc", "--no-fail-fast"].map(str::to_owned).to_vec(),
+        arguments: ["test", "--workspace", "--features", ALL_TASKS, "--doc", "--no-fail-fast"]
+            .map(str::to_owned)
+            .to_vec(),
         directory: root.to_owned(),
         variables: Vec::new(),
     });

@@ -170,6 +170,7 @@ mod tests {
             stack: Vec::new(),
             made_by_rdsk: false,
             other_devices: Vec::new(),
+            laid_out: None,
             direct_io: Some(true),
             direct_align_bytes: Some(512),
             nowait: Some(false),
