@@ -1,13 +1,10 @@
 //! Builds programs of this workspace, and runs programs that answer in JSON.
 
-use crate::suite::cargo;
+use crate::suite::{BUILT, cargo};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
-
-/// Where a test finds the program that was built beside it.
-pub(crate) const BUILT: &str = "RDSK_PROGRAM";
 
 /// The program `rdsk`: the one that was built beside the tests, so that they build nothing, or one that is built now.
 pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {

@@ -10,6 +10,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// The variable that names the program `rdsk` which was built beside the tests.
+pub(crate) const BUILT: &str = "RDSK_PROGRAM";
+
 /// One of the workspace's test programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
@@ -105,7 +108,7 @@ fn program(test: &Value, others: &[&Value]) -> Result<TestProgram> {
         variables.push((name, text(&one["executable"])?.into()));
     }
     if let Some(rdsk) = others.iter().find(|artifact| artifact["target"]["name"] == "rdsk") {
-        variables.push((crate::programs::BUILT.to_owned(), text(&rdsk["executable"])?.into()));
+        variables.push((BUILT.to_owned(), text(&rdsk["executable"])?.into()));
     }
     Ok(TestProgram {
         name: format!("{} {kind}", package_name(&text(&test["package_id"])?)),
