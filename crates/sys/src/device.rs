@@ -67,7 +67,7 @@ struct Zone {
 }
 
 /// Zones that are asked for at once.
-const ZONES: usize = 256;
+const ZONES: u32 = 256;
 
 /// `struct blk_zone_report` with room behind it.
 #[repr(C)]
@@ -75,7 +75,7 @@ struct ZoneReport {
     sector: u64,
     count: u32,
     flags: u32,
-    zones: [Zone; ZONES],
+    zones: [Zone; ZONES as usize],
 }
 
 impl Zone {
@@ -98,15 +98,16 @@ pub fn zone_written_bytes(fd: impl AsFd) -> io::Result<u64> {
     /// The number has the size of the head alone.
     const BLKREPORTZONE: Opcode = opcode::read_write::<[u64; 2]>(0x12, 130);
     let size_sectors = block_device_size(&fd)? / 512;
-    let mut report = Box::new(ZoneReport { sector: 0, count: 0, flags: 0, zones: [Zone::default(); ZONES] });
+    let mut report =
+        Box::new(ZoneReport { sector: 0, count: 0, flags: 0, zones: [Zone::default(); ZONES as usize] });
     let mut written = 0_u64;
     let mut sector = 0;
     while sector < size_sectors {
-        (report.sector, report.count) = (sector, ZONES as u32);
+        (report.sector, report.count) = (sector, ZONES);
         // SAFETY: BLKREPORTZONE writes its head and at most `count` zones behind it, for which there is room.
         unsafe { ioctl(&fd, Updater::<BLKREPORTZONE, ZoneReport>::new(&mut report)) }?;
         let zones = report.zones.iter().take(report.count as usize);
-        let Some(last) = zones.clone().last() else { break };
+        let Some(last) = zones.clone().next_back() else { break };
         written = zones.fold(written, |sum, zone| sum.saturating_add(zone.written_bytes()));
         let next = last.start.saturating_add(last.len);
         if next <= sector {
