@@ -20,6 +20,7 @@ fn target(size_bytes: u64) -> Target {
         device: None,
         stack: Vec::new(),
         made_by_rdsk: true,
+        laid_out: None,
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
