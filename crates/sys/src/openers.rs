@@ -18,6 +18,22 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// # Errors
 /// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
 pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
+    is_lease_refused(fd, libc::F_RDLCK)
+}
+
+/// Whether the regular file is open anywhere else, for reading too: in a process, in a descriptor on its way through a socket, in a ring of
+/// `io_uring`, or in the kernel. Names for the file (`O_PATH`) do not count. `fd` must be open for reading only.
+///
+/// A write lease is only given while nobody else has the file open (fcntl(2), "Leases"). It is given back at once, as that of
+/// [`has_writers`] is.
+///
+/// # Errors
+/// Those of [`has_writers`].
+pub fn is_open_elsewhere(fd: impl AsFd) -> io::Result<bool> {
+    is_lease_refused(fd, libc::F_WRLCK)
+}
+
+fn is_lease_refused(fd: impl AsFd, kind: i32) -> io::Result<bool> {
     // include/uapi/asm-generic/fcntl.h
     const F_SETSIG: i32 = 10;
     let fd = fd.as_fd().as_raw_fd();
@@ -31,7 +47,7 @@ pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
     };
     // Who opens it in between makes the kernel send a signal: one that is ignored unless somebody handles it, not SIGIO.
     control(F_SETSIG, libc::SIGURG)?;
-    match control(libc::F_SETLEASE, libc::F_RDLCK) {
+    match control(libc::F_SETLEASE, kind) {
         Ok(()) => control(libc::F_SETLEASE, libc::F_UNLCK).map(|()| false),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(true),
         Err(error) => Err(error),
@@ -77,6 +93,7 @@ pub fn same_open_files(thread: i32, other: i32) -> io::Result<bool> {
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::os::unix::fs::OpenOptionsExt as _;
 
     /// The temporary directory may lie where there are no leases; then there is nothing to compare.
     #[test]
@@ -96,6 +113,29 @@ mod tests {
         let other = File::open(&path).unwrap();
         assert!(is_free(), "readers do not count");
         drop(other);
+    }
+
+    #[test]
+    fn a_reader_shows_wherever_its_descriptor_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.into_temp_path();
+        let reader = File::open(&path).unwrap();
+        if is_open_elsewhere(&reader).is_err() {
+            return;
+        }
+        let settles = |wanted: bool| {
+            (0..3000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                is_open_elsewhere(&reader).unwrap() == wanted
+            })
+        };
+        assert!(settles(false), "it is open here alone");
+        let name = File::options().read(true).custom_flags(libc::O_PATH).open(&path).unwrap();
+        assert!(settles(false), "a name for it is not open");
+        let other = File::open(&path).unwrap();
+        assert!(is_open_elsewhere(&reader).unwrap() && !has_writers(&reader).unwrap());
+        drop((name, other));
+        assert!(settles(false));
     }
 
     /// Sets a lock of the open file itself, which another open file of the same process conflicts with.

@@ -25,6 +25,9 @@ const OVERLAY: u64 = 0x794c_7630;
 /// How long a device may be busy before it counts as in use.
 const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
+/// The same for a file that is open for reading: programs that look at it do so for less.
+const READ_RETRY_TIME: Duration = Duration::from_millis(500);
+
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
@@ -79,6 +82,23 @@ pub(crate) fn writers(path: &Path) -> Writers {
     }
 }
 
+/// Whether a file that nobody writes is open anywhere for reading for half a second, as far as the kernel tells this user. Where the
+/// filesystem is one of a server, it need not be this machine.
+pub(crate) fn has_readers(path: &Path) -> bool {
+    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+        return false;
+    };
+    let end = Instant::now() + READ_RETRY_TIME;
+    let kind = filesystem_type(path);
+    while writers_by(rdsk_sys::openers::is_open_elsewhere(&fd), kind) == Writers::Some {
+        if Instant::now() >= end {
+            return true;
+        }
+        thread::sleep(READ_RETRY_TIME / 50);
+    }
+    false
+}
+
 /// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
 /// only while nobody writes through it (`generic_setlease` in fs/locks.c). 9P, Ceph, GFS2 and NFS 3 have no leases, FUSE none since
 /// Linux 7.0, and neither has any filesystem whose developers did not ask for them.
@@ -121,6 +141,16 @@ fn told_align(path: &Path) -> Option<u64> {
     let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
     let is_told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
     is_told.then_some(u64::from(answer.stx_dio_offset_align))
+}
+
+/// Some bytes of a file or device, of which one page is read; `None` if they cannot be read.
+pub(crate) fn read_at<const BYTES: usize>(path: &Path, offset: u64) -> Option<[u8; BYTES]> {
+    let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    // Without it the kernel reads ahead. A filesystem that takes no advice reads more.
+    let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Random);
+    let mut bytes = [0; BYTES];
+    let read = rustix::io::pread(&fd, &mut bytes, offset).ok()?;
+    (read == BYTES).then_some(bytes)
 }
 
 /// Whether reads of the first bytes, direct or not, support `RWF_NOWAIT`; `None` if that cannot be tried.

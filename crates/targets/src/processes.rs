@@ -77,6 +77,15 @@ pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, found: &mut 
     found.extend(persistent(|| users_of_file_now(proc, path, inode)));
 }
 
+/// Whether a process that procfs shows, this one included, has the file open or mapped, for whatever purpose.
+pub(crate) fn is_shown_open(proc: &Path, path: &Path, inode: Inode) -> bool {
+    let own = tables(proc, &std::process::id().to_string());
+    others(proc, &mut Found::default()).iter().chain(&own).any(|process| {
+        let names = descriptors(process).unwrap_or_default();
+        opened(process, &names, path, inode).next().is_some() || mapping_of(process, inode).is_some()
+    })
+}
+
 /// An open file of another process.
 pub(crate) struct Descriptor<'process> {
     /// Where it is found in procfs.

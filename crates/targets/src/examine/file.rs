@@ -12,11 +12,20 @@ use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{anew, facts, file_uses, growing, overlay, probe, thin_pool, twins};
+use crate::{
+    anew, facts, file_uses, growing, mmp, overlay, probe, processes, system_files, thin_pool, twins,
+};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// The name that stands for the filesystem in a file, where answers of programs are prepared.
+const FILESYSTEM: &str = "file";
+
+/// What the kernel alone says: procfs shows no such process.
+const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no process shows it: in a socket, in a ring of io_uring, or for \
+                           a client of a file server";
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
@@ -86,13 +95,20 @@ pub(super) fn examine_file(
     // Who it is says more than that there is somebody.
     if hold == Hold::NotYet && found.uses.is_empty() {
         told_by_kernel(&machine, probe::writers(&path), &mut found);
+        // Those that procfs shows have been judged by who they are.
+        let inode = (meta.dev(), meta.ino());
+        if found.uses.is_empty()
+            && probe::has_readers(&path)
+            && !processes::is_shown_open(&machine.roots.proc, &path, inode)
+        {
+            found.add(UseKind::ReadElsewhere, READ_UNSEEN);
+        }
     }
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
     }
-    if meta.nlink() > 1 {
-        found.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
-    }
+    system_files::find(&machine, &path, meta, &mut found);
+    mmp::find(&machine, &path, FILESYSTEM, "the filesystem in it", &mut found);
     let anew = anew::of_target(&machine.mounts, &path, meta);
     let mut growths = growing::of_file(&machine, &path, meta, &anew);
     if let Some(node) = node {
