@@ -6,6 +6,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
+use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use std::collections::VecDeque;
@@ -176,6 +177,9 @@ impl<C: IoQueue> RingState<'_, C> {
             if end.is_none() {
                 end = self.reason_to_stop(work, left);
             }
+            if WRITE && end.is_none() && !work.may_write(now_ns(), self.now_ns) {
+                end = Some(StreamEnd::Halted);
+            }
             if end.is_none() {
                 left -= self.fill::<WRITE, CHECK>(work, left, len, next_offset);
             }
@@ -254,7 +258,10 @@ impl<C: IoQueue> RingState<'_, C> {
             seen += 1;
             let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
-                work.outcome.latencies.record(now_ns - io.begin_ns);
+                let latency_ns = now_ns - io.begin_ns;
+                if latency_ns <= SHORT_NS || !work.was_away(io.begin_ns, now_ns, before_ns) {
+                    work.outcome.latencies.record(latency_ns);
+                }
                 ios.give_back::<WRITE>(number);
                 good += 1;
             } else if should_resubmit(result) {

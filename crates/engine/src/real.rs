@@ -18,6 +18,7 @@ use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
+use crate::watchdog::Watchdog;
 use rdsk_model::{
     CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
 };
@@ -53,15 +54,18 @@ pub struct RealEngine {
     pub policy: EnginePolicy,
     /// Results of probes and trials so far.
     pub choice_cache: ChoiceCache,
+    /// Notices when this process does not run.
+    pub watchdog: Watchdog,
 }
 
 impl Engine for RealEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
         check_workload(workload)?;
+        self.watchdog.start().map_err(|source| EngineError::Thread { stream: 0, source })?;
         let mut targets = Vec::new();
         for (index, claim) in used_targets(job)? {
-            let target = OpenTarget::open(index, claim, open_mode(workload))?;
+            let target = OpenTarget::open(index, claim, open_mode(workload), &self.watchdog)?;
             advise(workload, target.fd());
             targets.push(target);
         }

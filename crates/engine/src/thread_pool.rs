@@ -137,7 +137,17 @@ impl<'a> ThreadPool<'a> {
             if let Some(wanted) = spec.check {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
-            let begin_ns = now_ns();
+            let mut begin_ns = now_ns();
+            if write && spec.open.must_be_judged(begin_ns) {
+                if !spec.open.judge(begin_ns, last_ns) {
+                    state = self.lock();
+                    if let PoolState::Running(shared) = &mut *state {
+                        shared.give_up(len);
+                    }
+                    continue;
+                }
+                begin_ns = now_ns();
+            }
             let result = transfer(&spec, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
@@ -184,6 +194,13 @@ impl<'a> SharedWork<'a> {
         self.left -= 1;
         self.work.outcome.asked_bytes += len as u64;
         Some(self.offsets.next_offset())
+    }
+
+    /// Takes back what was drawn last: the target is refused by now.
+    fn give_up(&mut self, len: usize) {
+        self.work.barrier.halt();
+        self.work.outcome.asked_bytes -= len as u64;
+        self.end.get_or_insert(StreamEnd::Halted);
     }
 
     fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {

@@ -9,6 +9,7 @@ use crate::job::Ended;
 use crate::offsets::Offsets;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
+use crate::watchdog::SHORT_NS;
 use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, ReadContent, StreamResult};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
@@ -236,8 +237,33 @@ impl<'a> Work<'a> {
     #[inline]
     pub(crate) fn count(&mut self, now_ns: u64, latency_ns: u64, bytes: u64) {
         self.enter(now_ns);
-        self.outcome.latencies.record(latency_ns);
+        if latency_ns <= SHORT_NS || !self.was_away(now_ns - latency_ns, now_ns, now_ns - latency_ns) {
+            self.outcome.latencies.record(latency_ns);
+        }
         self.counters.add(now_ns, bytes, 1);
+    }
+
+    /// Whether this process did not run for a part of the time of an I/O: when it completed is not known then. `own_ns` is this thread's
+    /// last reading of the clock before the second.
+    #[cold]
+    pub(crate) fn was_away(&self, begin_ns: u64, now_ns: u64, own_ns: u64) -> bool {
+        self.spec.open.watchdog.was_away(begin_ns, now_ns, own_ns)
+    }
+
+    /// Whether the next I/O may be written at `now_ns`, this thread's last reading of the clock before it being `own_ns`: not after a time
+    /// in which this process did not run, until the claim has been judged again. If it is refused, no stream issues anything more.
+    #[inline]
+    pub(crate) fn may_write(&self, now_ns: u64, own_ns: u64) -> bool {
+        !self.spec.open.must_be_judged(now_ns) || self.judge(now_ns, own_ns)
+    }
+
+    #[cold]
+    fn judge(&self, now_ns: u64, own_ns: u64) -> bool {
+        let may_go_on = self.spec.open.judge(now_ns, own_ns);
+        if !may_go_on {
+            self.barrier.halt();
+        }
+        may_go_on
     }
 
     /// Ends the warm-up if it is over at `now_ns`, before anything is counted that completed then.

@@ -127,6 +127,7 @@ impl CellTotals {
                 .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
+            gaps: run.gaps.clone(),
         });
         self.positions.extend(run.positions.clone());
         self.join_partial();
@@ -144,6 +145,7 @@ impl CellTotals {
         visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
         visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
         visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
+        visit.gaps.extend(more.gaps);
         let run = &mut self.positions[position];
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);

@@ -152,6 +152,8 @@ mod tests {
             engine: EngineKind::Sync,
             issuing: Issuing::default(),
             notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
         }
     }
 

@@ -43,8 +43,8 @@ pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
-    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, RateSamples, ReadContent, Samples,
-    Stall, StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, OwnGap, PointRun, RateSamples, ReadContent,
+    Samples, Stall, StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;

@@ -160,6 +160,8 @@ impl Session for SimSession<'_> {
             engine: EngineKind::Sim,
             issuing: Issuing::default(),
             notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
         })
     }
 

@@ -234,6 +234,8 @@ fn nothing(engine: EngineKind) -> Run {
         engine,
         issuing: Issuing::default(),
         notes: Vec::new(),
+        gaps: Vec::new(),
+        left_out_ns: 0,
     }
 }
 
