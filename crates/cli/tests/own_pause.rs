@@ -76,7 +76,7 @@ fn a_stop_is_not_called_the_devices() {
     for way in ["--rw read", "--rw write --overwrite"] {
         first_right(ATTEMPTS, || {
             let disk = slow_disk();
-            let line = format!("stream {} {way} --pattern random --bs 4k --budget 6s", word(disk.file()));
+            let line = format!("scale {} {way} --streams 1 --bs 4k --budget 8s", word(disk.file()));
             let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
             let gaps_ns = gaps_ns(&answer.record);
             // Between two visits nothing is measured.

@@ -141,6 +141,13 @@ impl Ios {
         (number, slot)
     }
 
+    /// Takes back what was taken last and never issued. What it would have written is of no use any more, nor are the slots.
+    #[cold]
+    fn untake(&mut self, count: usize) {
+        self.free += count;
+        self.in_flight -= u32::try_from(count).unwrap_or(0);
+    }
+
     #[inline]
     fn give_back<const WRITE: bool>(&mut self, number: u32) {
         if WRITE {
@@ -177,11 +184,11 @@ impl<C: IoQueue> RingState<'_, C> {
             if end.is_none() {
                 end = self.reason_to_stop(work, left);
             }
-            if WRITE && end.is_none() && !work.may_write(now_ns(), self.now_ns) {
-                end = Some(StreamEnd::Halted);
-            }
             if end.is_none() {
-                left -= self.fill::<WRITE, CHECK>(work, left, len, next_offset);
+                match self.fill::<WRITE, CHECK>(work, left, len, next_offset) {
+                    Some(filled) => left -= filled,
+                    None => end = Some(StreamEnd::Halted),
+                }
             }
             if self.ios.in_flight == 0 {
                 return Ok(end.unwrap_or(StreamEnd::Complete));
@@ -200,8 +207,8 @@ impl<C: IoQueue> RingState<'_, C> {
         work.must_stop(self.now_ns).or(is_complete.then_some(StreamEnd::Complete))
     }
 
-    /// Puts an I/O in line for every free number and returns how many. Stamping and checking the cache happen before the clock is
-    /// read; the latency of plain reads starts with the reading that ended the last batch.
+    /// Puts an I/O in line for every free number and returns how many; `None` if nothing may be written any more. Stamping and checking the
+    /// cache happen before the clock is read; the latency of plain reads starts with the reading that ended the last batch.
     #[inline]
     fn fill<const WRITE: bool, const CHECK: bool>(
         &mut self,
@@ -209,15 +216,9 @@ impl<C: IoQueue> RingState<'_, C> {
         left: u64,
         len: usize,
         next_offset: &mut impl FnMut() -> u64,
-    ) -> u64 {
-        while let Some(number) = self.ios.resubmit.pop() {
-            let Io { offset, slot, .. } = self.ios.ios[number as usize];
-            let pointer = self.arena.slot_pointer(slot as usize);
-            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
-            self.ios.in_flight += 1;
-        }
-        let mut pushed = 0;
-        while self.ios.free > 0 && pushed < left {
+    ) -> Option<u64> {
+        let mut taken = 0;
+        while self.ios.free > 0 && taken < left {
             let offset = next_offset();
             let (number, slot) = self.ios.take::<WRITE>(offset, self.now_ns);
             if WRITE {
@@ -227,20 +228,47 @@ impl<C: IoQueue> RingState<'_, C> {
                 let wanted = work.spec.check.unwrap_or(CacheState::Any);
                 work.outcome.cache_probe.check(work.spec.fd, offset, len, wanted);
             }
-            let pointer = self.arena.slot_pointer(slot as usize);
-            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
-            pushed += 1;
+            if !WRITE {
+                self.push::<WRITE>(number, len);
+            }
+            taken += 1;
+        }
+        let taken_here = usize::try_from(taken).unwrap_or(0);
+        let mut begin_ns = self.now_ns;
+        if WRITE || CHECK {
+            begin_ns = now_ns();
+        }
+        if WRITE {
+            // As late as can be: what is in line is submitted next.
+            let Some(at_ns) = work.may_write(begin_ns) else {
+                self.ios.untake(taken_here);
+                return None;
+            };
+            begin_ns = at_ns;
+        }
+        while let Some(number) = self.ios.resubmit.pop() {
+            self.ios.in_flight += 1;
+            self.push::<WRITE>(number, len);
         }
         if WRITE || CHECK {
-            let begin_ns = now_ns();
-            let filled = self.ios.free..self.ios.free + usize::try_from(pushed).unwrap_or(0);
-            for index in filled {
+            // The last one taken is on top.
+            for index in (self.ios.free..self.ios.free + taken_here).rev() {
                 let number = self.ios.stack[index];
                 self.ios.ios[number as usize].begin_ns = begin_ns;
+                if WRITE {
+                    self.push::<WRITE>(number, len);
+                }
             }
         }
-        work.outcome.asked_bytes += pushed * len as u64;
-        pushed
+        work.outcome.asked_bytes += taken * len as u64;
+        Some(taken)
+    }
+
+    #[inline]
+    fn push<const WRITE: bool>(&mut self, number: u32, len: usize) {
+        let Io { offset, slot, .. } = self.ios.ios[number as usize];
+        let pointer = self.arena.slot_pointer(slot as usize);
+        self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
     }
 
     /// Takes every completion. `Failed` if one of them is not a success.
@@ -249,6 +277,10 @@ impl<C: IoQueue> RingState<'_, C> {
         let before_ns = self.now_ns;
         let now_ns = now_ns();
         self.now_ns = now_ns;
+        if now_ns - before_ns > SHORT_NS {
+            // Between two readings of the clock in this loop there are 10 ms: whoever sees more sees a stop first.
+            work.spec.open.watchdog.look(now_ns, before_ns);
+        }
         work.enter(now_ns);
         let mut good = 0u32;
         let mut seen = 0u32;

@@ -198,6 +198,8 @@ pub struct Settled {
     pub to_stable_ns: Option<u64>,
     /// The page cache over the span after that, summed over targets. `None` for reads.
     pub page_cache: Option<PageCacheState>,
+    /// How long this process did not run meanwhile.
+    pub away_ns: u64,
 }
 
 /// Runs jobs: the real engine or the simulated one.

@@ -47,7 +47,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         if let Some(wanted) = spec.check {
             work.outcome.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
         }
-        if spec.op == Op::Write && !work.may_write(now_ns(), work.outcome.end_ns) {
+        if spec.op == Op::Write && work.may_write(now_ns()).is_none() {
             break StreamEnd::Halted;
         }
         work.outcome.asked_bytes += position.bytes;

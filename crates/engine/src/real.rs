@@ -82,6 +82,7 @@ impl Engine for RealEngine {
             prepared: Prepared::default(),
             span_only: &mut self.choice_cache.span_only,
             begin_ns: None,
+            returned_ns: 0,
         }))
     }
 

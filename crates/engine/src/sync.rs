@@ -72,14 +72,11 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             work.outcome.cache_probe.check(fd, offset, len, wanted);
         }
         if WRITE || CHECK {
-            let own_ns = begin_ns;
             begin_ns = now_ns();
-            if WRITE && work.spec.open.must_be_judged(begin_ns) {
-                if !work.may_write(begin_ns, own_ns) {
-                    return StreamEnd::Halted;
-                }
-                begin_ns = now_ns();
-            }
+        }
+        if WRITE {
+            let Some(at_ns) = work.may_write(begin_ns) else { return StreamEnd::Halted };
+            begin_ns = at_ns;
         }
         work.outcome.asked_bytes += len as u64;
         let result = transfer(&work.spec, buffer, offset, &mut work.outcome.interrupted_calls);

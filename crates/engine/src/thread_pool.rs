@@ -114,6 +114,8 @@ impl<'a> ThreadPool<'a> {
         let mut interrupted_calls = 0;
         let waited_before = thread_wait_ns();
         let mut last_ns = now_ns();
+        // When its last I/O might be written.
+        let mut allowed_ns = 0;
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
@@ -138,15 +140,18 @@ impl<'a> ThreadPool<'a> {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
             let mut begin_ns = now_ns();
-            if write && spec.open.must_be_judged(begin_ns) {
-                if !spec.open.judge(begin_ns, last_ns) {
-                    state = self.lock();
-                    if let PoolState::Running(shared) = &mut *state {
-                        shared.give_up(len);
+            if write {
+                if spec.open.must_be_judged(begin_ns) {
+                    if !spec.open.judge(begin_ns, allowed_ns) {
+                        state = self.lock();
+                        if let PoolState::Running(shared) = &mut *state {
+                            shared.give_up(len);
+                        }
+                        continue;
                     }
-                    continue;
+                    begin_ns = now_ns();
                 }
-                begin_ns = now_ns();
+                allowed_ns = begin_ns;
             }
             let result = transfer(&spec, block, offset, &mut interrupted_calls);
             last_ns = now_ns();

@@ -115,6 +115,12 @@ impl Watchdog {
         state.gaps.iter().filter(|gap| gap.begin_ns < end_ns && gap.end_ns > begin_ns).copied().collect()
     }
 
+    /// The time of the gaps between two readings of the clock.
+    pub(crate) fn away_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
+        let gaps = self.gaps(begin_ns, end_ns);
+        gaps.iter().map(|gap| gap.end_ns - gap.begin_ns.max(begin_ns) + gap.asleep_ns).sum()
+    }
+
     /// The last gap goes on until now: what it has opened was judged again since then, and nothing was issued.
     pub(crate) fn extend(&self, now_ns: u64) {
         if let Some(gap) = self.0.lock().gaps.back_mut() {

@@ -205,6 +205,8 @@ pub(crate) struct Work<'a> {
     warm_up_end_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
+    /// When the last I/O might be written; 0 before the first. A stop may hide between any other two readings of the clock.
+    allowed_ns: u64,
     /// What was done so far, without `end`, `bytes` and `ops`.
     pub(crate) outcome: StreamOutcome,
 }
@@ -229,6 +231,7 @@ impl<'a> Work<'a> {
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,
+            allowed_ns: 0,
             outcome: StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) },
         }
     }
@@ -250,20 +253,25 @@ impl<'a> Work<'a> {
         self.spec.open.watchdog.was_away(begin_ns, now_ns, own_ns)
     }
 
-    /// Whether the next I/O may be written at `now_ns`, this thread's last reading of the clock before it being `own_ns`: not after a time
-    /// in which this process did not run, until the claim has been judged again. If it is refused, no stream issues anything more.
+    /// When an I/O may be written for which all is ready at `now_ns`: at once, or, after a time in which this process did not run, when the
+    /// claim has been judged again. `None` if it is refused: then no stream issues anything more.
     #[inline]
-    pub(crate) fn may_write(&self, now_ns: u64, own_ns: u64) -> bool {
-        !self.spec.open.must_be_judged(now_ns) || self.judge(now_ns, own_ns)
+    pub(crate) fn may_write(&mut self, now_ns: u64) -> Option<u64> {
+        if self.spec.open.must_be_judged(now_ns) {
+            return self.judge(now_ns);
+        }
+        self.allowed_ns = now_ns;
+        Some(now_ns)
     }
 
     #[cold]
-    fn judge(&self, now_ns: u64, own_ns: u64) -> bool {
-        let may_go_on = self.spec.open.judge(now_ns, own_ns);
-        if !may_go_on {
+    fn judge(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.spec.open.judge(now_ns, self.allowed_ns) {
             self.barrier.halt();
+            return None;
         }
-        may_go_on
+        self.allowed_ns = crate::clock::now_ns();
+        Some(self.allowed_ns)
     }
 
     /// Ends the warm-up if it is over at `now_ns`, before anything is counted that completed then.

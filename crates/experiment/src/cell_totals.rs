@@ -5,8 +5,8 @@ use crate::overlap::{is_most, overlap_of, windows_of};
 use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap, PageCache,
-    PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
+    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap, OwnGap,
+    PageCache, PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
@@ -127,7 +127,7 @@ impl CellTotals {
                 .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
-            gaps: run.gaps.clone(),
+            gaps: run.gaps.iter().copied().chain(gap_after(run, settled)).collect(),
         });
         self.positions.extend(run.positions.clone());
         self.join_partial();
@@ -329,6 +329,11 @@ impl CellTotals {
         let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
         nothing_done && self.errors.first().is_some_and(|error| error.errno == refusal)
     }
+}
+
+/// The time after the I/O in which this process did not run.
+fn gap_after(run: &Run, settled: &Settled) -> Option<OwnGap> {
+    (settled.away_ns > 0).then_some(OwnGap { at_ns: run.elapsed_ns, lasts_ns: settled.away_ns })
 }
 
 /// Appends what is not in the list yet.

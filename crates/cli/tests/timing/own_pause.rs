@@ -22,7 +22,7 @@ fn a_stop_of_five_seconds_is_never_the_devices() {
             let disk = FuseDisk::builder().capacity(8 << 20).mount().expect("requires() found FUSE");
             disk.set_behaviour(Behaviour::single(1_000_000));
             let way = if run % 2 == 0 { "--rw read" } else { "--rw write --overwrite" };
-            let line = format!("stream {} {way} --pattern random --bs 4k --budget 8s", word(disk.file()));
+            let line = format!("scale {} {way} --streams 1 --bs 4k --budget 12s", word(disk.file()));
             let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
             let gaps_ns = gaps_ns(&answer.record);
             ensure(gaps_ns > 0, || "it was stopped between two visits".to_owned())?;
