@@ -20,7 +20,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),
-    ("e2fsprogs", &["chattr", "filefrag", "mke2fs", "mkfs.ext4", "tune2fs"]),
+    ("e2fsprogs", &["chattr", "dumpe2fs", "filefrag", "mke2fs", "mkfs.ext4", "tune2fs"]),
     ("f2fs-tools", &["mkfs.f2fs"]),
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),

@@ -333,7 +333,7 @@ fn a_dry_run_makes_nothing() {
 fn a_refusal_of_a_dry_run_is_that_of_the_run() {
     let scratch = common::scratch();
     let file = scratch.path().join("mine");
-    fs::write(&file, [7; 8192]).unwrap();
+    fs::write(&file, vec![7; 1 << 20]).unwrap();
     for extra in [&["--dry-run"][..], &[]] {
         let mut line = vec!["paths", "mine", "--rw", "write", "--json", "-"];
         line.extend(extra);
@@ -343,7 +343,7 @@ fn a_refusal_of_a_dry_run_is_that_of_the_run() {
         assert!(error.contains("refusing to write") && hint.contains("--overwrite"), "{error} / {hint}");
         assert_eq!(record(cli::json(&run))["error"]["kind"], "refused");
     }
-    assert_eq!(fs::read(&file).unwrap(), [7; 8192]);
+    assert_eq!(fs::read(&file).unwrap(), vec![7; 1 << 20]);
 }
 
 #[test]

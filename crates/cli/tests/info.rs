@@ -33,24 +33,30 @@ fn a_directory_is_a_place_for_a_test_file() {
 fn a_file_is_read_and_not_written() {
     let scratch = common::scratch();
     let path = scratch.path().join("data");
-    fs::write(&path, vec![7; 100_000]).unwrap();
+    fs::write(&path, vec![7; 2_000_000]).unwrap();
     let name = path.to_str().unwrap();
     let run = rdsk(["info", name]);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("100,000 bytes"), "{}", run.stdout);
+    assert!(run.stdout.contains("2,000,000 bytes"), "{}", run.stdout);
     assert!(run.stdout.contains("writing      refused"), "{}", run.stdout);
+    let words: Vec<&str> = run.stdout.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains(&format!("allowed with --overwrite: contents of {name} replaced")),
+        "{}",
+        run.stdout
+    );
     is_narrow(&run.stdout);
 
     let document = cli::json(&rdsk(["info", name, "--json", "-"]));
     assert_eq!(document["schema"], "rdsk.info/1");
     assert_eq!(document["status"], "complete");
     let told = &document["targets"][0];
-    assert_eq!((&told["place"], &told["target"]["size_bytes"]), (&"file".into(), &100_000.into()));
+    assert_eq!((&told["place"], &told["target"]["size_bytes"]), (&"file".into(), &2_000_000.into()));
     assert_eq!(told["reading"]["allowed"], true);
     assert_eq!(told["writing"]["allowed"], false);
     assert!(told["writing"]["refusal"]["message"].as_str().unwrap().contains("refusing to write"));
     assert_eq!(told["writing_with_flag"]["flag"], "--overwrite");
-    assert_eq!(fs::read(&path).unwrap(), vec![7; 100_000]);
+    assert_eq!(fs::read(&path).unwrap(), vec![7; 2_000_000]);
 }
 
 #[test]

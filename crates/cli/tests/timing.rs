@@ -16,10 +16,14 @@ mod ends;
 mod engines;
 #[path = "timing/fusedisk.rs"]
 mod fusedisk;
+#[path = "timing/own_pause.rs"]
+mod own_pause;
 #[path = "timing/rates.rs"]
 mod rates;
 #[path = "timing/scale.rs"]
 mod scale;
+#[path = "support/stopped.rs"]
+mod stopped;
 #[path = "timing/stripe.rs"]
 mod stripe;
 mod support;

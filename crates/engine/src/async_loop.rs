@@ -6,6 +6,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
+use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use std::collections::VecDeque;
@@ -142,6 +143,13 @@ impl Ios {
         (number, slot)
     }
 
+    /// Takes back what was taken last and never issued. What it would have written is of no use any more, nor are the slots.
+    #[cold]
+    fn untake(&mut self, count: usize) {
+        self.free += count;
+        self.in_flight -= u32::try_from(count).unwrap_or(0);
+    }
+
     #[inline]
     fn give_back<const WRITE: bool>(&mut self, number: u32) {
         if WRITE {
@@ -179,7 +187,10 @@ impl<C: IoQueue> RingState<'_, C> {
                 end = self.reason_to_stop(work, left);
             }
             if end.is_none() {
-                left -= self.fill::<WRITE, CHECK>(work, left, len, next_offset);
+                match self.fill::<WRITE, CHECK>(work, left, len, next_offset) {
+                    Some(filled) => left -= filled,
+                    None => end = Some(StreamEnd::Halted),
+                }
             }
             if self.ios.in_flight == 0 {
                 return Ok(end.unwrap_or(StreamEnd::Complete));
@@ -198,8 +209,8 @@ impl<C: IoQueue> RingState<'_, C> {
         work.must_stop(self.now_ns).or(is_complete.then_some(StreamEnd::Complete))
     }
 
-    /// Puts an I/O in line for every free number and returns how many. Stamping and checking the cache happen before the clock is
-    /// read; the latency of plain reads starts with the reading that ended the last batch.
+    /// Puts an I/O in line for every free number and returns how many; `None` if nothing may be written any more. Stamping and checking the
+    /// cache happen before the clock is read; the latency of plain reads starts with the reading that ended the last batch.
     #[inline]
     fn fill<const WRITE: bool, const CHECK: bool>(
         &mut self,
@@ -207,15 +218,9 @@ impl<C: IoQueue> RingState<'_, C> {
         left: u64,
         len: usize,
         next_offset: &mut impl FnMut() -> u64,
-    ) -> u64 {
-        while let Some(number) = self.ios.resubmit.pop() {
-            let Io { offset, slot, .. } = self.ios.ios[number as usize];
-            let pointer = self.arena.slot_pointer(slot as usize);
-            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
-            self.ios.in_flight += 1;
-        }
-        let mut pushed = 0;
-        while self.ios.free > 0 && pushed < left {
+    ) -> Option<u64> {
+        let mut taken = 0;
+        while self.ios.free > 0 && taken < left {
             let offset = next_offset();
             let (number, slot) = self.ios.take::<WRITE>(offset, self.now_ns, work.spec.touch(offset, len));
             if WRITE {
@@ -225,20 +230,47 @@ impl<C: IoQueue> RingState<'_, C> {
                 let wanted = work.spec.check.unwrap_or(CacheState::Any);
                 work.outcome.cache_probe.check(work.spec.fd, offset, len, wanted);
             }
-            let pointer = self.arena.slot_pointer(slot as usize);
-            self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
-            pushed += 1;
+            if !WRITE {
+                self.push::<WRITE>(number, len);
+            }
+            taken += 1;
+        }
+        let taken_here = usize::try_from(taken).unwrap_or(0);
+        let mut begin_ns = self.now_ns;
+        if WRITE || CHECK {
+            begin_ns = now_ns();
+        }
+        if WRITE {
+            // As late as can be: what is in line is submitted next.
+            let Some(at_ns) = work.may_write(begin_ns) else {
+                self.ios.untake(taken_here);
+                return None;
+            };
+            begin_ns = at_ns;
+        }
+        while let Some(number) = self.ios.resubmit.pop() {
+            self.ios.in_flight += 1;
+            self.push::<WRITE>(number, len);
         }
         if WRITE || CHECK {
-            let begin_ns = now_ns();
-            let filled = self.ios.free..self.ios.free + usize::try_from(pushed).unwrap_or(0);
-            for index in filled {
+            // The last one taken is on top.
+            for index in (self.ios.free..self.ios.free + taken_here).rev() {
                 let number = self.ios.stack[index];
                 self.ios.ios[number as usize].begin_ns = begin_ns;
+                if WRITE {
+                    self.push::<WRITE>(number, len);
+                }
             }
         }
-        work.outcome.asked_bytes += pushed * len as u64;
-        pushed
+        work.outcome.asked_bytes += taken * len as u64;
+        Some(taken)
+    }
+
+    #[inline]
+    fn push<const WRITE: bool>(&mut self, number: u32, len: usize) {
+        let Io { offset, slot, .. } = self.ios.ios[number as usize];
+        let pointer = self.arena.slot_pointer(slot as usize);
+        self.queue.push::<WRITE>(number, Memory { slot, pointer, len }, offset);
     }
 
     /// Takes every completion. `Failed` if one of them is not a success.
@@ -247,6 +279,10 @@ impl<C: IoQueue> RingState<'_, C> {
         let before_ns = self.now_ns;
         let now_ns = now_ns();
         self.now_ns = now_ns;
+        if now_ns - before_ns > SHORT_NS {
+            // Between two readings of the clock in this loop there are 10 ms: whoever sees more sees a stop first.
+            work.spec.open.watchdog.look(now_ns, before_ns);
+        }
         work.enter(now_ns);
         let mut good = 0u32;
         let mut seen = 0u32;
@@ -256,8 +292,11 @@ impl<C: IoQueue> RingState<'_, C> {
             seen += 1;
             let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
-                work.outcome.latencies.record(now_ns - io.begin_ns);
-                work.count_first(io.new_places, now_ns - io.begin_ns, len as u64);
+                let latency_ns = now_ns - io.begin_ns;
+                if latency_ns <= SHORT_NS || !work.was_away(io.begin_ns, now_ns, before_ns) {
+                    work.outcome.latencies.record(latency_ns);
+                    work.count_first(io.new_places, io.begin_ns, now_ns, len as u64);
+                }
                 ios.give_back::<WRITE>(number);
                 good += 1;
             } else if should_resubmit(result) {

@@ -47,6 +47,13 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// How much less [`now_ns`] has counted than the clock that runs on while the machine is suspended (`CLOCK_BOOTTIME`).
+#[expect(clippy::cast_sign_loss, reason = "the clock starts at zero and counts up")]
+pub(crate) fn asleep_ns() -> u64 {
+    let boot = clock_gettime(ClockId::Boottime);
+    (boot.tv_sec as u64 * 1_000_000_000 + boot.tv_nsec as u64).saturating_sub(now_ns())
+}
+
 /// Measures the clock: the kernel's source (`tsc`, `hpet`, …; `unknown` if sysfs is hidden), the smallest step between two
 /// different readings, and the median cost of a reading.
 pub fn measure_clock() -> ClockFacts {

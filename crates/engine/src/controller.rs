@@ -7,6 +7,7 @@ use crate::counters::{SharedCounters, window_end_ns, windows_of};
 use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
 use crate::open_target::OpenTarget;
+use crate::own_gaps::cut_out;
 use crate::places::{Firsts, largest};
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
@@ -77,6 +78,9 @@ pub(crate) fn run_streams(
             None => Ok((outcomes, halted, cpu_before)),
         }
     })?;
+    if let Some(refusal) = specs.iter().find_map(|spec| spec.open.take_refusal()) {
+        return Err(refusal.into());
+    }
     let begin_ns = barrier.started_ns().unwrap_or_else(now_ns);
     let mut run = add_up(specs, &outcomes, halted, begin_ns);
     (run.window_ns, run.windows) = windows_of(&counters, run.to_return_ns);
@@ -86,6 +90,12 @@ pub(crate) fn run_streams(
     if !sync_targets.is_empty() && run.ended != Ended::Failed {
         synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
+    }
+    if let Some(spec) = specs.first() {
+        let gaps = spec.open.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
+        if !gaps.is_empty() {
+            cut_out(&mut run, begin_ns, &gaps);
+        }
     }
     let cpu = cpu_before.zip(process_usage().ok());
     run.cpu = cpu.map(|(before, after)| cpu_between(before, after)).unwrap_or_default();
@@ -194,6 +204,8 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         engine: outcomes.iter().map(|outcome| outcome.engine).min().unwrap_or(EngineKind::Sync),
         issuing: Issuing { within_submit, ..Issuing::default() },
         notes,
+        gaps: Vec::new(),
+        left_out_ns: 0,
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::error::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, MemberCounters, PageCacheState, PointRun,
-    PositionChooser, ReadContent, StopFlag, StreamResult, Workload,
+    ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, MemberCounters, OwnGap, PageCacheState,
+    PointRun, PositionChooser, ReadContent, StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -185,17 +185,23 @@ pub struct Run {
     pub issuing: Issuing,
     /// What the user should know: a fallback and its reason.
     pub notes: Vec<String>,
+    /// When this process did not run, which all times here leave out.
+    pub gaps: Vec<OwnGap>,
+    /// How much of the visit's time they leave out.
+    pub left_out_ns: u64,
 }
 
 /// When the data of a visit was on stable storage, counted from its first submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settled {
-    /// Return of the last close; on a block device it flushes the page cache.
+    /// Return of the last close; on a block device it flushes the page cache. `None` if this process did not run for a part of that.
     pub to_close_ns: Option<u64>,
-    /// Everything on stable storage. `None` for reads.
+    /// Everything on stable storage. `None` for reads, and if this process did not run for a part of that.
     pub to_stable_ns: Option<u64>,
     /// The page cache over the span after that, summed over targets. `None` for reads.
     pub page_cache: Option<PageCacheState>,
+    /// How long this process did not run meanwhile.
+    pub away_ns: u64,
 }
 
 /// Runs jobs: the real engine or the simulated one.

@@ -6,6 +6,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::positions::{MemberDeltas, Position, PositionSource};
 use crate::sync::{answer, transfer};
+use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::{ChosenIo, Op, PointRun};
 
@@ -46,6 +47,9 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         if let Some(wanted) = spec.check {
             work.outcome.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
         }
+        if spec.op == Op::Write && work.may_write(now_ns()).is_none() {
+            break StreamEnd::Halted;
+        }
         work.outcome.asked_bytes += position.bytes;
         if position.index.is_none() {
             member_deltas.renew();
@@ -76,7 +80,12 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         failed_in_a_row = 0;
         work.count(end_ns, end_ns - begin_ns, position.bytes);
-        work.count_first(new_places, end_ns - begin_ns, position.bytes);
+        if end_ns - begin_ns > SHORT_NS && work.was_away(begin_ns, end_ns, begin_ns) {
+            // How long it took is not known: a listed position has no latency in this pass, and a chosen one is chosen again.
+            member_deltas.forget();
+            continue;
+        }
+        work.count_first(new_places, begin_ns, end_ns, position.bytes);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;
             let members = member_deltas.note_chosen();

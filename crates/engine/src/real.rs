@@ -19,6 +19,7 @@ use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
+use crate::watchdog::Watchdog;
 use rdsk_model::{
     CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
 };
@@ -56,15 +57,18 @@ pub struct RealEngine {
     pub choice_cache: ChoiceCache,
     /// Which places of the targets it has accessed.
     pub places: AllPlaces,
+    /// Notices when this process does not run.
+    pub watchdog: Watchdog,
 }
 
 impl Engine for RealEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
         check_workload(workload)?;
+        self.watchdog.start().map_err(|source| EngineError::Thread { stream: 0, source })?;
         let mut targets = Vec::new();
         for (index, claim) in used_targets(job)? {
-            let mut target = OpenTarget::open(index, claim, open_mode(workload))?;
+            let mut target = OpenTarget::open(index, claim, open_mode(workload), &self.watchdog)?;
             // All of a file that rdsk has made was written when it was made.
             if !claim.target.made_by_rdsk {
                 target.places = self.places.of_visit(index, claim.target.size_bytes, workload);
@@ -85,6 +89,7 @@ impl Engine for RealEngine {
             prepared: Prepared::default(),
             span_only: &mut self.choice_cache.span_only,
             begin_ns: None,
+            returned_ns: 0,
         }))
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct RealSession<'a> {
     pub(crate) span_only: &'a mut SpanOnly,
     /// The clock at the first submission, and so much later as nothing was done between the last completion and the close.
     pub(crate) begin_ns: Option<u64>,
+    /// The clock when the I/O was over and the close not yet begun.
+    pub(crate) returned_ns: u64,
 }
 
 impl RealSession<'_> {
@@ -99,24 +101,33 @@ impl Session for RealSession<'_> {
             run.issuing.why = run.notes.first().cloned();
         }
         // A look at the page cache takes tens of milliseconds where the kernel has mincore(2) only, and is no part of a flush.
-        self.begin_ns = Some(begin_ns + now_ns().saturating_sub(returned_ns));
+        self.begin_ns = Some(begin_ns + run.left_out_ns + now_ns().saturating_sub(returned_ns));
+        self.returned_ns = now_ns();
         Ok(run)
     }
 
     fn settle(mut self: Box<Self>) -> Result<Settled, EngineError> {
         // Of several targets at once: each time is that of the slowest, as if each were closed and flushed by its own program.
+        let returned_ns = self.returned_ns;
+        let watchdog = self.targets.first().map(|target| target.watchdog.clone()).unwrap_or_default();
+        // How long something took during which this process did not run is not known.
+        let is_known = |now_ns: u64| !watchdog.was_away(returned_ns, now_ns, 0);
         let closed = at_once(self.targets.iter_mut().collect(), OpenTarget::close);
         closed.into_iter().collect::<Result<(), _>>()?;
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
-        let to_close_ns = Some(now_ns().saturating_sub(begin_ns));
+        let closed_ns = now_ns();
+        let to_close_ns = is_known(closed_ns).then(|| closed_ns.saturating_sub(begin_ns));
         if self.job.workload.op == Op::Read {
-            return Ok(Settled { to_close_ns, ..Settled::default() });
+            let away_ns = watchdog.away_ns(returned_ns, closed_ns);
+            return Ok(Settled { to_close_ns, away_ns, ..Settled::default() });
         }
         let flushed = at_once(self.targets.iter().collect(), OpenTarget::make_stable);
         let stable: Vec<OwnedFd> = flushed.into_iter().collect::<Result<_, _>>()?;
-        let to_stable_ns = Some(now_ns().saturating_sub(begin_ns));
+        let stable_ns = now_ns();
+        let to_stable_ns = is_known(stable_ns).then(|| stable_ns.saturating_sub(begin_ns));
         let page_cache = Some(prepare::page_cache(self.job.workload, stable.iter().map(OwnedFd::as_fd)));
-        Ok(Settled { to_close_ns, to_stable_ns, page_cache })
+        let away_ns = watchdog.away_ns(returned_ns, stable_ns);
+        Ok(Settled { to_close_ns, to_stable_ns, page_cache, away_ns })
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct StreamSpec<'a> {
     /// Index of the target, as in the Record.
     pub(crate) target: u32,
     pub(crate) fd: BorrowedFd<'a>,
+    pub(crate) open: &'a OpenTarget<'a>,
     pub(crate) op: Op,
     pub(crate) offsets: Offsets,
     /// Chosen positions instead of the offsets.
@@ -67,6 +68,7 @@ impl<'a> StreamSpec<'a> {
             stream,
             target: target.index,
             fd: target.fd(),
+            open: target,
             op: workload.op,
             offsets,
             positions: PositionSource::of(job),

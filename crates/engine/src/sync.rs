@@ -75,6 +75,10 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
         if WRITE || CHECK {
             begin_ns = now_ns();
         }
+        if WRITE {
+            let Some(at_ns) = work.may_write(begin_ns) else { return StreamEnd::Halted };
+            begin_ns = at_ns;
+        }
         work.outcome.asked_bytes += len as u64;
         let result = transfer(&work.spec, buffer, offset, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
@@ -87,7 +91,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             }
         }
         work.count(end_ns, end_ns - begin_ns, len as u64);
-        work.count_first(new_places, end_ns - begin_ns, len as u64);
+        work.count_first(new_places, begin_ns, end_ns, len as u64);
         begin_ns = end_ns;
     }
     StreamEnd::Complete

@@ -114,6 +114,8 @@ impl<'a> ThreadPool<'a> {
         let mut interrupted_calls = 0;
         let waited_before = thread_wait_ns();
         let mut last_ns = now_ns();
+        // When its last I/O might be written.
+        let mut allowed_ns = 0;
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
@@ -138,14 +140,27 @@ impl<'a> ThreadPool<'a> {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
             let new_places = spec.touch(offset, len);
-            let begin_ns = now_ns();
+            let mut begin_ns = now_ns();
+            if write {
+                if spec.open.must_be_judged(begin_ns) {
+                    if !spec.open.judge(begin_ns, allowed_ns) {
+                        state = self.lock();
+                        if let PoolState::Running(shared) = &mut *state {
+                            shared.give_up(len);
+                        }
+                        continue;
+                    }
+                    begin_ns = now_ns();
+                }
+                allowed_ns = begin_ns;
+            }
             let result = transfer(&spec, block, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
                 shared.done(offset, len, &result, begin_ns, last_ns);
                 if result.is_ok() {
-                    shared.work.count_first(new_places, last_ns - begin_ns, len as u64);
+                    shared.work.count_first(new_places, begin_ns, last_ns, len as u64);
                 }
             }
         }
@@ -188,6 +203,13 @@ impl<'a> SharedWork<'a> {
         self.left -= 1;
         self.work.outcome.asked_bytes += len as u64;
         Some(self.offsets.next_offset())
+    }
+
+    /// Takes back what was drawn last: the target is refused by now.
+    fn give_up(&mut self, len: usize) {
+        self.work.barrier.halt();
+        self.work.outcome.asked_bytes -= len as u64;
+        self.end.get_or_insert(StreamEnd::Halted);
     }
 
     fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {

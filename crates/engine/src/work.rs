@@ -10,6 +10,7 @@ use crate::offsets::Offsets;
 use crate::places::Firsts;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
+use crate::watchdog::SHORT_NS;
 use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, ReadContent, StreamResult};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
@@ -208,6 +209,8 @@ pub(crate) struct Work<'a> {
     warm_up_end_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
+    /// When the last I/O might be written; 0 before the first. A stop may hide between any other two readings of the clock.
+    allowed_ns: u64,
     /// What was done so far, without `end`, `bytes` and `ops`.
     pub(crate) outcome: StreamOutcome,
 }
@@ -233,6 +236,7 @@ impl<'a> Work<'a> {
             warm_up_end_ns: u64::MAX,
             counters,
             stamper,
+            allowed_ns: 0,
             outcome: StreamOutcome { early, firsts, ..StreamOutcome::nothing(now_ns()) },
         }
     }
@@ -241,16 +245,53 @@ impl<'a> Work<'a> {
     #[inline]
     pub(crate) fn count(&mut self, now_ns: u64, latency_ns: u64, bytes: u64) {
         self.enter(now_ns);
-        self.outcome.latencies.record(latency_ns);
+        if latency_ns <= SHORT_NS || !self.was_away(now_ns - latency_ns, now_ns, now_ns - latency_ns) {
+            self.outcome.latencies.record(latency_ns);
+        }
         self.counters.add(now_ns, bytes, 1);
     }
 
-    /// Counts the latency of an I/O that reached so many new places.
+    /// Counts an I/O that reached so many new places, unless this process was away in its time, which then is not known.
     #[inline]
-    pub(crate) fn count_first(&mut self, new_places: u64, latency_ns: u64, bytes: u64) {
+    pub(crate) fn count_first(&mut self, new_places: u64, begin_ns: u64, end_ns: u64, bytes: u64) {
+        if self.outcome.firsts.is_none() {
+            return;
+        }
+        let latency_ns = end_ns - begin_ns;
+        if latency_ns > SHORT_NS && self.was_away(begin_ns, end_ns, begin_ns) {
+            return;
+        }
         if let Some(firsts) = &mut self.outcome.firsts {
             firsts.count(new_places, latency_ns, bytes);
         }
+    }
+
+    /// Whether this process did not run for a part of the time of an I/O: when it completed is not known then. `own_ns` is this thread's
+    /// last reading of the clock before the second.
+    #[cold]
+    pub(crate) fn was_away(&self, begin_ns: u64, now_ns: u64, own_ns: u64) -> bool {
+        self.spec.open.watchdog.was_away(begin_ns, now_ns, own_ns)
+    }
+
+    /// When an I/O may be written for which all is ready at `now_ns`: at once, or, after a time in which this process did not run, when the
+    /// claim has been judged again. `None` if it is refused: then no stream issues anything more.
+    #[inline]
+    pub(crate) fn may_write(&mut self, now_ns: u64) -> Option<u64> {
+        if self.spec.open.must_be_judged(now_ns) {
+            return self.judge(now_ns);
+        }
+        self.allowed_ns = now_ns;
+        Some(now_ns)
+    }
+
+    #[cold]
+    fn judge(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.spec.open.judge(now_ns, self.allowed_ns) {
+            self.barrier.halt();
+            return None;
+        }
+        self.allowed_ns = crate::clock::now_ns();
+        Some(self.allowed_ns)
     }
 
     /// Ends the warm-up if it is over at `now_ns`, before anything is counted that completed then.

@@ -231,7 +231,7 @@ fn a_panicking_control_stops_the_streams() {
 
 #[test]
 fn cold_cycles_end_by_themselves() {
-    let (_directory, path) = file_of(64 * PAGE);
+    let (_directory, path) = file_of(1 << 20);
     let claims = [writing(&path)];
     for (engine, queue_depth) in ENGINES {
         let workload = Workload {

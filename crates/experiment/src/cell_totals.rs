@@ -6,7 +6,7 @@ use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     AfterIdle, Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap,
-    PageCache, PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
+    OwnGap, PageCache, PointRun, ReadContent, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
@@ -130,6 +130,7 @@ impl CellTotals {
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
             first: run.first,
+            gaps: run.gaps.iter().copied().chain(gap_after(run, settled)).collect(),
         });
         self.positions.extend(run.positions.clone());
         self.join_partial();
@@ -147,6 +148,7 @@ impl CellTotals {
         visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
         visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
         visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
+        visit.gaps.extend(more.gaps);
         let run = &mut self.positions[position];
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);
@@ -333,6 +335,11 @@ impl CellTotals {
         let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
         nothing_done && self.errors.first().is_some_and(|error| error.errno == refusal)
     }
+}
+
+/// The time after the I/O in which this process did not run.
+fn gap_after(run: &Run, settled: &Settled) -> Option<OwnGap> {
+    (settled.away_ns > 0).then_some(OwnGap { at_ns: run.elapsed_ns, lasts_ns: settled.away_ns })
 }
 
 /// Appends what is not in the list yet.

@@ -154,6 +154,8 @@ mod tests {
             engine: EngineKind::Sync,
             issuing: Issuing::default(),
             notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
         }
     }
 

@@ -237,6 +237,7 @@ impl Runner<'_> {
         if let Some(processor) = &mut seen.processor {
             processor.own_wait_ns = run.processor_wait_ns;
         }
+        seen.leave_out(run.left_out_ns);
         totals.evidence.add(seen);
         for note in &run.notes {
             if !totals.notes.contains(note) {

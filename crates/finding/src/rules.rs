@@ -28,6 +28,7 @@ mod misaligned_write;
 mod no_stripe_seen;
 mod one_target_limits;
 mod only_zeros;
+mod own_pause;
 mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
@@ -157,6 +158,7 @@ pub const RULES: &[Rule] = &[
     processor_contended::RULE,
     processor_quota::RULE,
     evidence_differs::RULE,
+    own_pause::RULE,
     few_samples::RULE,
     burst_writes::RULE,
     write_cache_full::RULE,

@@ -43,8 +43,9 @@ pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
-    AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, PointRun, RateSamples,
-    ReadContent, Samples, Stall, StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
+    AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,
+    RateSamples, ReadContent, Samples, Stall, StallBasis, Stalls, StopReason, StreamResult, Trial, Visit,
+    Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;

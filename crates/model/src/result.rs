@@ -140,6 +140,18 @@ pub struct Visit {
     /// Its first accesses; `None` where it had none, as of a file that this run has written, and where nobody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstAccess>,
+    /// When rdsk itself did not run. The times of the visit, its windows and its latencies leave that out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<OwnGap>,
+}
+
+/// A time in which rdsk did not run: it was stopped, its control group was frozen, or the machine was suspended or paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnGap {
+    /// Where it lies, from the start of the visit; gaps take no time there.
+    pub at_ns: u64,
+    /// How long it was, to 50 ms, until rdsk went on.
+    pub lasts_ns: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

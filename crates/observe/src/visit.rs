@@ -62,6 +62,16 @@ pub struct VisitEvidence {
 }
 
 impl VisitEvidence {
+    /// Leaves out of the I/O's time what its engine left out, because the process did not run.
+    pub fn leave_out(&mut self, ns: u64) {
+        for counts in self.devices.iter_mut().filter_map(|device| device.counts.as_mut().ok()) {
+            counts.during_io.interval_ns = counts.during_io.interval_ns.saturating_sub(ns);
+        }
+        if let Some(processor) = &mut self.processor {
+            processor.interval_ns = processor.interval_ns.saturating_sub(ns);
+        }
+    }
+
     /// Nothing was counted.
     pub fn none() -> Self {
         Self {

@@ -3,6 +3,7 @@
 use crate::certainty;
 use crate::engine;
 use crate::page::{Page, Tone, WIDTH};
+use crate::replaced::replaced;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
 use rdsk_analysis::words::{list, plural};
@@ -30,6 +31,9 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     }
     if let Some(text) = more_targets(record) {
         page.sentence(Tone::Plain, "  targets     ", text);
+    }
+    if let Some(text) = replaced(record) {
+        page.sentence(Tone::Plain, "  replaced    ", text);
     }
     if let Some(host) = &record.host {
         page.sentence(Tone::Plain, "  host        ", host_text(host));

@@ -20,6 +20,7 @@ mod markdown;
 mod page;
 mod paths;
 mod plan;
+mod replaced;
 mod scale;
 mod short;
 mod spark;

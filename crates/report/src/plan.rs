@@ -2,6 +2,7 @@
 
 use crate::header::size_with_bytes;
 use crate::page::{Page, Tone, cut};
+use crate::replaced::replaced_text;
 use crate::style::Style;
 use rdsk_model::{Cell, Experiment, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
 use rdsk_units::{Bytes, Nanos, percent};
@@ -30,6 +31,9 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         };
         let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
+        if writes(plan, target.index) > 0 && target.kind != TargetKind::Sim && !target.made_by_rdsk {
+            page.sentence(Tone::Plain, "          ", replaced_text(&target.name));
+        }
     }
     let budget = if plan.is_unlimited() { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
     let precision = percent(plan.precision);

@@ -33,6 +33,25 @@ pub fn thread_wait_ns() -> Option<u64> {
     wait_in(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
+/// [`thread_wait_ns`] of the thread that opened it, read again and again without memory of its own.
+#[derive(Debug)]
+pub struct ThreadWait(std::fs::File);
+
+impl ThreadWait {
+    /// That of the calling thread; `None` without `/proc`.
+    pub fn of_this_thread() -> Option<Self> {
+        std::fs::File::open("/proc/thread-self/schedstat").ok().map(Self)
+    }
+
+    /// The time so far.
+    pub fn wait_ns(&self) -> Option<u64> {
+        use std::os::unix::fs::FileExt as _;
+        let mut text = [0; 128];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        wait_in(std::str::from_utf8(text.get(..length)?).ok()?)
+    }
+}
+
 /// `run_ns wait_ns slices`.
 fn wait_in(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok()

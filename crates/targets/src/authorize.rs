@@ -122,6 +122,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
     let list = listed(&same.map(|used| used.text.as_str()).collect::<Vec<_>>(), 3);
     let (code, what) = match kind {
         UseKind::SystemDisk => ("system-disk", "it is the disk under the running system"),
+        UseKind::SystemFile => ("system-file", "it belongs to the operating system"),
         UseKind::Mounted => ("mounted", "it holds a mounted filesystem"),
         UseKind::Swap => ("swap", "it is active swap space"),
         UseKind::Holder => ("held", "other devices are built on it"),
@@ -132,10 +133,15 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
         UseKind::ReadElsewhere => ("in-use", "another program reads it"),
         UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
+        UseKind::MultiMounted => ("mounted", "its multi-mount protection says that a host has it mounted"),
         UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
         UseKind::PartOf => ("member", "another device says that it is part of something larger"),
         UseKind::Relabelled => ("changed", "somebody has made something on it since it was examined"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
+        UseKind::Program => ("program", "it is a program"),
+        UseKind::Small => {
+            ("small-file", "it is smaller than 1 MiB, so that it is no disk image and no test file")
+        }
         UseKind::HardLinked => {
             ("hard-linked", "its data is there under other names too, and would be lost under them")
         }
@@ -148,6 +154,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
     let reason = if what.is_empty() { list } else { format!("{what} ({list})") };
     let hint: &str = match (&examined.place, kind) {
         (Place::Block { .. }, UseKind::Member) => &removal(examined),
+        (_, UseKind::MultiMounted) => &clearing(examined),
         (Place::Block { .. }, UseKind::Metadata) => &zeroing(examined),
         (Place::Block { .. }, UseKind::PartOf) => {
             "measure reads, or mount that filesystem, so that the kernel holds the right device, or, if nothing needs it any more, remove its label alone with wipefs --backup --all --types KIND"
@@ -161,6 +168,12 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         }
         (Place::File { .. }, UseKind::HardLinked) => {
             "measure reads, or copy the file and name the copy, or remove the other names (find -samefile lists them)"
+        }
+        (Place::File { .. }, UseKind::Program) => {
+            "name a directory to have a test file created there, or a copy of the file that is no program (chmod a-x)"
+        }
+        (Place::File { .. }, UseKind::Small) => {
+            "name a directory to have a test file created there, or a file of 1 MiB or more"
         }
         (Place::File { .. }, UseKind::ReadElsewhere) => {
             "measure reads, or end that program, or name a directory to have a test file created there"
@@ -221,6 +234,23 @@ fn zeroing(examined: &Examined) -> String {
                 "measure reads, or, if nothing needs it any more, zero the first block of {nodes} ({command})"
             )
         },
+    )
+}
+
+/// How the mark of a host that no longer has the filesystem mounted can be removed: it is in a copy, too, or that host has crashed.
+fn clearing(examined: &Examined) -> String {
+    let same = examined.uses.iter().filter(|used| used.kind == UseKind::MultiMounted);
+    let commands: Vec<String> = same
+        .filter_map(|used| match &used.labelled {
+            Some(Labelled::Device { node, .. }) => {
+                Some(format!("tune2fs -f -E clear_mmp {}", quoted(&shown(node))))
+            }
+            _ => None,
+        })
+        .collect();
+    format!(
+        "measure reads, or unmount it there, or, if no host has it mounted any more: {}",
+        listed(&commands, 3)
     )
 }
 

@@ -2,25 +2,24 @@
 //! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
 use crate::attachment::Attachment;
-use crate::authorize::{authorize, authorize_uses};
+use crate::authorize::authorize;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Again, Hold, examine_path, uses_now};
+use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
 use crate::fills_up::check_growth;
 use crate::permission::{Access, Permission};
 use crate::probe;
+use crate::recheck::{Recheck, Written};
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
-use crate::uses::{Found, UseKind};
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How a claimed target is to be opened.
@@ -109,83 +108,6 @@ impl Expected {
 
 /// So long the kernel may still list a disk that it is removing.
 pub const REMOVAL_TAKES: Duration = Duration::from_secs(2);
-
-/// So soon after the last look or the end of the last opening, labels are not looked for again: programs do that, for milliseconds, which
-/// the short turns of a run would pay every time.
-const LABELS_HOLD: Duration = Duration::from_secs(2);
-
-/// So long a doubt about a target that was found to be free may take to pass.
-const DOUBTS_PASS: Duration = Duration::from_secs(2);
-
-/// What is needed to check the user's target again once it is open.
-#[derive(Debug)]
-struct Recheck {
-    examined: Examined,
-    roots: Roots,
-    last: Mutex<Last>,
-}
-
-/// What is known of the time before an opening.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    /// When the target was examined, opened for writing with this permission, or [released](Claim::released) most recently.
-    seen: Instant,
-    /// Whether it was released, and so may have been written.
-    was_released: bool,
-}
-
-impl Recheck {
-    fn new(examined: Examined, roots: &Roots) -> Self {
-        Self {
-            examined,
-            roots: roots.clone(),
-            last: Mutex::new(Last { seen: Instant::now(), was_released: false }),
-        }
-    }
-
-    /// Checks the target that `fd` has open for writing.
-    fn authorize(&self, fd: impl AsFd) -> Result<(), TargetError> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = if last.seen.elapsed() < LABELS_HOLD { Again::Uses } else { Again::UsesAndLabels };
-        let mut found = self.looked_again(again);
-        if last.was_released && matches!(self.examined.place, Place::File { .. }) {
-            // Scanners and indexers read what has been written. Who read the file before that was refused.
-            found.uses.retain(|used| used.kind != UseKind::ReadElsewhere);
-        }
-        authorize_uses(&self.examined, found)?;
-        if again == Again::UsesAndLabels && matches!(self.examined.place, Place::Block { .. }) {
-            // The pages that labels were looked for in would be found by what is measured. Where they stay, they are few.
-            let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
-        }
-        // A refusal leaves it as it is, so that the next attempt looks again.
-        last.seen = Instant::now();
-        Ok(())
-    }
-
-    /// Whether nobody uses the target now, as far as this process can see. What only keeps it from being written is no use.
-    fn is_unused(&self, access: Access) -> bool {
-        let mut found = uses_now(&self.examined, &self.roots, Again::Uses);
-        if access == Access::Read {
-            // What is open for writing is held exclusively already, by this process.
-            probe::exclusive(&self.examined.path, &mut found);
-        }
-        found.uses.retain(|used| !matches!(used.kind, UseKind::ReadOnly | UseKind::HostManaged));
-        found.uses.is_empty() && found.doubts.is_empty()
-    }
-
-    /// What uses the target now. A doubt may pass: udev has the partitions of a disk made anew when it was closed, and their nodes
-    /// are gone for a moment.
-    fn looked_again(&self, again: Again) -> Found {
-        let began = Instant::now();
-        loop {
-            let found = uses_now(&self.examined, &self.roots, again);
-            if found.doubts.is_empty() || began.elapsed() >= DOUBTS_PASS {
-                return found;
-            }
-            std::thread::sleep(DOUBTS_PASS / 10);
-        }
-    }
-}
 
 /// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
 ///
@@ -283,8 +205,7 @@ impl Claim {
     /// refuses who reads what was written.
     pub fn released(&self) {
         if let Some(recheck) = &self.recheck {
-            *recheck.last.lock().unwrap_or_else(PoisonError::into_inner) =
-                Last { seen: Instant::now(), was_released: true };
+            recheck.released();
         }
     }
 
@@ -335,9 +256,21 @@ impl Claim {
         })?;
         self.check(&fd, node)?;
         if let Some(recheck) = self.recheck.as_deref().filter(|_| mode.access == Access::Write) {
-            recheck.authorize(&fd)?;
+            recheck.authorize(&fd, Written::IfReleased)?;
         }
         Ok(fd)
+    }
+
+    /// Judges again whether what `fd` has open for writing may be written: this process has not run for a while, and who came in the
+    /// meantime found nobody in the way.
+    ///
+    /// # Errors
+    /// The refusal, or [`TargetError::Changed`].
+    pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        if let Held::Node { node, .. } = &self.held {
+            self.check(&fd, node)?;
+        }
+        self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, Written::Maybe))
     }
 
     /// How `len` bytes from `offset` are allocated on the filesystem now, dirty pages written out first; `None` for a

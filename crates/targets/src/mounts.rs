@@ -26,6 +26,8 @@ pub(crate) enum Namespace {
 pub(crate) struct Mount {
     /// `st_dev` of its files; major 0 for filesystems without one device, among them btrfs and overlay.
     pub(crate) number: DeviceNumber,
+    /// What of its filesystem is mounted there: `/`, or a directory or file of a bind mount or subvolume.
+    pub(crate) root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) options: String,
     /// `ext4`.
@@ -132,12 +134,14 @@ fn read_table(path: &Path, namespace: &Namespace) -> io::Result<Vec<Mount>> {
 fn parse_line(line: &[u8], namespace: &Namespace) -> Option<Mount> {
     let mut words = line.split(|&byte| byte == b' ');
     let number = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
-    let point = PathBuf::from(unescape(words.nth(1)?));
+    let root = PathBuf::from(unescape(words.next()?));
+    let point = PathBuf::from(unescape(words.next()?));
     let options = text(words.next()?);
     // Any number of optional fields ends with a lone dash.
     words.find(|word| *word == b"-")?;
     Some(Mount {
         number,
+        root,
         point,
         options,
         kind: text(words.next()?),
@@ -192,7 +196,10 @@ mod tests {
         let line = br"36 35 98:0 /mnt1 /mnt\040two rw,noatime master:1 propagate_from:2 - ext3 /dev/ro\134ot ro,errors=continue";
         let mount = parse_line(line, &Namespace::Own).unwrap();
         assert_eq!(mount.number, DeviceNumber { major: 98, minor: 0 });
-        assert_eq!(mount.point, Path::new("/mnt two"));
+        assert_eq!(
+            (mount.root.as_path(), mount.point.as_path()),
+            (Path::new("/mnt1"), Path::new("/mnt two"))
+        );
         assert_eq!(mount.source, Path::new("/dev/ro\\ot"));
         assert_eq!((mount.kind.as_str(), mount.options.as_str()), ("ext3", "rw,noatime"));
         assert!(mount.is_read_only(), "the filesystem is, though the mount is not");

@@ -161,6 +161,16 @@ fn told_align(path: &Path) -> Option<u64> {
     is_told.then_some(u64::from(answer.stx_dio_offset_align))
 }
 
+/// Some bytes of a file or device, of which one page is read; `None` if they cannot be read.
+pub(crate) fn read_at<const BYTES: usize>(path: &Path, offset: u64) -> Option<[u8; BYTES]> {
+    let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    // Without it the kernel reads ahead. A filesystem that takes no advice reads more.
+    let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Random);
+    let mut bytes = [0; BYTES];
+    let read = rustix::io::pread(&fd, &mut bytes, offset).ok()?;
+    (read == BYTES).then_some(bytes)
+}
+
 /// Whether reads of the first bytes, direct or not, support `RWF_NOWAIT`; `None` if that cannot be tried.
 pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option<bool> {
     const MAX_ALIGN: usize = 1 << 16;

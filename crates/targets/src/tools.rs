@@ -1,4 +1,4 @@
-//! Runs `lsblk`, `wipefs`, `blkid` and `partx` of util-linux, which know the on-disk formats better than we should. It runs them
+//! Runs `lsblk`, `wipefs`, `blkid` and `partx` of util-linux, and `dumpe2fs` of e2fsprogs, which know the on-disk formats better than we should. It runs them
 //! for reading only, from the system's directories, with limits on time and output.
 
 use crate::roots::ToolSource;
@@ -102,6 +102,11 @@ pub(crate) fn partx(source: &ToolSource, path: &Path, name: &str) -> Result<Stri
         Err(reason) if reason.ends_with("failed to read partition table") => Ok(String::new()),
         answer => answer,
     }
+}
+
+/// What `dumpe2fs` of e2fsprogs prints of the superblock of an ext4, and of the block of its multi-mount protection.
+pub(crate) fn dumpe2fs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
+    answer(source, "dumpe2fs", &["-h"], Some(path), name)
 }
 
 /// What `wipefs --no-act` reports about a device: JSON, or nothing if it finds nothing.

@@ -22,6 +22,8 @@ pub(crate) const UNSEEN_OPENER: &str = "than can be seen";
 pub enum UseKind {
     /// It lies on a disk that carries `/`, `/usr` or `/boot`.
     SystemDisk,
+    /// It belongs to the operating system or to its package manager.
+    SystemFile,
     /// A filesystem on it is mounted.
     Mounted,
     /// It is active swap space.
@@ -42,6 +44,8 @@ pub enum UseKind {
     ReadElsewhere,
     /// Its label says that it is part of something larger or encrypted: of LVM, md, ZFS, LUKS.
     Member,
+    /// Its multi-mount protection says that another host has it mounted.
+    MultiMounted,
     /// It begins with metadata that util-linux does not know.
     Metadata,
     /// It has no label, and another device says that it is part of something larger.
@@ -52,8 +56,12 @@ pub enum UseKind {
     HostManaged,
     /// Writing to it takes of a thin pool that others need, and whose fill level is not known.
     ThinPool,
+    /// The file is a program.
+    Program,
     /// The file has other names, under which its data would be lost too.
     HardLinked,
+    /// The file is too small to be meant.
+    Small,
     /// It, or its filesystem, is read-only.
     ReadOnly,
     /// This user may not write there.

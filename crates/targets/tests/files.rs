@@ -24,13 +24,13 @@ fn code(name: &Path) -> String {
 fn a_users_file_is_read_and_not_written_without_the_flag() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine");
-    fs::write(&path, vec![9; 8192]).unwrap();
+    fs::write(&path, vec![9; 1 << 20]).unwrap();
     let claim = claimed(&path, Access::Read, &Permission::default());
-    assert_eq!((claim.size_bytes(), claim.target.made_by_rdsk), (8192, false));
+    assert_eq!((claim.size_bytes(), claim.target.made_by_rdsk), (MIB, false));
     claim.open(OpenMode::READ).unwrap();
     assert!(matches!(claim.open(write_mode()), Err(TargetError::ReadOnlyClaim { .. })));
     assert_eq!(refusal(&path, &Permission::default()).code, "needs-overwrite");
-    assert_eq!(fs::read(&path).unwrap(), vec![9; 8192]);
+    assert_eq!(fs::read(&path).unwrap(), vec![9; 1 << 20]);
     let claim = claimed(&path, Access::Write, &overwrite());
     let fd = claim.open(OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() }).unwrap();
     rustix::io::pwrite(&fd, &[1], 0).unwrap();
@@ -43,7 +43,7 @@ fn a_users_file_is_read_and_not_written_without_the_flag() {
 fn a_file_replaced_after_the_look_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine");
-    fs::write(&path, "one").unwrap();
+    fs::write(&path, "one ".repeat(1 << 18)).unwrap();
     let examined = look(&path);
     let claimed_before = claimed(&path, Access::Write, &overwrite());
     fs::write(directory.path().join("other"), "two").unwrap();
@@ -176,7 +176,7 @@ fn a_backing_file_and_a_swap_file_are_never_overwritten() {
 fn a_file_that_another_writes_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    fs::write(&path, "text").unwrap();
+    fs::write(&path, vec![7; 1 << 20]).unwrap();
     let script = "exec 3>>\"$1\"; echo ready; exec sleep 600";
     let mut other = std::process::Command::new("sh")
         .args(["-c", script, "sh"])
@@ -214,6 +214,93 @@ fn directories_tell_their_space_and_their_disk() {
             "refusing to create a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
         );
     }
+}
+
+/// Nothing uses them, and no flag allows it: `rdsk run /etc/passwd --overwrite` did it.
+#[test]
+fn files_of_the_system_programs_and_small_files_are_never_overwritten() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str, begin: &[u8], bytes: u64, mode: u32| {
+        let path = directory.path().join(name);
+        let file = fs::File::create(&path).unwrap();
+        file.write_all_at(begin, 0).unwrap();
+        file.set_len(bytes).unwrap();
+        file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let passwd = fs::read("/etc/passwd").unwrap();
+    for (path, code, words) in [
+        ("/etc/passwd".into(), "system-file", "it belongs to the operating system (it lies in /etc)"),
+        (at("script", b"#!/bin/sh\n", 2 * MIB, 0o600), "program", "it begins with #!"),
+        (at("library", b"\x7fELF", 2 * MIB, 0o600), "program", "it begins as an ELF file"),
+        (at("tool", b"text", 2 * MIB, 0o610), "program", "its mode says that it may be executed"),
+        (at("key", b"text", MIB - 1, 0o600), "small-file", "it is smaller than 1 MiB"),
+    ] {
+        let refusal = refusal(&path, &overwrite());
+        assert_eq!(refusal.code, code, "{}", refusal.message);
+        assert!(refusal.message.contains(words), "{}", refusal.message);
+        assert!(refusal.hint.contains("name a directory to have a test file"), "{}", refusal.hint);
+        claimed(&path, Access::Read, &Permission::default());
+    }
+    assert_eq!(fs::read("/etc/passwd").unwrap(), passwd);
+    claimed(&at("data", b"text", MIB, 0o600), Access::Write, &overwrite());
+}
+
+/// A copy of a filesystem that another host had mounted when it was taken.
+#[test]
+fn an_image_that_another_host_has_mounted() {
+    if !requires(&[Need::Ext4, Need::Tool("dumpe2fs")]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image");
+    fs::File::create(&image).unwrap().set_len(16 * MIB).unwrap();
+    let name = image.to_str().unwrap();
+    // Without checksums, so that the number that a host counts up can be set here.
+    run("mkfs.ext4", &["-q", "-O", "mmp,^metadata_csum", name]);
+    claimed(&image, Access::Write, &overwrite());
+    let said = run("dumpe2fs", &["-h", name]);
+    let number = |key: &str| -> u64 {
+        said.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim().parse().unwrap()
+    };
+    let at = number("MMP block number:") * number("Block size:") + 4;
+    fs::File::options().write(true).open(&image).unwrap().write_all_at(&[0x34, 0x12, 0, 0], at).unwrap();
+    let refusal = refusal(&image, &overwrite());
+    assert_eq!(refusal.code, "mounted", "{}", refusal.message);
+    assert!(
+        refusal.message.contains("multi-mount protection says that a host has it mounted"),
+        "{}",
+        refusal.message
+    );
+    assert!(refusal.hint.contains(&format!("tune2fs -f -E clear_mmp {name}")), "{}", refusal.hint);
+    claimed(&image, Access::Read, &Permission::default());
+    run("tune2fs", &["-f", "-E", "clear_mmp", name]);
+    claimed(&image, Access::Write, &overwrite());
+}
+
+/// Under a bind mount the path says nothing of where the file lies.
+#[test]
+fn a_file_of_the_system_is_known_under_a_bind_mount() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (tree, alone) = (directory.path().join("tree"), directory.path().join("alone"));
+    fs::create_dir(&tree).unwrap();
+    fs::write(&alone, "").unwrap();
+    let mount = |what: &str, place: &Path| {
+        run("mount", &["--bind", what, place.to_str().unwrap()]);
+        support::Mounted { point: place.to_owned() }
+    };
+    let mounted = [mount("/etc", &tree), mount("/etc/passwd", &alone)];
+    for path in [tree.join("passwd"), alone] {
+        // Who resolves no bind mount sees a small file, which is said after it.
+        let refusal = refusal(&path, &overwrite());
+        assert_eq!(refusal.code, "system-file", "{}", refusal.message);
+        assert!(refusal.message.contains("it lies in /etc, under another name"), "{}", refusal.message);
+    }
+    drop(mounted);
 }
 
 /// The name that sysfs shows is gone; the file has another, and the loop device still writes to it.

@@ -252,6 +252,61 @@ fn a_file_that_only_the_kernel_knows_to_be_open() {
     drop((claim.open(mode).unwrap(), claim.open(mode).unwrap()));
 }
 
+/// A process gives a descriptor away, into a socket or a ring, and closes its own: procfs shows no reader, and there is one.
+#[test]
+fn a_file_that_is_read_where_no_process_shows_it() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("image");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    if rdsk_sys::openers::is_open_elsewhere(std::fs::File::open(&file).unwrap()).is_err() {
+        eprintln!("SKIPPED: the temporary directory's filesystem has no leases");
+        return;
+    }
+    drop(claimed(&file, Access::Write, &overwrite()));
+    let refused = || {
+        let refusal = refusal(&file, &overwrite());
+        assert_eq!(refusal.code, "in-use");
+        assert!(
+            refusal.message.contains("the kernel says that it is open for reading"),
+            "{}",
+            refusal.message
+        );
+    };
+    let (sender, receiver) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    send(&sender, &std::fs::File::open(&file).unwrap());
+    refused();
+    drop((sender, receiver));
+    drop(claimed(&file, Access::Write, &overwrite()));
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    let ring = io_uring::IoUring::new(1).unwrap();
+    let reader = std::fs::File::open(&file).unwrap();
+    ring.submitter().register_files(&[std::os::fd::AsRawFd::as_raw_fd(&reader)]).unwrap();
+    drop(reader);
+    refused();
+    ring.submitter().unregister_files().unwrap();
+    drop(ring);
+    drop(claimed(&file, Access::Write, &overwrite()));
+}
+
+/// Sends a descriptor into a socket.
+fn send(socket: &std::os::fd::OwnedFd, file: &std::fs::File) {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let files = [std::os::fd::AsFd::as_fd(file)];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut buffer = SendAncillaryBuffer::new(&mut space);
+    assert!(buffer.push(SendAncillaryMessage::ScmRights(&files)));
+    sendmsg(socket, &[std::io::IoSlice::new(b"x")], &mut buffer, SendFlags::empty()).unwrap();
+}
+
 const LOOK_VARIABLE: &str = "RDSK_LOOK";
 
 #[test]
@@ -373,7 +428,8 @@ fn a_library_that_a_program_runs() {
     let refusal = refusal.unwrap();
     assert_eq!(refusal.code, "in-use");
     assert!(refusal.message.contains("(sleep) has it mapped"), "{}", refusal.message);
-    drop(claimed(&copy, Access::Write, &overwrite()));
+    let is_free = || look(&copy).uses.iter().all(|used| used.kind == rdsk_targets::UseKind::Program);
+    assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(60), is_free), "{:?}", look(&copy).uses);
 }
 
 /// A file that a container has open shows as a file of its overlay, under another device number.

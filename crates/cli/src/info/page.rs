@@ -137,19 +137,26 @@ fn judgements(rows: &mut Rows, facts: &Facts) {
             rows.add("writing", "allowed, to a test file that is created for the run and removed");
         }
         (Err(_), Some((flag, Ok(())))) => {
-            rows.add("writing", &format!("refused, but allowed with {flag}: its data would be lost"));
+            let lost = lost(facts);
+            rows.add("writing", &format!("refused, but allowed with {flag}: {lost}"));
         }
         (Err(_), Some((flag, Err(problem)))) if facts.part_bytes.is_some() => {
             let most = Bytes(facts.part_bytes.unwrap_or_default()).exact();
             rows.add("writing", &format!("refused if all of it is written: {}", printable(&problem.message)));
-            rows.add(
-                "",
-                &format!("a run that writes at most {most} is allowed with {flag}: its data would be lost"),
-            );
+            let lost = lost(facts);
+            rows.add("", &format!("a run that writes at most {most} is allowed with {flag}: {lost}"));
         }
         // With its flag, the refusal names what really forbids writing, and not the missing flag.
         (Err(_), Some((_, refused))) => judgement(rows, "writing", refused),
         (answer, _) => judgement(rows, "writing", answer),
+    }
+}
+
+/// What a write does to what is there.
+fn lost(facts: &Facts) -> String {
+    match facts.examined.place {
+        Place::File { .. } => format!("contents of {} replaced", printable(&facts.examined.target.name)),
+        _ => "its data would be lost".to_owned(),
     }
 }
 

@@ -44,7 +44,18 @@ fn what_the_kernel_uses_is_not_written() {
             "dm_writecache",
         ])
         .modules(&CIPHERS)
-        .programs(&["mkfs.ext4", "mke2fs", "mkswap", "swapon", "swapoff", "mdadm", "cryptsetup", "sfdisk"])
+        .programs(&[
+            "dumpe2fs",
+            "tune2fs",
+            "mkfs.ext4",
+            "mke2fs",
+            "mkswap",
+            "swapon",
+            "swapoff",
+            "mdadm",
+            "cryptsetup",
+            "sfdisk",
+        ])
         .programs(&["mkfs.btrfs", "btrfs", "mkfs.f2fs", "make-bcache", "unshare"])
         .programs(&LVM)
         // The least that ZFS takes, and its label is looked for on.
@@ -65,6 +76,8 @@ fn what_others_have_open_is_not_written() {
         .modules(&["target_core_iblock", "fuse", "dm_mod", "nvmet_tcp", "nvme_tcp"])
         .programs(&[
             "mkfs.ext4",
+            "dumpe2fs",
+            "tune2fs",
             "mkswap",
             "swapon",
             "swapoff",

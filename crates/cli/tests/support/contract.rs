@@ -161,6 +161,7 @@ const RESULT: Shape = Object(&[
         "visits",
         List(&Object(&[
             ("sitting", LeftOut(&Whole)),
+            ("gaps", LeftOut(&List(&Object(&[("at_ns", Whole), ("lasts_ns", Whole)])))),
             ("start_ns", Whole),
             ("elapsed_ns", Whole),
             ("bytes", Whole),

@@ -165,6 +165,8 @@ impl Session for SimSession<'_> {
             engine: EngineKind::Sim,
             issuing: Issuing::default(),
             notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
         };
         run.first = Firsts::of_visit(
             std::iter::once(&totals.firsts),
@@ -187,6 +189,6 @@ impl Session for SimSession<'_> {
             self.flush("flush", Operation::Sync, target, lun)?;
         }
         let to_stable_ns = Some(self.clock.now_ns() - begin_ns);
-        Ok(Settled { to_close_ns, to_stable_ns, page_cache: Some(self.page_cache()) })
+        Ok(Settled { to_close_ns, to_stable_ns, page_cache: Some(self.page_cache()), away_ns: 0 })
     }
 }

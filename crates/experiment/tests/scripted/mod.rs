@@ -188,7 +188,7 @@ impl Session for Visit<'_> {
         let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s) + self.disk.hang_ns;
         self.disk.clock.pass(flush_ns);
         let page_cache = Some(PageCacheState::default());
-        Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns), page_cache })
+        Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns), page_cache, away_ns: 0 })
     }
 }
 
@@ -238,6 +238,8 @@ fn nothing(engine: EngineKind) -> Run {
         engine,
         issuing: Issuing::default(),
         notes: Vec::new(),
+        gaps: Vec::new(),
+        left_out_ns: 0,
     }
 }
 

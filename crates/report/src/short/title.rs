@@ -4,6 +4,7 @@
 use super::Limits;
 use crate::header::{measured_by, stack_text, took, write_cache};
 use crate::page::{Page, Tone};
+use crate::replaced::replaced;
 use rdsk_model::{Record, Status, Target, TargetKind};
 use rdsk_units::Bytes;
 
@@ -32,6 +33,9 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
                 page.line(format!("  and {} more: --details", many.len() - limits.targets));
             }
         }
+    }
+    if let Some(text) = replaced(record) {
+        page.sentence(Tone::Plain, "  ", text);
     }
     draw_status(page, record);
     page.blank();

@@ -86,13 +86,17 @@ fn refused(examined: &Examined, permission: &Permission) -> Refusal {
 fn every_use_refuses_every_write_and_no_read() {
     for (kind, code) in [
         (UseKind::SystemDisk, "system-disk"),
+        (UseKind::SystemFile, "system-file"),
         (UseKind::Mounted, "mounted"),
         (UseKind::Swap, "swap"),
         (UseKind::Holder, "held"),
         (UseKind::BackingFile, "backing-file"),
         (UseKind::OpenExclusive, "in-use"),
         (UseKind::OpenElsewhere, "in-use"),
+        (UseKind::MultiMounted, "mounted"),
+        (UseKind::Program, "program"),
         (UseKind::HardLinked, "hard-linked"),
+        (UseKind::Small, "small-file"),
         (UseKind::ReadOnly, "read-only"),
         (UseKind::NotWritable, "not-writable"),
         (UseKind::InMemory, "in-memory"),

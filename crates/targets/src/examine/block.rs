@@ -17,7 +17,8 @@ use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
 use crate::{
-    block_uses, facts, file_uses, growing, hidden_parts, labels, probe, system_disk, thin_pool, unlabelled,
+    block_uses, facts, file_uses, growing, hidden_parts, labels, mmp, probe, system_disk, thin_pool,
+    unlabelled,
 };
 use rdsk_model::{Device, Target, TargetKind};
 use std::fs::Metadata;
@@ -126,6 +127,10 @@ pub(crate) fn examine_node(
         if let Some(why) = labels::why_kept(machine, of, signature) {
             let label = Label { of, place: node_path(machine, node, of, path), signature };
             labels::add(machine, node, label, &why, found);
+        }
+        if signature.kind.starts_with("ext") {
+            let what = format!("{}{}", signature.text, labels::on(node, of));
+            mmp::find(machine, &node_path(machine, node, of, path), &of.name, &what, found);
         }
     }
     let inventory = Inventory::read(machine);

@@ -14,12 +14,16 @@ use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
 use crate::{
-    anew, erofs, exports, facts, file_uses, growing, layers, overlay, probe, processes, thin_pool, twins,
+    anew, erofs, exports, facts, file_uses, growing, layers, mmp, overlay, probe, processes, system_files,
+    thin_pool, twins,
 };
 use rdsk_model::{Filesystem, Target, TargetKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// The name that stands for the filesystem in a file, where answers of programs are prepared.
+const FILESYSTEM: &str = "file";
 
 /// What the kernel alone says: procfs shows no such process.
 const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no process shows it: in a socket, in a ring of io_uring, for \
@@ -101,9 +105,8 @@ pub(super) fn examine_file(
     if let Some(why) = probe::protection(&path) {
         found.add(UseKind::NotWritable, why);
     }
-    if meta.nlink() > 1 {
-        found.add(UseKind::HardLinked, &format!("it has {} names", meta.nlink()));
-    }
+    system_files::find(&machine, &path, meta, &mut found);
+    mmp::find(&machine, &path, FILESYSTEM, "the filesystem in it", &mut found);
     let anew = anew::of_target(&machine.mounts, &path, meta);
     let mut growths = growing::of_file(&machine, &path, meta, &anew);
     if let Some(node) = node {

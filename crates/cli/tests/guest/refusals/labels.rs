@@ -138,4 +138,13 @@ pub(crate) const ROWS: &[Refusal] = &[
         tier: Tier::Extended,
         ..ROW
     },
+    Refusal {
+        name: "copy of an ext4 that another host has mounted",
+        set_up: "mkfs.ext4 -q -O mmp $B 16M; mkdir -p /mnt/other; mount $B /mnt/other; dd if=$B of=$A bs=1M count=16 status=none
+            umount /mnt/other; sync",
+        code: "mounted",
+        says: &["multi-mount protection", "had it mounted as"],
+        tear_down: "tune2fs -f -E clear_mmp $A; sync",
+        ..ROW
+    },
 ];

@@ -226,4 +226,67 @@ pub(crate) const FILES: &[Refusal] = &[
         tier: Tier::Extended,
         ..FILE
     },
+    Refusal {
+        name: "file with several names",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1M count=8 status=none; sync; ln $file $at/other",
+        code: "hard-linked",
+        says: &["2 names"],
+        tear_down: "rm $at/other",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
+        name: "file of the system under a bind mount",
+        set_up: "dd if=/dev/urandom of=/etc/image bs=1M count=8 status=none; mkdir -p /mnt/bound; mount --bind /etc /mnt/bound
+            file=/mnt/bound/image",
+        code: "system-file",
+        says: &["it lies in /etc, under another name"],
+        tear_down: "umount /mnt/bound; ext4 $B; at=$(mounted $B); mv /etc/image $at/file; file=$at/file; sync",
+        ..FILE
+    },
+    Refusal {
+        name: "file that may be executed",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1M count=8 status=none; sync; chmod 755 $file",
+        code: "program",
+        says: &["may be executed"],
+        tear_down: "chmod 644 $file",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
+        name: "library",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; (printf '\\177ELF'; dd if=/dev/urandom bs=1M count=8 status=none) > $file; sync",
+        code: "program",
+        says: &["begins as an ELF file"],
+        tear_down: "printf text | dd of=$file conv=notrunc status=none; sync",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
+        name: "script",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; (echo '#!/bin/sh'; dd if=/dev/urandom bs=1M count=8 status=none) > $file; sync",
+        code: "program",
+        says: &["begins with #!"],
+        tear_down: "printf text | dd of=$file conv=notrunc status=none; sync",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
+        name: "small file",
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1k count=1023 status=none; sync",
+        code: "small-file",
+        says: &["smaller than 1 MiB"],
+        tear_down: "dd if=/dev/urandom bs=1M count=8 status=none >> $file; sync",
+        tier: Tier::Extended,
+        ..FILE
+    },
+    Refusal {
+        name: "image of an ext4 that another host has mounted",
+        set_up: "mkfs.ext4 -q -O mmp $A 8M; mkdir -p /mnt/other; mount $A /mnt/other; ext4 $B; at=$(mounted $B); file=$at/file
+            dd if=$A of=$file bs=1M count=8 status=none; umount /mnt/other; sync",
+        code: "mounted",
+        says: &["multi-mount protection"],
+        tear_down: "tune2fs -f -E clear_mmp $file; sync",
+        ..FILE
+    },
 ];

@@ -1,0 +1,134 @@
+//! Cuts the time in which this process did not run out of what a visit counted: whole windows in which nothing completed, and the times
+//! that they lie before. It reads no clock and issues nothing.
+
+use crate::job::Run;
+use crate::watchdog::Gap;
+use rdsk_model::OwnGap;
+
+/// Cuts the gaps out of a visit that began at `begin_ns`, whose `fdatasync` at the end, if any, ended `run.elapsed_ns` later. What completed
+/// in the first and in the last window of a gap stays, with its time.
+pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
+    let gaps: Vec<(u64, u64, u64)> = gaps
+        .iter()
+        .map(|gap| {
+            (gap.begin_ns.saturating_sub(begin_ns), gap.end_ns.saturating_sub(begin_ns), gap.asleep_ns)
+        })
+        .collect();
+    let width_ns = run.window_ns.max(1);
+    let is_cut = |(index, &bytes): (u64, &u64)| {
+        let (from_ns, until_ns) = (index * width_ns, (index + 1) * width_ns);
+        bytes == 0 && gaps.iter().any(|&(begin_ns, end_ns, _)| begin_ns <= from_ns && until_ns <= end_ns)
+    };
+    let cut: Vec<bool> = (0..).zip(&run.windows).map(is_cut).collect();
+    // A time of the visit without what is cut before it.
+    let without = |at_ns: u64| {
+        let cut = (0..).zip(&cut).filter(|&(_, &is_cut)| is_cut);
+        let before = cut.map(|(index, _): (u64, _)| at_ns.saturating_sub(index * width_ns).min(width_ns));
+        at_ns - before.sum::<u64>()
+    };
+    let flushing_ns = run.elapsed_ns - run.to_return_ns;
+    let in_flush = |&(begin_ns, end_ns, _): &(u64, u64, u64)| {
+        end_ns.min(run.elapsed_ns).saturating_sub(begin_ns.max(run.to_return_ns))
+    };
+    let in_flush_ns: u64 = gaps.iter().map(in_flush).sum();
+    let gap = |&(begin_ns, end_ns, asleep_ns): &(u64, u64, u64)| OwnGap {
+        at_ns: without(begin_ns),
+        lasts_ns: end_ns - begin_ns + asleep_ns,
+    };
+    run.gaps = gaps.iter().map(gap).collect();
+    for stream in &mut run.streams {
+        (stream.start_ns, stream.end_ns) = (without(stream.start_ns), without(stream.end_ns));
+    }
+    if let Some(warm_up) = &mut run.warm_up {
+        warm_up.until_ns = without(warm_up.until_ns);
+    }
+    let whole_ns = run.elapsed_ns;
+    run.to_return_ns = without(run.to_return_ns);
+    run.elapsed_ns = run.to_return_ns + flushing_ns.saturating_sub(in_flush_ns);
+    run.left_out_ns = whole_ns - run.elapsed_ns;
+    let mut kept = cut.iter();
+    run.windows.retain(|_| kept.next() == Some(&false));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Ended, WarmUp};
+    use rdsk_model::{ColdCheck, CpuTime, EngineKind, Issuing, PageCacheState, StreamResult};
+    use rdsk_stats::Histogram;
+
+    /// A visit of windows of 50 ns that began at 1000 and returned at the end of the last one; its flush took 7 ns more.
+    fn run(windows: &[u64]) -> Run {
+        let to_return_ns = 50 * windows.len() as u64;
+        let bytes = windows.iter().sum();
+        Run {
+            ended: Ended::Complete,
+            elapsed_ns: to_return_ns + 7,
+            to_return_ns,
+            asked_bytes: bytes,
+            bytes,
+            ops: 1,
+            histogram: Histogram::new(),
+            first: None,
+            warm_up: Some(WarmUp { until_ns: 100, bytes: 0, ops: 0, histogram: Histogram::new() }),
+            latency_sum_ns: 0,
+            windows: windows.to_vec(),
+            window_ns: 50,
+            positions: None,
+            streams: vec![StreamResult { start_ns: 0, end_ns: to_return_ns, ..StreamResult::default() }],
+            errors: Vec::new(),
+            cpu: CpuTime::default(),
+            processor_wait_ns: None,
+            page_cache: PageCacheState::default(),
+            check: ColdCheck::default(),
+            interrupted_calls: 0,
+            content: None,
+            engine: EngineKind::Sync,
+            issuing: Issuing::default(),
+            notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
+        }
+    }
+
+    fn gap(begin_ns: u64, end_ns: u64) -> Gap {
+        Gap { begin_ns: 1000 + begin_ns, end_ns: 1000 + end_ns, asleep_ns: 0 }
+    }
+
+    #[test]
+    fn the_windows_of_a_stop_go_and_those_around_it_stay() {
+        let mut run = run(&[9, 9, 9, 4, 0, 0, 0, 2, 9, 0, 9]);
+        cut_out(&mut run, 1000, &[gap(170, 360)]);
+        assert_eq!(run.windows, [9, 9, 9, 4, 2, 9, 0, 9], "what the device did not do elsewhere stays");
+        assert_eq!((run.to_return_ns, run.elapsed_ns, run.left_out_ns), (400, 407, 150));
+        assert_eq!(run.gaps, [OwnGap { at_ns: 170, lasts_ns: 190 }]);
+        assert_eq!((run.streams[0].start_ns, run.streams[0].end_ns), (0, 400));
+        assert_eq!(run.warm_up.unwrap().until_ns, 100);
+    }
+
+    #[test]
+    fn a_stop_before_the_warm_up_is_over_makes_it_shorter() {
+        let mut run = run(&[9, 0, 9, 9]);
+        cut_out(&mut run, 1000, &[gap(40, 110)]);
+        assert_eq!((run.windows.len(), run.to_return_ns, run.warm_up.unwrap().until_ns), (3, 150, 50));
+    }
+
+    #[test]
+    fn a_stop_in_the_flush_and_sleep_are_left_out() {
+        let mut slept = run(&[9, 9]);
+        cut_out(&mut slept, 1000, &[Gap { asleep_ns: 5000, ..gap(60, 61) }, gap(103, 200)]);
+        assert_eq!(
+            (slept.windows.as_slice(), slept.to_return_ns, slept.elapsed_ns),
+            ([9, 9].as_slice(), 100, 103)
+        );
+        assert_eq!(slept.gaps.iter().map(|gap| gap.lasts_ns).collect::<Vec<_>>(), [5001, 97]);
+    }
+
+    /// Others ran, and only the watchdog's thread waited.
+    #[test]
+    fn what_completed_in_a_gap_keeps_its_time() {
+        let mut busy = run(&[9, 9, 9, 9]);
+        cut_out(&mut busy, 1000, &[gap(0, 200)]);
+        assert_eq!((busy.windows.len(), busy.to_return_ns), (4, 200));
+    }
+}
