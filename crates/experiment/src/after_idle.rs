@@ -164,7 +164,7 @@ mod tests {
         let real = |budget_s: u64| of(budget_s, TargetKind::Block);
         assert_eq!((real(60).rests_ns.len(), real(60).reserved_ns), (2, 4_500_000_000));
         assert_eq!((real(20).rests_ns.len(), real(20).reserved_ns), (1, 1_500_000_000));
-        assert!(real(10).cells.is_empty() && real(10).note.is_some_and(|note| note.ends_with("15 s")));
+        assert!(real(10).cells.is_empty() && real(10).note.is_some_and(|note| note.ends_with("15.0 s")));
         let simulated = of(10, TargetKind::Sim);
         assert_eq!((simulated.rests_ns.len(), simulated.reserved_ns, simulated.note), (2, 0, None));
     }

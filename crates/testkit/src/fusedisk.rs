@@ -62,7 +62,7 @@ impl Model {
     fn start(self) -> RunningModel {
         match self {
             Self::Simulated(device) => RunningModel::Simulated(device),
-            Self::Programmed(behaviour) => RunningModel::Programmed(Programmed::new(behaviour)),
+            Self::Programmed(behaviour) => RunningModel::Programmed(Box::new(Programmed::new(behaviour))),
         }
     }
 }

@@ -43,7 +43,8 @@ fn times(runs: &Runs, bytes: f64) -> String {
 /// `run 1 took 8.51 s, 20.2 × as long, and is not in the mean: its reads took longer, the first ones of their places`.
 fn first(record: &Record, copy: &Copy, apart: &FirstApart<'_>) -> String {
     let is_warmed = cell(record, copy, Op::Read).is_some_and(|cell| is_warmed(copy, cell));
-    let why = match apart.longer_at {
+    // An end that is no storage has no places.
+    let why = match apart.longer_at.filter(|&op| cell(record, copy, op).is_some()) {
         Some(Op::Read) if is_warmed => "; its reads came from the device, later ones from the page cache",
         Some(Op::Read) => "; its reads took longer, which were the first of their places here",
         Some(Op::Write) => "; its writes took longer, which were the first of their places here",

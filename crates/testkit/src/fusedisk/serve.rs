@@ -33,7 +33,7 @@ const MAX_BYTES: u32 = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum RunningModel {
     Simulated(Box<Device>),
-    Programmed(Programmed),
+    Programmed(Box<Programmed>),
 }
 
 impl RunningModel {
