@@ -12,6 +12,7 @@ pub mod columns;
 pub mod command;
 pub mod comparison;
 pub mod contention;
+pub mod contradictions;
 pub mod copy;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
