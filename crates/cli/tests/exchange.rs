@@ -207,6 +207,7 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
         assert!(hint.contains("--output-format=json"), "{hint}");
     }
     // What reads Records only says what reads this, in whatever encoding it is.
+    let page = scratch.path().join("page.html").to_str().unwrap().to_owned();
     let wide: Vec<u8> = fio.encode_utf16().flat_map(u16::to_le_bytes).collect();
     for file in [
         write("plain", fio.as_bytes()),
@@ -216,7 +217,7 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
         for line in [
             vec!["show", &file],
             vec!["compare", &file, &file],
-            vec!["report", &file],
+            vec!["report", &file, "-o", &page],
             vec!["export", &file, "--format", "csv"],
         ] {
             let run = rdsk(line.clone());

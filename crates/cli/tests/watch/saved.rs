@@ -95,7 +95,7 @@ fn counters_of_old_kernels_are_read_and_doubted() {
         old.lines().find(|line| line.starts_with("sda ")).unwrap().split_whitespace().collect();
     assert_eq!((row[3], row[4], row.len()), ("10.00", "40.00", 14), "{old}");
     let partition = report("old-partition", &["sda1"]);
-    assert!(partition.contains("sda1  no counters: Linux before 2.6.25"), "{partition}");
+    assert!(partition.contains("sda1    no counters: Linux before 2.6.25"), "{partition}");
 }
 
 #[test]
