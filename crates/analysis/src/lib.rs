@@ -15,6 +15,7 @@ pub mod columns;
 pub mod command;
 pub mod comparison;
 pub mod contention;
+pub mod contradictions;
 pub mod copy;
 pub mod first_access;
 #[cfg(any(test, feature = "fixtures"))]

@@ -56,6 +56,13 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
         Problem::new(ProblemKind::Usage, code, format!("{asked} {shown}: {why}"), hint)
     };
     let document = input_file::read(path).map_err(|error| problem(error.to_string()))?;
+    let of_fio = || {
+        let message = format!("{asked} {shown}: it is what fio printed, and no Record of rdsk");
+        let hint = format!(
+            "rdsk import {shown} shows it and keeps it in the history; with -o RECORD.json it is written as a Record"
+        );
+        Problem::new(ProblemKind::Usage, code, message, hint)
+    };
     let record: Result<Record, _> = serde_json::from_slice(&document);
     // A document of another version may also lack a field that this one needs.
     let schema = match &record {
@@ -65,7 +72,10 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
     if let Some(other) = schema.filter(|schema| schema != SCHEMA) {
         return Err(problem(format!("its schema is {}, and this version reads {SCHEMA}", printable(&other))));
     }
-    record.map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
+    record.map_err(|error| match rdsk_exchange::is_of_fio(&document) {
+        true => of_fio(),
+        false => problem(format!("it is not a Record of rdsk: {error}")),
+    })
 }
 
 /// The schema that a document names.

@@ -194,7 +194,7 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
         (write("text", b"hello"), "it holds neither a Record of rdsk nor the JSON of fio"),
         (write("bytes", &[0xff, 0, 1]), "it holds neither"),
         (write("cut", &fio.as_bytes()[..fio.len() / 2]), "its JSON is damaged or cut off"),
-        (write("old", fio.replace("fio-3.33", "fio-2.2").as_bytes()), "fio before version 3"),
+        (write("old", fio.replace("fio-3.33", "fio-1.59").as_bytes()), "it is of fio-1.59"),
         (write("later", b"{\"schema\": \"rdsk.record/9\"}"), "its schema is \"rdsk.record/9\""),
         (huge, "it is larger than 1 GiB"),
         (scratch.path().to_str().unwrap().into(), "it is not a regular file"),
@@ -205,6 +205,27 @@ fn what_is_no_document_of_a_run_is_told_in_words() {
         let (error, hint) = error_and_hint(&run);
         assert!(error.starts_with("import ") && error.contains(said), "{error}");
         assert!(hint.contains("--output-format=json"), "{hint}");
+    }
+    // What reads Records only says what reads this, in whatever encoding it is.
+    let page = scratch.path().join("page.html").to_str().unwrap().to_owned();
+    let wide: Vec<u8> = fio.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for file in [
+        write("plain", fio.as_bytes()),
+        write("wide", &wide),
+        write("half", &fio.as_bytes()[..fio.len() / 2]),
+    ] {
+        for line in [
+            vec!["show", &file],
+            vec!["compare", &file, &file],
+            vec!["report", &file, "-o", &page],
+            vec!["export", &file, "--format", "csv"],
+        ] {
+            let run = rdsk(line.clone());
+            assert_eq!((run.status_code, run.stdout.as_str()), (Some(2), ""), "{line:?}: {}", run.stderr);
+            let (error, hint) = error_and_hint(&run);
+            assert!(error.starts_with(line[0]) && error.contains("it is what fio printed"), "{error}");
+            assert!(hint.starts_with(&format!("rdsk import {file} ")), "{hint}");
+        }
     }
     // A Record is read no further than a document of fio.
     let run = rdsk(["show", scratch.path().join("huge").to_str().unwrap()]);

@@ -4,7 +4,7 @@
 use crate::ALPHA;
 use crate::figure::{MIN_ROUNDS, Metric};
 use rdsk_analysis::words;
-use rdsk_model::{CellRecord, VerdictCode, Workload};
+use rdsk_model::{CellRecord, Untold, VerdictCode, Workload};
 use rdsk_stats::MIN_PAIRS;
 use rdsk_units::Bytes;
 
@@ -159,15 +159,17 @@ impl CellChange<'_> {
 fn asked(base: &Workload, other: &Workload) -> Vec<String> {
     let (a, b) = (base, other);
     let bytes = |bytes: u64| Bytes(bytes).approx();
+    let word = |workload: &Workload, word: Untold| workload.word(word).unwrap_or("unknown").to_owned();
+    let count = |count: u32| if count > 0 { count.to_string() } else { "unknown".to_owned() };
     let all = [
         ("", a.op.to_string(), b.op.to_string()),
-        ("", a.pattern.to_string(), b.pattern.to_string()),
-        ("", a.path.to_string(), b.path.to_string()),
-        ("sync ", a.sync.to_string(), b.sync.to_string()),
+        ("", word(a, Untold::Pattern), word(b, Untold::Pattern)),
+        ("", word(a, Untold::Path), word(b, Untold::Path)),
+        ("sync ", word(a, Untold::Sync), word(b, Untold::Sync)),
         ("cache ", a.cache.to_string(), b.cache.to_string()),
         ("block ", bytes(a.block_bytes), bytes(b.block_bytes)),
-        ("depth ", a.queue_depth.to_string(), b.queue_depth.to_string()),
-        ("streams ", a.streams.to_string(), b.streams.to_string()),
+        ("depth ", count(a.queue_depth), count(b.queue_depth)),
+        ("streams ", count(a.streams), count(b.streams)),
         ("range ", a.range.to_string(), b.range.to_string()),
     ];
     let differing = all.into_iter().filter(|(_, one, two)| one != two);

@@ -1,7 +1,7 @@
 //! Which cells of two Records ask the same: only these are compared. It looks at what was requested, never at what came out.
 
 use rdsk_analysis::metrics::{ran, target};
-use rdsk_model::{CellRecord, Pattern, Points, Record, Workload};
+use rdsk_model::{CellRecord, Pattern, Points, Record, Untold, Workload};
 
 /// A span that covers this much of a target is the whole of it: the rest is what does not fill a block.
 const WHOLE: f64 = 0.99;
@@ -62,6 +62,8 @@ pub(crate) fn is_alike(
         && (a.block_bytes, a.align_bytes, a.shift_bytes) == (b.block_bytes, b.align_bytes, b.shift_bytes)
         && (a.queue_depth, a.streams, a.stagger_ns, a.range)
             == (b.queue_depth, b.streams, b.stagger_ns, b.range)
+        // What neither document tells may differ.
+        && [a, b].iter().all(|workload| workload.untold.iter().all(|&word| word == Untold::Engine))
         && a.targets == b.targets
         && are_points_alike(a.points.as_ref(), b.points.as_ref())
         && is_span_alike((base_run, a), (other_run, b))

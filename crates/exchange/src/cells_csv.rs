@@ -2,7 +2,7 @@
 //! Record, to the last digit; what was not measured is empty.
 
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Device, DeviceEvidence, Estimate, Latency, Op, Record, Target};
+use rdsk_model::{CellRecord, Device, DeviceEvidence, Estimate, Latency, Op, Record, Target, Untold};
 use rdsk_units::printable;
 
 /// A column of the CSV. Names stay; more may be added behind the last one.
@@ -50,15 +50,15 @@ pub const COLUMNS: &[Column] = &[
     column("cell", |_, cell| text(&cell.id)),
     column("experiment", |_, cell| Word(cell.experiment.as_str())),
     column("op", |_, cell| Word(cell.workload.op.as_str())),
-    column("pattern", |_, cell| Word(cell.workload.pattern.as_str())),
-    column("path", |_, cell| Word(cell.workload.path.as_str())),
-    column("sync", |_, cell| Word(cell.workload.sync.as_str())),
+    column("pattern", |_, cell| Word(cell.workload.word(Untold::Pattern).unwrap_or_default())),
+    column("path", |_, cell| Word(cell.workload.word(Untold::Path).unwrap_or_default())),
+    column("sync", |_, cell| Word(cell.workload.word(Untold::Sync).unwrap_or_default())),
     column("cache", |_, cell| Word(cell.workload.cache.as_str())),
     column("block_bytes", |_, cell| Whole(Some(cell.workload.block_bytes))),
     column("align_bytes", |_, cell| Whole(Some(cell.workload.align_bytes))),
     column("shift_bytes", |_, cell| Whole(Some(cell.workload.shift_bytes))),
-    column("queue_depth", |_, cell| Whole(Some(cell.workload.queue_depth.into()))),
-    column("streams", |_, cell| Whole(Some(cell.workload.streams.into()))),
+    column("queue_depth", |_, cell| Whole(Some(cell.workload.queue_depth.into()).filter(|&count| count > 0))),
+    column("streams", |_, cell| Whole(Some(cell.workload.streams.into()).filter(|&count| count > 0))),
     column("offset_bytes", |_, cell| Whole(cell.workload.known_offset_bytes())),
     column("span_bytes", |_, cell| Whole(Some(cell.workload.span_bytes).filter(|&span| span > 0))),
     column("engine", |_, cell| Word(cell.result.engine.map_or("", |engine| engine.as_str()))),

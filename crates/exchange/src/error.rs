@@ -38,15 +38,12 @@ pub enum ImportError {
         /// What is wrong with it.
         why: String,
     },
-    /// A version of fio that counts in other units.
-    #[error("it is of {version}, and fio before version 3 counts in other units")]
+    /// A version of fio that counts in other units, or of which they are not known.
+    #[error("it is of {version}, and in which units that counts is not known; rdsk reads fio 2 and 3")]
     OldFio {
         /// As fio spells it; untrusted text.
         version: String,
     },
-    /// The document of `fio --client`, which has the jobs of several hosts.
-    #[error("it is of fio --client, and a Record is of one host")]
-    Clients,
     /// More jobs than fio runs.
     #[error("it has {count} jobs, and fio runs at most {most}")]
     ManyJobs {

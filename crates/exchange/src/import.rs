@@ -1,76 +1,37 @@
-//! Whose documents a text holds, and the Records that they become. Notes that a program prints around its documents are passed
-//! over; a document never is.
+//! Whose documents a file holds, and the Records that they become.
 
+use crate::documents::documents;
 use crate::error::ImportError;
 use crate::fio;
+use crate::text::decoded;
 use crate::typed::typed;
 use rdsk_model::{Record, SCHEMA};
 use serde_json::Value;
 
-/// What some programs put before a text in UTF-8.
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// The Records in a text, in its order: those that rdsk wrote, and what documents of fio (version 3, `--output-format=json` or
-/// `json+`) say, with what fio cannot show as null. There is at least one.
+/// The Records in a file, in its order: those that rdsk wrote, and what documents of fio (version 2 or 3, `--output-format=json`
+/// or `json+`) say, with what fio cannot show as null. There is at least one.
 ///
 /// # Errors
-/// [`ImportError`] for any other text, and for one in which a further document is damaged or cut off.
-pub fn import(text: &str) -> Result<Vec<Record>, ImportError> {
-    documents(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?.into_iter().map(record).collect()
+/// [`ImportError`] for any other file, and for one in which a document is damaged or cut off.
+pub fn import(file: &(impl AsRef<[u8]> + ?Sized)) -> Result<Vec<Record>, ImportError> {
+    let documents = documents(&decoded(file.as_ref()))?;
+    fio::whole_runs(documents).into_iter().map(|(document, reports)| record(document, reports)).collect()
 }
 
-fn record(document: Value) -> Result<Record, ImportError> {
-    let Some(schema) = document.get("schema") else { return fio::record(document) };
-    match schema.as_str() {
+/// Whether a file holds what fio printed, so that another command than `import` can say what reads it.
+pub fn is_of_fio(file: &[u8]) -> bool {
+    let text = decoded(file);
+    text.contains(fio::VERSION) || fio::other_format(&text).is_some()
+}
+
+fn record(document: Value, reports: usize) -> Result<Record, ImportError> {
+    if document.get(fio::VERSION).is_some() {
+        return fio::record(document, reports);
+    }
+    match document.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => typed("rdsk", document),
         other => Err(ImportError::Schema { schema: other.unwrap_or("no text").into() }),
     }
-}
-
-/// The objects that are documents of rdsk or of fio. Each begins a line or follows another one, and other text may stand around
-/// them.
-fn documents(text: &str) -> Result<Vec<Value>, ImportError> {
-    let mut found = Vec::new();
-    let mut next = if text.starts_with('{') { Some(0) } else { next_line_with_object(text, 0) };
-    while let Some(start) = next {
-        let rest = &text[start..];
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        let end = match values.next() {
-            Some(Ok(value)) => {
-                if value.get("schema").or(value.get(fio::VERSION)).is_some() {
-                    found.push(value);
-                }
-                start + values.byte_offset()
-            }
-            Some(Err(error)) if begins_like_document(rest) => return Err(damaged(&error, &text[..start])),
-            _ => start + 1,
-        };
-        let after = text[end..].trim_start();
-        let follows = end > start + 1 && after.starts_with('{');
-        next = if follows { Some(text.len() - after.len()) } else { next_line_with_object(text, end) };
-    }
-    if found.is_empty() { Err(fio::other_format(text).unwrap_or(ImportError::Unknown)) } else { Ok(found) }
-}
-
-/// What is wrong with a document that begins after `before`: its own lines are counted from its start.
-fn damaged(error: &serde_json::Error, before: &str) -> ImportError {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let why = text.strip_suffix(&place).unwrap_or(&text).to_owned();
-    let bytes_on_its_line = before.rsplit('\n').next().map_or(0, str::len);
-    let column = if error.line() > 1 { error.column() } else { bytes_on_its_line + error.column() };
-    ImportError::Json { why, line: before.matches('\n').count() + error.line(), column }
-}
-
-/// Where the next line begins that begins with an object.
-fn next_line_with_object(text: &str, from: usize) -> Option<usize> {
-    text[from..].find("\n{").map(|at| from + at + 1)
-}
-
-/// Whether a text begins with an object that has keys: a note in braces has none.
-fn begins_like_document(text: &str) -> bool {
-    let inside = text.strip_prefix('{').unwrap_or(text).trim_start();
-    inside.starts_with('"') || inside.is_empty()
 }
 
 #[cfg(test)]
@@ -83,7 +44,7 @@ mod tests {
         let records = [fixtures::run()];
         let written = serde_json::to_string_pretty(&records[0]).unwrap();
         assert_eq!(import(&written).unwrap(), records);
-        let around = format!("warning: something\n{{this}} is a note\n{written}\ndone\n");
+        let around = format!("warning: something\n{{this}} is a note\n[INFO] another\n{written}\ndone\n");
         assert_eq!(import(&around).unwrap(), records);
         let on_one_line = serde_json::to_string(&records[0]).unwrap();
         assert_eq!(import(&on_one_line).unwrap(), records);
@@ -118,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_no_record_is_said_in_words() {
         let said = |text: &str| import(text).unwrap_err().to_string();
-        for text in ["", "hello", "[1, 2]", "{}", "{\"a\": 1}\n", "  {\"schema\": \"rdsk.record/1\"}"] {
+        for text in ["", "hello", "[1, 2]", "{}", "{\"a\": 1}\n", "{\"schema\": {}}"] {
             assert!(
                 said(text).starts_with("it holds neither a Record of rdsk nor the JSON of fio"),
                 "{text}"

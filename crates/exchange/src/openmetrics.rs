@@ -3,7 +3,7 @@
 
 use crate::cells_csv::target_names;
 use rdsk_analysis::metrics::seconds;
-use rdsk_model::{CellRecord, Estimate, Latency, Record};
+use rdsk_model::{CellRecord, Estimate, Latency, Record, Untold};
 use rdsk_units::printable;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -200,15 +200,17 @@ fn latencies(text: &mut String, cells: &[Labelled<'_>]) {
 
 fn settings(cell: &CellRecord) -> String {
     let workload = &cell.workload;
+    // An empty label is as one that is not there.
+    let count = |count: u32| if count > 0 { count.to_string() } else { String::new() };
     labels(&[
         ("experiment", cell.experiment.as_str()),
         ("op", workload.op.as_str()),
-        ("pattern", workload.pattern.as_str()),
-        ("path", workload.path.as_str()),
-        ("sync", workload.sync.as_str()),
+        ("pattern", workload.word(Untold::Pattern).unwrap_or_default()),
+        ("path", workload.word(Untold::Path).unwrap_or_default()),
+        ("sync", workload.word(Untold::Sync).unwrap_or_default()),
         ("block_bytes", &workload.block_bytes.to_string()),
-        ("queue_depth", &workload.queue_depth.to_string()),
-        ("streams", &workload.streams.to_string()),
+        ("queue_depth", &count(workload.queue_depth)),
+        ("streams", &count(workload.streams)),
         ("verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str())),
     ])
 }

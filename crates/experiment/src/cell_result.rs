@@ -52,6 +52,7 @@ impl CellTotals {
                 high: rate.high.map(|high| high / block_bytes),
             }),
             samples: None,
+            sync_latency_ns: None,
             latency_ns: ran.then(|| Latency::from(&self.histogram).with_rounds(&self.round_histograms)),
             to_return_ns: ran.then(|| self.sum_of(|visit| visit.to_return_ns)).flatten(),
             to_close_ns: ran.then(|| self.sum_of(|visit| visit.to_close_ns)).flatten(),

@@ -20,6 +20,7 @@ pub mod record;
 pub mod result;
 pub mod target;
 mod unknown;
+mod untold;
 pub mod watch;
 pub mod workload;
 
@@ -52,7 +53,7 @@ pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
     BufferPages, CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points,
-    StreamRange, Sync, Workload,
+    StreamRange, Sync, Untold, Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -276,6 +276,19 @@ pub struct RateSamples {
     pub min: f64,
     /// The largest.
     pub max: f64,
+    /// How many jobs ran of which each sample is that of a single one, so that the rate of all is that many times the mean;
+    /// 1 where each sample is of everything.
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    pub jobs: u32,
+}
+
+const fn single() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_single(jobs: &u32) -> bool {
+    *jobs == 1
 }
 
 /// The samples of a cell, where another program measured it.
@@ -339,6 +352,10 @@ pub struct CellResult {
     pub samples: Option<Samples>,
     /// Latency from just before submission to completion seen.
     pub latency_ns: Option<Latency>,
+    /// Latency of the calls that made data durable beside the I/Os (fsync, fdatasync, `sync_file_range`), which is not in
+    /// `latency_ns`; `None` where there were none, or they were not timed one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_latency_ns: Option<Latency>,
     /// From the first I/O to the return of the last; summed over visits, as `bytes` is.
     pub to_return_ns: Option<u64>,
     /// From the first I/O to the return of the last close; summed over visits.

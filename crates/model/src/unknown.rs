@@ -34,6 +34,22 @@ pub(crate) mod offset {
     }
 }
 
+/// The same for numbers that are at least 1 where they are known.
+pub(crate) mod count {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    /// Writes a number, or null for one that is not known.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes every field by reference")]
+    pub(crate) fn serialize<S: Serializer>(count: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+        Some(*count).filter(|&count| count > 0).serialize(serializer)
+    }
+
+    /// Reads a number, or 0 for null.
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+        Ok(Option::<u32>::deserialize(deserializer)?.unwrap_or(0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::UNKNOWN_OFFSET;

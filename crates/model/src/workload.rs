@@ -142,6 +142,20 @@ words!(
     }
 );
 
+words!(
+    /// A word of a workload that the document of another program does not hold; its key is null in the Record.
+    Untold {
+        /// [`Workload::pattern`].
+        Pattern = "pattern",
+        /// [`Workload::path`].
+        Path = "path",
+        /// [`Workload::sync`].
+        Sync = "sync",
+        /// [`Workload::engine`].
+        Engine = "engine",
+    }
+);
+
 /// Chosen places, each visited once per pass by one stream: in the listed order by a sequential workload, from the first place or
 /// round from a place of its own in every visit; in a random order, another one in every visit, by a random one. The latency
 /// at each is kept.
@@ -187,15 +201,20 @@ impl Points {
 }
 
 /// One workload. Sizes and offsets are in bytes; the field names are those of the Record.
+// With `remote` the derived functions are not the traits, so that `crate::untold` can write null for what is not known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Workload {
     /// Read or write.
     pub op: Op,
     /// Sequential or random offsets.
+    #[serde(deserialize_with = "crate::untold::pattern")]
     pub pattern: Pattern,
     /// Past the page cache or through it.
+    #[serde(deserialize_with = "crate::untold::path")]
     pub path: IoPath,
     /// What makes the data durable.
+    #[serde(deserialize_with = "crate::untold::sync")]
     pub sync: Sync,
     /// Page-cache state wanted at the start of each visit.
     pub cache: CacheState,
@@ -205,13 +224,17 @@ pub struct Workload {
     pub align_bytes: u64,
     /// Added to every offset, so that alignment moves apart from size; 0 for none.
     pub shift_bytes: u64,
-    /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine.
+    /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine. 0, which is null in the document, where
+    /// another program that measured does not tell.
+    #[serde(with = "crate::unknown::count")]
     pub queue_depth: u32,
-    /// Threads that issue I/O, at least 1.
+    /// Threads that issue I/O, at least 1. 0, which is null in the document, where another program that measured does not tell.
+    #[serde(with = "crate::unknown::count")]
     pub streams: u32,
     /// Time between the starts of two streams; 0 starts all at one barrier.
     pub stagger_ns: u64,
     /// Who issues the I/O.
+    #[serde(deserialize_with = "crate::untold::engine")]
     pub engine: EngineKind,
     /// Indices into the Record's targets; streams are dealt round them in order.
     pub targets: Vec<u32>,
@@ -235,6 +258,9 @@ pub struct Workload {
     pub buffers: Option<BufferPages>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
+    /// Words above that mean nothing, because another program that measured does not tell: they are null in the document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<Untold>,
 }
 
 fn disjoint() -> StreamRange {
@@ -264,7 +290,24 @@ impl Workload {
             points: None,
             buffers: None,
             seed: 1,
+            untold: Vec::new(),
         }
+    }
+
+    /// Whether this word of it is known.
+    pub fn tells(&self, word: Untold) -> bool {
+        !self.untold.contains(&word)
+    }
+
+    /// `random`, or nothing where it is not known; likewise for the other words.
+    pub fn word(&self, word: Untold) -> Option<&'static str> {
+        let text = match word {
+            Untold::Pattern => self.pattern.as_str(),
+            Untold::Path => self.path.as_str(),
+            Untold::Sync => self.sync.as_str(),
+            Untold::Engine => self.engine.as_str(),
+        };
+        self.tells(word).then_some(text)
     }
 
     /// First byte of the span, if it is known.
@@ -279,7 +322,10 @@ impl Workload {
 
     /// Whether a write returns when memory has its data, before the device does.
     pub fn is_written_behind(&self) -> bool {
-        self.op == Op::Write && self.path.uses_page_cache() && self.sync != Sync::Dsync
+        self.op == Op::Write
+            && self.tells(Untold::Path)
+            && self.path.uses_page_cache()
+            && self.sync != Sync::Dsync
     }
 
     /// Bytes of the span that one visit may use, if a part of it may be as large as a window, in whole blocks. Only one stream that goes

@@ -5,8 +5,8 @@ use crate::cells;
 use crate::figures::{Unit, iops, or_missing, significant, whole};
 use crate::page::{Page, Tone};
 use crate::table::shortened;
-use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Record, Sync};
+use rdsk_analysis::words::{list, plural};
+use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Record, Sync, Untold};
 use rdsk_units::{Bytes, printable};
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
@@ -19,10 +19,20 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
         format!("{count} of fio's jobs; fio shows nothing below its own calls"),
     );
     draw_figures(page, &all);
+    draw_syncs(page, &all);
     draw_workloads(page, record, &all);
     draw_samples(page, &all);
     cells::draw_whys(page, record, &all, |cell| label(cell).to_owned());
 }
+
+/// What is shown of latencies: the name of each figure, and which it is.
+type Times = [(&'static str, fn(&Latency) -> Option<f64>); 4];
+const TIMES: Times = [
+    ("mean", |latency| latency.mean),
+    ("p50", |latency| latency.p50.map(|ns| ns as f64)),
+    ("p99", |latency| latency.p99.map(|ns| ns as f64)),
+    ("p99.9", |latency| latency.p999.map(|ns| ns as f64)),
+];
 
 /// Columns for the name of a job in a table.
 const NAME_WIDTH: usize = 26;
@@ -43,12 +53,6 @@ fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
     };
     let means = all.iter().filter_map(|cell| latency(cell, |latency| latency.mean));
     let unit = Unit::fit(&Unit::TIMES, means);
-    let percentiles: [fn(&Latency) -> Option<f64>; 4] = [
-        |latency| latency.mean,
-        |latency| latency.p50.map(|ns| ns as f64),
-        |latency| latency.p99.map(|ns| ns as f64),
-        |latency| latency.p999.map(|ns| ns as f64),
-    ];
     let row = |cell: &&CellRecord| {
         let rate = cell.result.bytes_per_s.map(|rate| rate.mean);
         let mut row = vec![
@@ -56,13 +60,34 @@ fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
             Unit::MIB_PER_S.figure_or_missing(rate),
             or_missing(cell.result.ops_per_s.map(|rate| iops(rate.mean))),
         ];
-        row.extend(percentiles.map(|which| unit.figure_or_missing(latency(cell, which))));
+        row.extend(TIMES.map(|(_, which)| unit.figure_or_missing(latency(cell, which))));
         row
     };
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
-    let heads = ["mean", "p50", "p99", "p99.9"].map(|name| format!("{name} {}", unit.name));
-    let heads = ["", Unit::MIB_PER_S.name, "I/Os per s", &heads[0], &heads[1], &heads[2], &heads[3]];
+    let heads = TIMES.map(|(name, _)| format!("{name} {}", unit.name));
+    let heads = ["", Unit::MIB_PER_S.name, "IOPS", &heads[0], &heads[1], &heads[2], &heads[3]];
     page.table(&heads, &rows);
+}
+
+/// The latencies of fsync and the like, which are not in those of the writes.
+fn draw_syncs(page: &mut Page, all: &[&CellRecord]) {
+    let syncs: Vec<(String, &Latency)> = all
+        .iter()
+        .filter_map(|cell| Some((short_label(cell), cell.result.sync_latency_ns.as_ref()?)))
+        .collect();
+    if syncs.is_empty() {
+        return;
+    }
+    let unit = Unit::fit(&Unit::TIMES, syncs.iter().filter_map(|(_, latency)| latency.mean));
+    let row = |(name, latency): &(String, &Latency)| {
+        let mut row = vec![name.clone(), whole(Some(latency.count))];
+        row.extend(TIMES.map(|(_, which)| unit.figure_or_missing(which(latency))));
+        row
+    };
+    let rows: Vec<Vec<String>> = syncs.iter().map(row).collect();
+    let heads = TIMES.map(|(name, _)| format!("{name} {}", unit.name));
+    page.blank();
+    page.table(&["sync (fsync, fdatasync)", "syncs", &heads[0], &heads[1], &heads[2], &heads[3]], &rows);
 }
 
 fn draw_workloads(page: &mut Page, record: &Record, all: &[&CellRecord]) {
@@ -71,34 +96,42 @@ fn draw_workloads(page: &mut Page, record: &Record, all: &[&CellRecord]) {
         let target = cells::target_name(record, cell).unwrap_or_default();
         vec![
             short_label(cell),
-            what(cell),
-            whole(Some(workload.queue_depth.into())),
-            whole(Some(workload.streams.into())),
+            whole(Some(workload.queue_depth.into()).filter(|&depth| depth > 0)),
+            whole(Some(workload.streams.into()).filter(|&jobs| jobs > 0)),
             whole(cell.result.ops),
+            // What is cut where a page is narrow is words, never a number.
+            what(cell),
             target,
         ]
     };
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
     page.blank();
-    page.table_with(&["", "I/O", "depth", "jobs", "I/Os", ""], &rows, &[1, 5]);
+    page.table_with(&["", "depth", "jobs", "I/Os", "workload", ""], &rows, &[4, 5]);
 }
 
-/// `random read, 4 KiB, direct`.
+/// `random read, 4 KiB, direct`; `read, 4 KiB, unknown order and path` where the document repeats no options.
 fn what(cell: &CellRecord) -> String {
     let workload = &cell.workload;
+    let (op, block) = (workload.op, Bytes(workload.block_bytes).approx());
+    let order = workload.word(Untold::Pattern).map_or_else(String::new, |pattern| format!("{pattern} "));
+    let path = workload.word(Untold::Path).map_or_else(String::new, |path| format!(", {path}"));
     let sync = if workload.sync == Sync::Dsync { ", durable" } else { "" };
-    let (pattern, op, block, path) =
-        (workload.pattern, workload.op, Bytes(workload.block_bytes), workload.path);
-    format!("{pattern} {op}, {}, {path}{sync}", block.approx())
+    let words = [(Untold::Pattern, "order"), (Untold::Path, "path"), (Untold::Sync, "sync")];
+    let untold: Vec<String> =
+        words.into_iter().filter(|(word, _)| !workload.tells(*word)).map(|(_, name)| name.into()).collect();
+    let unknown = if untold.is_empty() { String::new() } else { format!(", unknown {}", list(&untold)) };
+    format!("{order}{op}, {block}{path}{sync}{unknown}")
 }
 
 fn draw_samples(page: &mut Page, all: &[&CellRecord]) {
     let row = |cell: &&CellRecord| {
-        let RateSamples { count, mean, stddev, min, max } = cell.result.samples?.bytes_per_s?;
+        let RateSamples { count, mean, stddev, min, max, jobs } = cell.result.samples?.bytes_per_s?;
         let figure = |value: f64| Unit::MIB_PER_S.figure(value);
         let sigma = (mean > 0.0).then(|| significant(stddev / mean * 100.0));
+        // Each sample is that of one of so many jobs.
+        let each = if jobs > 1 { format!(", each of {jobs} jobs") } else { String::new() };
         let row = [
-            short_label(cell),
+            short_label(cell) + &each,
             whole(Some(count)),
             figure(min),
             figure(mean),
@@ -134,6 +167,7 @@ mod tests {
                 stddev: 2.0 * mib,
                 min: 30.0 * mib,
                 max: 50.0 * mib,
+                jobs: 1,
             });
             cell.result.samples = Some(Samples { bytes_per_s, ops_per_s: None });
         });
@@ -153,9 +187,36 @@ mod tests {
         let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
         let row = |words: &[&str]| assert!(rows.iter().any(|row| row == words), "{words:?}: {page}");
         row(&["job/read", "39.1", "10,000", "100", "100", "200", "300"]);
-        row(&["job/read", "sequential", "read,", "4", "KiB,", "direct", "1", "1", "20,000"]);
+        row(&["job/read", "1", "1", "20,000", "sequential", "read,", "4", "KiB,", "direct"]);
         row(&["job/read", "4", "30.0", "40.0", "50.0", "5.00"]);
         assert!(!page.contains('±'), "{page}");
+    }
+
+    #[test]
+    fn syncs_and_samples_of_single_jobs_are_shown_as_what_they_are() {
+        let cell = fixtures::cell("fio/job/write", Op::Write, IoPath::Buffered, 4096, 20_000, 2_000_000_000);
+        let mut cell = fixtures::with(cell, |cell| cell.experiment = Experiment::Fio);
+        let syncs = Latency { count: 911, p999: None, ..cell.result.latency_ns.clone().unwrap() };
+        cell.result.sync_latency_ns = Some(syncs);
+        let mib = 1_048_576.0;
+        let samples =
+            RateSamples { count: 8, mean: 10.0 * mib, stddev: mib, min: mib, max: 20.0 * mib, jobs: 4 };
+        cell.result.samples = Some(Samples { bytes_per_s: Some(samples), ops_per_s: None });
+        let page =
+            crate::text(&fixtures::record(vec![fixtures::disk()], vec![cell.clone()]), Style::default());
+        let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = |words: &[&str]| assert!(rows.iter().any(|row| row == words), "{words:?}: {page}");
+        row(&["job/write", "911", "100", "100", "200", "–"]);
+        row(&["job/write,", "each", "of", "4", "jobs", "8", "1.00", "10.0", "20.0", "10.0"]);
+        row(&["job/write", "1", "1", "20,000", "sequential", "write,", "4", "KiB,", "buffered"]);
+
+        cell.workload.untold = Untold::ALL.to_vec();
+        (cell.workload.queue_depth, cell.workload.streams) = (0, 0);
+        let page = crate::text(&fixtures::record(vec![fixtures::disk()], vec![cell]), Style::default());
+        let unknown = "write, 4 KiB, unknown order, path and sync";
+        let line = page.lines().find(|line| line.contains(unknown)).unwrap_or_else(|| panic!("{page}"));
+        assert!(line.split_whitespace().skip(1).take(3).eq(["–", "–", "20,000"]), "{line}");
+        assert!(!page.contains("sequential write"), "{page}");
     }
 
     #[test]

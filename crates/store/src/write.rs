@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::holder::Holder;
 use crate::list::State;
 use crate::open::{History, Patience};
-use rdsk_model::{CellRecord, Record, Target};
+use rdsk_model::{CellRecord, Record, Target, Untold};
 use rusqlite::{Transaction, named_params, params};
 
 /// Letters of a ULID.
@@ -246,6 +246,7 @@ fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> r
     let (workload, result) = (&cell.workload, &cell.result);
     let latency = result.latency_ns.as_ref();
     let verdict = cell.verdict.as_ref();
+    let word = |word| workload.word(word).unwrap_or("unknown");
     let mut statement = transaction.prepare_cached(
         "INSERT OR REPLACE INTO cell (
              run, position, id, experiment, op, pattern, path, sync, block_bytes, queue_depth, streams, target, stop, bytes, ops,
@@ -261,9 +262,9 @@ fn insert_cell(transaction: &Transaction<'_>, run: &str, row: &CellRow<'_>) -> r
         ":id": cell.id,
         ":experiment": cell.experiment.as_str(),
         ":op": workload.op.as_str(),
-        ":pattern": workload.pattern.as_str(),
-        ":path": workload.path.as_str(),
-        ":sync": workload.sync.as_str(),
+        ":pattern": word(Untold::Pattern),
+        ":path": word(Untold::Path),
+        ":sync": word(Untold::Sync),
         ":block_bytes": whole(workload.block_bytes).unwrap_or(i64::MAX),
         ":queue_depth": workload.queue_depth,
         ":streams": workload.streams,

@@ -72,5 +72,5 @@ fn read(file: &str) -> Result<Vec<Record>, Problem> {
     };
     let document = if file == STDIN { input_file::read_stdin() } else { input_file::read(Path::new(file)) };
     let document = document.map_err(|error| problem(error.to_string()))?;
-    rdsk_exchange::import(&String::from_utf8_lossy(&document)).map_err(|error| problem(error.to_string()))
+    rdsk_exchange::import(&document).map_err(|error| problem(error.to_string()))
 }

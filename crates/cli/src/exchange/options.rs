@@ -22,7 +22,7 @@ const EXPORT_EXAMPLES: &str = r"Examples:
       -o /var/lib/node_exporter/disk.prom
       replaced in one step, so that a collector never reads half of it";
 
-const IMPORT_DETAILS: &str = "Of fio it reads the JSON of version 3 (--output-format=json or json+), also between other lines. Each job and \
+const IMPORT_DETAILS: &str = "Of fio 2 and 3 it reads the JSON (--output-format=json or json+), also within logs and of fio --client. Each job and \
                               direction becomes a cell. What fio cannot show, such as whether the device moved the bytes, \
                               stays empty, and the page says so.";
 const IMPORT_EXAMPLES: &str = "Examples:

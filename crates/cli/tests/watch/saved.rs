@@ -72,6 +72,32 @@ fn iostat_of(name: &str) -> Result<serde_json::Value, String> {
     row.cloned().ok_or_else(|| format!("no {name}: {document}"))
 }
 
+/// Pairs of trees of old kernels, 1 and 5 s apart.
+#[test]
+fn counters_of_old_kernels_are_read_and_doubted() {
+    let report = |name: &str, more: &[&str]| {
+        let tree = |side: &str| fixture(name).join(side).to_str().unwrap().to_owned();
+        let (from, to) = (tree("before"), tree("after"));
+        let run = rdsk(["watch", "--from", &from, "--to", &to].iter().chain(more));
+        assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+        run.stdout
+    };
+    let busy = report("util140", &[]);
+    let row = busy.lines().find(|line| line.starts_with("sda ")).unwrap();
+    assert!(
+        row.contains(" 140.00  note: %util is no share: the kernel counts 1.40 s of busy time in 1.00 s"),
+        "{busy}"
+    );
+    let busy: serde_json::Value = serde_json::from_str(&report("util140", &["--json"])).unwrap();
+    assert_eq!(busy["notes"].as_array().map(Vec::len), Some(1), "{busy}");
+    let old = report("old-partition", &["--columns", "old"]);
+    let row: Vec<&str> =
+        old.lines().find(|line| line.starts_with("sda ")).unwrap().split_whitespace().collect();
+    assert_eq!((row[3], row[4], row.len()), ("10.00", "40.00", 14), "{old}");
+    let partition = report("old-partition", &["sda1"]);
+    assert!(partition.contains("sda1    no counters: Linux before 2.6.25"), "{partition}");
+}
+
 #[test]
 fn what_is_no_pair_of_trees_is_refused() {
     let (before, after) = (fixture("before"), fixture("after"));

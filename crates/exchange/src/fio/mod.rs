@@ -1,15 +1,21 @@
-//! A document of fio (version 3, `--output-format=json` or `json+`) as a Record: one cell for each job and direction. What fio does
+//! A document of fio (version 2 or 3, `--output-format=json` or `json+`) as a Record: one cell for each job and direction. What fio does
 //! not show is null, and what a reader would take for something else is said in the notes. docs/import.md has the whole list.
 
 mod document;
+mod entries;
+mod explain;
 mod format;
+mod interval;
 mod job;
 mod latency;
 mod notes;
 mod options;
 mod run;
+mod samples;
 mod sizes;
+mod version;
 
 pub(crate) use document::VERSION;
 pub(crate) use format::other_format;
+pub(crate) use interval::whole_runs;
 pub(crate) use run::record;

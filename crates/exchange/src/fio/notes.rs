@@ -2,6 +2,7 @@
 
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::words::{list, plural};
+use std::collections::HashSet;
 
 /// Jobs that are named before the others are only counted.
 const MAX_NAMED: usize = 4;
@@ -17,10 +18,11 @@ impl Notes {
         self.found.push((text.into(), job.to_owned()));
     }
 
-    /// Each sentence once, behind the names of its jobs.
+    /// Each sentence once, behind the names of its jobs, each of which may have several parts.
     pub(super) fn sentences(self) -> Vec<String> {
-        let all = by_key(self.found);
-        all.into_iter().map(|(text, jobs)| format!("{}: {text}", named(&jobs))).collect()
+        let mut once = HashSet::new();
+        let distinct = self.found.into_iter().filter(|note| once.insert(note.clone()));
+        by_key(distinct).into_iter().map(|(text, jobs)| format!("{}: {text}", named(&jobs))).collect()
     }
 }
 
@@ -42,6 +44,7 @@ mod tests {
         for job in ["a", "b", "c", "d", "e", "f"] {
             notes.add(job, "same");
         }
+        notes.add("b", "same");
         notes.add("b", "other");
         assert_eq!(notes.sentences(), ["a, b, c, d and 2 others: same", "b: other"]);
     }

@@ -4,6 +4,7 @@ use super::document::OptionTexts;
 use super::sizes;
 use rdsk_model::{EngineKind, IoPath, Op, Pattern, Sync};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// fio's block size where none is given (its documentation, blocksize).
 const DEFAULT_BLOCK_BYTES: u64 = 4096;
@@ -15,18 +16,30 @@ const BRAKES: &[&str] = &["rate", "rate_min", "rate_iops", "rate_iops_min", "thi
 const SYNCS: &[&str] = &["fsync", "fdatasync", "sync_file_range"];
 /// Where the part of a target begins that a job works on.
 const OFFSET: &[&str] = &["offset"];
+/// Options by which a job is busy while it waits, and engines that poll a device or do no I/O.
+const BUSY_WAITS: &[&str] = &["hipri", "sqthread_poll", "thinktime_spin"];
+const BUSY_COMPLETES: &[&str] = &["iodepth_batch_complete_min", "iodepth_batch_complete"];
+const BUSY_ENGINES: &[&str] = &["spdk", "cpuio", "null"];
 /// Options by which I/Os have different sizes.
 const MIXED_SIZES: &[&str] =
     &["bsrange", "blocksize_range", "bssplit", "bs_unaligned", "blocksize_unaligned"];
 
-/// The options of one job over those of all jobs.
+/// The options of one job over those of all jobs. What is not given is fio's default where the document repeats all that was given,
+/// and else not known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options<'a> {
     pub(super) job: &'a OptionTexts,
     pub(super) global: &'a OptionTexts,
+    /// Whether all that was given stands here.
+    pub(super) are_whole: bool,
 }
 
 impl Options<'_> {
+    /// What is given, or fio's default.
+    fn or_default<T>(&self, given: Option<T>, default: T) -> Option<T> {
+        given.or_else(|| self.are_whole.then_some(default))
+    }
+
     /// The text of the first of these names that is given; different names are one option.
     fn text(&self, names: &[&str]) -> Option<String> {
         let of = |options: &OptionTexts| names.iter().find_map(|name| options.get(*name).map(as_text));
@@ -51,59 +64,69 @@ impl Options<'_> {
     }
 
     /// `randread`, without what may follow a colon.
-    fn direction(&self) -> String {
-        let text = self.text(&["rw", "readwrite"]).unwrap_or_else(|| "read".into());
-        text.split(':').next().unwrap_or_default().trim().to_owned()
+    fn direction(&self) -> Option<String> {
+        let text = self.or_default(self.text(&["rw", "readwrite"]), "read".into())?;
+        Some(text.split(':').next().unwrap_or_default().trim().to_owned())
     }
 
-    pub(super) fn pattern(&self) -> Pattern {
-        if self.direction().starts_with("rand") { Pattern::Random } else { Pattern::Sequential }
+    pub(super) fn pattern(&self) -> Option<Pattern> {
+        let is_random = self.direction()?.starts_with("rand");
+        Some(if is_random { Pattern::Random } else { Pattern::Sequential })
     }
 
-    /// The directions that are requested, trims left out.
+    /// The directions that are requested, trims left out; none where that is not known.
     pub(super) fn ops(&self) -> &'static [Op] {
-        match self.direction().as_str() {
-            "rw" | "readwrite" | "randrw" => &[Op::Read, Op::Write],
-            "write" | "randwrite" | "trimwrite" | "randtrimwrite" => &[Op::Write],
-            "trim" | "randtrim" => &[],
-            _ => &[Op::Read],
+        match self.direction().as_deref() {
+            Some("rw" | "readwrite" | "randrw") => &[Op::Read, Op::Write],
+            Some("write" | "randwrite" | "trimwrite" | "randtrimwrite") => &[Op::Write],
+            None | Some("trim" | "randtrim") => &[],
+            Some(_) => &[Op::Read],
         }
     }
 
     /// The direction where only one is requested, and nothing is trimmed.
     pub(super) fn only_op(&self) -> Option<Op> {
-        match self.direction().as_str() {
+        match self.direction()?.as_str() {
             "read" | "randread" => Some(Op::Read),
             "write" | "randwrite" => Some(Op::Write),
             _ => None,
         }
     }
 
-    pub(super) fn path(&self) -> IoPath {
+    pub(super) fn path(&self) -> Option<IoPath> {
         let is_unbuffered = self.text(&["buffered"]).is_some_and(|text| text.trim() == "0");
+        let is_given = ["direct", "odirect", "buffered"].iter().any(|name| self.text(&[name]).is_some());
         match (self.is_on("direct") || self.is_on("odirect") || is_unbuffered, self.is_on("uncached")) {
-            (true, _) => IoPath::Direct,
-            (false, true) => IoPath::DontCache,
-            (false, false) => IoPath::Buffered,
+            (true, _) => Some(IoPath::Direct),
+            (false, true) => Some(IoPath::DontCache),
+            (false, false) => self.or_default(is_given.then_some(IoPath::Buffered), IoPath::Buffered),
         }
     }
 
     /// What makes each write durable; nothing is durable about a read. A sync beside the writes is none: fio's figures of writes leave
     /// it out.
-    pub(super) fn sync(&self, op: Op) -> Sync {
-        let text = self.text(&["sync"]).unwrap_or_default();
-        match (op, text.trim()) {
-            (Op::Read, _) | (_, "" | "0" | "none") => Sync::None,
-            _ => Sync::Dsync,
+    pub(super) fn sync(&self, op: Op) -> Option<Sync> {
+        let given = self.or_default(self.text(&["sync"]), String::new());
+        match (op, given.as_deref().map(str::trim)) {
+            (Op::Read, _) | (_, Some("" | "0" | "none")) => Some(Sync::None),
+            (_, None) => None,
+            _ => Some(Sync::Dsync),
         }
     }
 
-    /// The block size of a direction; `None` where I/Os have several, or where fio would calculate it.
+    /// Whether I/Os are to have several sizes.
+    pub(super) fn has_several_sizes(&self) -> bool {
+        MIXED_SIZES.iter().any(|name| self.text(&[name]).is_some())
+    }
+
+    /// The block size of a direction; `None` where I/Os have several, where fio would calculate it, and where it is not known.
     pub(super) fn block_bytes(&self, op: Op) -> Option<u64> {
-        if MIXED_SIZES.iter().any(|name| self.text(&[name]).is_some()) {
+        if self.has_several_sizes() {
             return None;
         }
-        let Some(text) = self.text(&["bs", "blocksize"]) else { return Some(DEFAULT_BLOCK_BYTES) };
+        let Some(text) = self.text(&["bs", "blocksize"]) else {
+            return self.or_default(None, DEFAULT_BLOCK_BYTES);
+        };
         // Sizes of reads, writes and trims; one that is missing at the end is that before it.
         let sizes: Vec<&str> = text.split(',').collect();
         let index = if op == Op::Read { 0 } else { 1.min(sizes.len() - 1) };
@@ -122,9 +145,9 @@ impl Options<'_> {
         self.size(&["size"])
     }
 
-    /// Where the part begins; `None` for a share of the whole.
+    /// Where the part begins; `None` for a share of the whole, and where it is not known.
     pub(super) fn offset_bytes(&self) -> Option<u64> {
-        if self.text(OFFSET).is_some() { self.size(OFFSET) } else { Some(0) }
+        if self.text(OFFSET).is_some() { self.size(OFFSET) } else { self.or_default(None, 0) }
     }
 
     /// The text of an offset that is no number of bytes, such as `50%`.
@@ -132,13 +155,13 @@ impl Options<'_> {
         self.text(OFFSET).filter(|_| self.size(OFFSET).is_none())
     }
 
-    pub(super) fn engine_name(&self) -> String {
-        self.text(&["ioengine"]).unwrap_or_else(|| "psync".into())
+    pub(super) fn engine_name(&self) -> Option<String> {
+        self.or_default(self.text(&["ioengine"]), "psync".into())
     }
 
-    /// The engine in rdsk's words; `None` for one that has none there.
+    /// The engine in rdsk's words; `None` for one that has none there, and where it is not known.
     pub(super) fn engine(&self) -> Option<EngineKind> {
-        match self.engine_name().as_str() {
+        match self.engine_name()?.as_str() {
             "libaio" => Some(EngineKind::Aio),
             "io_uring" | "io_uring_cmd" => Some(EngineKind::Uring),
             "posixaio" => Some(EngineKind::Threads),
@@ -148,25 +171,42 @@ impl Options<'_> {
     }
 
     /// The depth as it is given, whatever the engine makes of it.
-    pub(super) fn requested_depth(&self) -> u32 {
-        self.number("iodepth").unwrap_or(1).max(1)
+    pub(super) fn requested_depth(&self) -> Option<u32> {
+        self.or_default(self.number("iodepth"), 1).map(|depth| depth.max(1))
     }
 
     /// The depth that the engine can reach.
-    pub(super) fn queue_depth(&self) -> u32 {
-        if self.engine() == Some(EngineKind::Sync) { 1 } else { self.requested_depth() }
+    pub(super) fn queue_depth(&self) -> Option<u32> {
+        if self.engine() == Some(EngineKind::Sync) { Some(1) } else { self.requested_depth() }
     }
 
     /// Jobs that are started with these options.
-    pub(super) fn job_count(&self) -> u32 {
-        self.number("numjobs").unwrap_or(1).max(1)
+    pub(super) fn job_count(&self) -> Option<u32> {
+        self.or_default(self.number("numjobs"), 1).map(|count| count.max(1))
+    }
+
+    /// Whether the job uses a whole processor while it waits, as far as the options say.
+    pub(super) fn polls(&self) -> bool {
+        let is_zero = |name: &str| self.text(&[name]).is_some_and(|text| text.trim() == "0");
+        let has_busy_engine =
+            self.engine_name().is_some_and(|name| BUSY_ENGINES.iter().any(|busy| name.contains(busy)));
+        has_busy_engine
+            || BUSY_WAITS.iter().any(|name| self.is_on(name))
+            || BUSY_COMPLETES.iter().any(|name| is_zero(name))
+    }
+
+    /// Whether its log of bandwidth, or of I/Os, has a line for each I/O, as far as the options say.
+    pub(super) fn logs_single_ios(&self, log: &str) -> bool {
+        let is_averaged = self.text(&["log_avg_msec"]).is_some_and(|text| text.trim() != "0");
+        self.text(&[log]).is_some() && !is_averaged
     }
 
     pub(super) fn seed(&self) -> u64 {
         self.text(&["randseed"]).and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// The files or devices; of a job without names, what all of its files have in common.
+    /// The files or devices; of a job without names the device that it is called like, else what all of its files have in common.
+    /// None where that is not known.
     pub(super) fn targets(&self, jobname: &str) -> Vec<String> {
         let directory = self.text(&["directory"]).filter(|name| !name.is_empty());
         let within = |name: &str| match &directory {
@@ -174,7 +214,15 @@ impl Options<'_> {
             None => name.to_owned(),
         };
         let Some(names) = self.text(&["filename"]).filter(|name| !name.is_empty()) else {
-            return vec![within(&format!("{jobname}.*"))];
+            // fio opens what the job is called like where that is a device.
+            if directory.is_none() && jobname.starts_with("/dev/") {
+                return vec![jobname.to_owned()];
+            }
+            return if self.are_whole || directory.is_some() {
+                vec![within(&format!("{jobname}.*"))]
+            } else {
+                Vec::new()
+            };
         };
         // A colon that belongs to a name has a backslash before it.
         let names = names.replace("\\:", "\0");
@@ -205,6 +253,18 @@ impl Options<'_> {
     pub(super) fn runtime(&self) -> Option<String> {
         self.text(&["runtime"]).filter(|text| text.trim() != "0")
     }
+}
+
+/// The options that are the same in all of these, and whether they are all that any of them has.
+pub(super) fn common<'a>(of_jobs: impl IntoIterator<Item = &'a OptionTexts>) -> (OptionTexts, bool) {
+    let mut jobs = of_jobs.into_iter();
+    let mut options: OptionTexts = jobs.next().cloned().unwrap_or_else(BTreeMap::new);
+    let mut are_whole = true;
+    for other in jobs {
+        are_whole &= *other == options;
+        options.retain(|name, value| other.get(name) == Some(value));
+    }
+    (options, are_whole)
 }
 
 /// The words of a command line that has these options.
@@ -242,8 +302,12 @@ mod tests {
 
     fn check<T: PartialEq + std::fmt::Debug>(line: &str, get: impl Fn(&Options<'_>) -> T, expected: T) {
         let (job, none) = (texts(line), OptionTexts::new());
-        assert_eq!(get(&Options { job: &job, global: &none }), expected, "{line}");
-        assert_eq!(get(&Options { job: &none, global: &job }), expected, "{line}, for all jobs");
+        assert_eq!(get(&Options { job: &job, global: &none, are_whole: true }), expected, "{line}");
+        assert_eq!(
+            get(&Options { job: &none, global: &job, are_whole: true }),
+            expected,
+            "{line}, for all jobs"
+        );
     }
 
     #[test]
@@ -251,12 +315,12 @@ mod tests {
         check(
             "rw=randread:8",
             |options| (options.pattern(), options.ops()),
-            (Pattern::Random, &[Op::Read][..]),
+            (Some(Pattern::Random), &[Op::Read][..]),
         );
         check(
             "readwrite=rw",
             |options| (options.pattern(), options.ops()),
-            (Pattern::Sequential, &[Op::Read, Op::Write][..]),
+            (Some(Pattern::Sequential), &[Op::Read, Op::Write][..]),
         );
         check("rw=randtrim", |options| options.ops(), &[][..]);
         check("", |options| options.ops(), &[Op::Read][..]);
@@ -287,31 +351,31 @@ mod tests {
 
     #[test]
     fn a_depth_is_no_deeper_than_its_engine() {
-        check("iodepth=32", |options| options.queue_depth(), 1);
-        check("iodepth=32 ioengine=libaio", |options| options.queue_depth(), 32);
+        check("iodepth=32", |options| options.queue_depth(), Some(1));
+        check("iodepth=32 ioengine=libaio", |options| options.queue_depth(), Some(32));
         check(
             "iodepth=32 ioengine=posixaio",
             |options| (options.queue_depth(), options.engine()),
-            (32, Some(EngineKind::Threads)),
+            (Some(32), Some(EngineKind::Threads)),
         );
         check("ioengine=rbd", |options| options.engine(), None);
     }
 
     #[test]
     fn paths_and_syncs() {
-        check("direct=1", |options| options.path(), IoPath::Direct);
-        check("direct", |options| options.path(), IoPath::Direct);
-        check("direct=0", |options| options.path(), IoPath::Buffered);
-        check("uncached=1", |options| options.path(), IoPath::DontCache);
+        check("direct=1", |options| options.path(), Some(IoPath::Direct));
+        check("direct", |options| options.path(), Some(IoPath::Direct));
+        check("direct=0", |options| options.path(), Some(IoPath::Buffered));
+        check("uncached=1", |options| options.path(), Some(IoPath::DontCache));
         check(
             "sync=dsync",
             |options| (options.sync(Op::Read), options.sync(Op::Write)),
-            (Sync::None, Sync::Dsync),
+            (Some(Sync::None), Some(Sync::Dsync)),
         );
         check(
             "sync=0 fsync=1",
             |options| (options.sync(Op::Write), options.syncs()),
-            (Sync::None, vec!["fsync=1".to_owned()]),
+            (Some(Sync::None), vec!["fsync=1".to_owned()]),
         );
     }
 
@@ -323,13 +387,49 @@ mod tests {
         check("filename=/dev/sda:/dev/sdb", of, vec!["/dev/sda".to_owned(), "/dev/sdb".into()]);
         check("filename=a\\:b directory=/mnt/", of, vec!["/mnt/a:b".to_owned()]);
         check("directory=/mnt", of, vec!["/mnt/job.*".to_owned()]);
+        let (none, directory) = (OptionTexts::new(), texts("directory=/mnt"));
+        let named = |job, are_whole, name| Options { job, global: &none, are_whole }.targets(name);
+        assert_eq!(named(&none, true, "/dev/sdb"), ["/dev/sdb"]);
+        assert_eq!(named(&none, false, "/dev/sdb"), ["/dev/sdb"]);
+        assert_eq!(named(&directory, true, "/dev/sdb"), ["/mnt//dev/sdb.*"]);
+        assert_eq!(named(&none, false, "job"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_not_repeated_is_not_known() {
+        let (given, none) = (texts("bs=8k"), OptionTexts::new());
+        let options = Options { job: &none, global: &given, are_whole: false };
+        assert_eq!((options.pattern(), options.path(), options.sync(Op::Write)), (None, None, None));
+        assert_eq!((options.queue_depth(), options.job_count(), options.engine()), (None, None, None));
+        assert_eq!((options.offset_bytes(), options.span_bytes(), options.ops()), (None, None, &[][..]));
+        assert_eq!((options.block_bytes(Op::Read), options.polls()), (Some(8192), false));
+        assert_eq!(options.sync(Op::Read), Some(Sync::None), "nothing is durable about a read");
+    }
+
+    #[test]
+    fn jobs_share_what_is_the_same() {
+        let (one, other) = (texts("rw=read filename=a"), texts("rw=read filename=b"));
+        assert_eq!(common([&one, &other]), (texts("rw=read"), false));
+        assert_eq!(common([&one, &one]), (one.clone(), true));
+    }
+
+    #[test]
+    fn polling_and_logs_of_single_ios() {
+        check("ioengine=io_uring hipri", |options| options.polls(), true);
+        check("ioengine=libaio iodepth_batch_complete_min=0", |options| options.polls(), true);
+        check("ioengine=libaio iodepth_batch_complete_min=1", |options| options.polls(), false);
+        check("ioengine=external:/x/spdk_bdev", |options| options.polls(), true);
+        check("", |options| options.polls(), false);
+        check("write_bw_log=x", |options| options.logs_single_ios("write_bw_log"), true);
+        check("write_bw_log=x log_avg_msec=500", |options| options.logs_single_ios("write_bw_log"), false);
+        check("write_iops_log=x", |options| options.logs_single_ios("write_bw_log"), false);
     }
 
     #[test]
     fn the_job_comes_before_all_jobs() {
         let (job, global) = (texts("bs=1m numjobs=2"), texts("bs=4k numjobs=4 thread"));
-        let options = Options { job: &job, global: &global };
-        assert_eq!((options.block_bytes(Op::Read), options.job_count()), (Some(1 << 20), 2));
+        let options = Options { job: &job, global: &global, are_whole: true };
+        assert_eq!((options.block_bytes(Op::Read), options.job_count()), (Some(1 << 20), Some(2)));
         assert_eq!(words(&global).collect::<Vec<_>>(), ["--bs=4k", "--numjobs=4", "--thread"]);
     }
 }

@@ -1,13 +1,16 @@
 //! A whole document of fio as a Record: its jobs one after the other, the targets that they name, and when it was.
 
-use super::document::{Direction, Document, Job, OptionTexts};
+use super::document::{Direction, Document, Job};
+use super::entries::{Entry, entries};
 use super::job::Part;
+use super::latency;
 use super::notes::Notes;
 use super::options::{Options, words};
+use super::version::{Version, in_units_of_3};
 use crate::error::ImportError;
 use crate::typed::typed;
 use rdsk_analysis::Analysis;
-use rdsk_analysis::words::{bytes, plural};
+use rdsk_analysis::words::{bytes, nanos, plural};
 use rdsk_model::{
     CellRecord, EvidenceSource, ObserverFacts, Op, Problem, ProblemKind, Record, SCHEMA, Source, Status,
     Target, TargetKind,
@@ -19,47 +22,47 @@ use ulid::Ulid;
 
 /// What fio was, in the Record.
 const TOOL: &str = "fio";
-/// The first version whose figures have the units that are read here.
-const FIRST_VERSION: u32 = 3;
-
 /// Jobs that one fio runs at most (its documentation, numjobs and REAL_MAX_JOBS).
 const MAX_JOBS: usize = 4096;
 
-/// The Record of a document.
-pub(crate) fn record(document: Value) -> Result<Record, ImportError> {
+/// The Record of a document, which is the last of so many reports of its run.
+pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, ImportError> {
     let hash = fnv(document.to_string().as_bytes());
-    let document: Document = typed(TOOL, document)?;
-    if document.client_stats.is_some() {
-        return Err(ImportError::Clients);
-    }
-    if major(&document.version).is_some_and(|major| major < FIRST_VERSION) {
-        return Err(ImportError::OldFio { version: document.version });
-    }
-    if document.jobs.is_empty() {
+    in_units_of_3(&mut document)?;
+    let mut document: Document = typed(TOOL, document)?;
+    let count = document.jobs.len() + document.client_stats.len();
+    if count == 0 {
         return Err(ImportError::NoJobs);
     }
     if document.jobs.len() > MAX_JOBS {
-        return Err(ImportError::ManyJobs { count: document.jobs.len(), most: MAX_JOBS });
+        return Err(ImportError::ManyJobs { count, most: MAX_JOBS });
     }
-    let Run { targets, cells, mut notes, .. } = all_jobs(&document);
+    let times = Times::of(&document);
+    let error = error(document.jobs.iter().chain(&document.client_stats));
+    let command = command(&document);
+    let Run { targets, cells, mut notes, .. } = all_jobs(&mut document);
+    if reports > 1 {
+        let text = format!(
+            "the last of {reports} reports (--status-interval), which has everything since the start"
+        );
+        notes.add(TOOL, text);
+    }
     for disk in &document.disk_util {
         notes.add(
             &disk.name,
             format!(
-                "in the whole run of fio {} reads and {} writes of all programs, {:.1} % of the time busy",
+                "in the whole run of fio {} reads and {} writes of all programs{}",
                 grouped(disk.read_ios),
                 grouped(disk.write_ios),
-                disk.util
+                disk.util.map_or_else(String::new, |util| format!(", {util:.1} % of the time busy"))
             ),
         );
     }
-    let times = Times::of(&document);
-    let error = error(&document.jobs);
     let mut record = Record {
         schema: SCHEMA.into(),
         id: Ulid::from_parts(times.started_ms, hash).to_string(),
         label: None,
-        command: command(&document),
+        command,
         rdsk_version: env!("CARGO_PKG_VERSION").into(),
         source: Some(Source { tool: TOOL.into(), version: Some(document.version.clone()) }),
         started_at: times.started_at(),
@@ -99,27 +102,21 @@ struct Run {
     notes: Notes,
 }
 
-fn all_jobs(document: &Document) -> Run {
-    let kind = |job: &Job| (job.jobname.clone(), words(&job.options).collect::<Vec<_>>());
-    let mut alike: HashMap<_, u32> = HashMap::new();
-    for job in &document.jobs {
-        *alike.entry(kind(job)).or_default() += 1;
-    }
+fn all_jobs(document: &mut Document) -> Run {
     let mut run = Run::default();
-    for job in &document.jobs {
-        run.add(job, &document.global_options, alike[&kind(job)] == 1);
+    let version = Version::parse(&document.version);
+    for entry in entries(document, &mut run.notes) {
+        run.add(&entry, document, version);
     }
     run
 }
 
 impl Run {
-    /// Adds a job; `is_grouped` says that the document has no other one with its name and options, so that what numjobs started is
-    /// reported together (group_reporting itself is in no document).
-    fn add(&mut self, job: &Job, global: &OptionTexts, is_grouped: bool) {
-        let options = Options { job: &job.options, global };
-        let streams = if is_grouped { options.job_count() } else { 1 };
-        let indices: Vec<u32> =
-            options.targets(&job.jobname).into_iter().map(|name| self.target(name)).collect();
+    fn add(&mut self, entry: &Entry, document: &Document, version: Option<Version>) {
+        let job = &entry.job;
+        let options =
+            Options { job: &entry.options, global: &document.global_options, are_whole: entry.are_whole };
+        let indices: Vec<u32> = entry.targets.iter().map(|name| self.target(name)).collect();
         let none = Direction::default();
         let of = |op: Op| match op {
             Op::Read => job.read.as_ref().unwrap_or(&none),
@@ -127,30 +124,66 @@ impl Run {
         };
         let ran: Vec<Op> = [Op::Read, Op::Write].into_iter().filter(|&op| of(op).total_ios > 0).collect();
         let parts: Vec<(Op, &Direction)> = match unified(job) {
-            Some(sum) => self.of_sum(job, options).map(|op| (op, sum)).into_iter().collect(),
+            Some(sum) => self.of_sum(entry, options).map(|op| (op, sum)).into_iter().collect(),
             // A job that did nothing shows that it was to do something.
-            None if ran.is_empty() => options.ops().iter().map(|&op| (op, of(op))).collect(),
+            None if ran.is_empty() && !entry.is_sum => options.ops().iter().map(|&op| (op, of(op))).collect(),
             None => ran.iter().map(|&op| (op, of(op))).collect(),
         };
+        // fio syncs what it writes.
+        let synced = parts.iter().map(|&(op, _)| op).max();
         for &(op, direction) in &parts {
-            let part = Part { job, options, op, direction, streams, is_mixed: parts.len() > 1 };
-            let id = self.id(&job.jobname, op);
+            let part = Part {
+                name: entry.name.clone(),
+                version,
+                job,
+                options,
+                op,
+                direction,
+                syncs: job.sync.as_ref().filter(|_| Some(op) == synced),
+                streams: entry.streams,
+                is_mixed: parts.len() > 1,
+                is_sum: entry.is_sum,
+            };
+            let id = self.id(&entry.name, op);
             let cell = part.cell(id, indices.clone(), &mut self.notes);
             self.cells.push(cell);
         }
+        if entry.is_sum {
+            if !parts.is_empty() {
+                self.notes
+                    .add(&entry.name, "the sum of jobs that ran side by side, over the time of the longest");
+            }
+            return;
+        }
+        self.explain_rest(entry, parts.is_empty());
+    }
+
+    /// What a job did that is in no cell.
+    fn explain_rest(&mut self, entry: &Entry, has_no_cell: bool) {
+        let (job, name) = (&entry.job, &entry.name);
+        let syncs = job.sync.as_ref().filter(|_| has_no_cell).and_then(latency::of_syncs);
+        if let Some(syncs) = syncs {
+            let mean = syncs.mean.map_or_else(String::new, |mean| {
+                format!(", {} on average,", nanos(rdsk_analysis::metrics::whole(mean.round())))
+            });
+            let count = plural(syncs.count, "sync");
+            self.notes.add(
+                name,
+                format!("{count}{mean} have no cell: no read or write of the job is in the document"),
+            );
+        }
         if let Some(trim) = job.trim.as_ref().filter(|trim| trim.total_ios > 0) {
             let (count, size) = (plural(trim.total_ios, "trim"), bytes(trim.io_bytes));
-            self.notes
-                .add(&job.jobname, format!("{count} of {size} have no cell: rdsk knows reads and writes"));
+            self.notes.add(name, format!("{count} of {size} have no cell: rdsk knows reads and writes"));
         }
         if job.total_err > 0 {
             let count = plural(job.total_err, "I/O");
-            self.notes.add(&job.jobname, format!("{count} failed, and fio went on (continue_on_error)"));
+            self.notes.add(name, format!("{count} failed, and fio went on (continue_on_error)"));
         }
     }
 
     /// The direction that a sum of all directions is of; none, with a note, where the options ask for several.
-    fn of_sum(&mut self, job: &Job, options: Options<'_>) -> Option<Op> {
+    fn of_sum(&mut self, entry: &Entry, options: Options<'_>) -> Option<Op> {
         let only = options.only_op();
         let text = match only {
             Some(op) => format!(
@@ -161,19 +194,21 @@ impl Run {
                     .into()
             }
         };
-        self.notes.add(&job.jobname, text);
+        self.notes.add(&entry.name, text);
         only
     }
 
     /// The index of a target, which is new if no job named it before.
-    fn target(&mut self, name: String) -> u32 {
-        if let Some(&index) = self.indices.get(&name) {
+    fn target(&mut self, name: &str) -> u32 {
+        if let Some(&index) = self.indices.get(name) {
             return index;
         }
         let index = u32::try_from(self.targets.len()).expect("a text of this size has fewer names");
-        let kind = if name.starts_with("/dev/") { TargetKind::Block } else { TargetKind::File };
-        self.indices.insert(name.clone(), index);
-        self.targets.push(Target { index, name, kind, ..Target::default() });
+        // A host may stand before it.
+        let is_device = name.starts_with("/dev/") || name.contains(":/dev/");
+        let kind = if is_device { TargetKind::Block } else { TargetKind::File };
+        self.indices.insert(name.to_owned(), index);
+        self.targets.push(Target { index, name: name.to_owned(), kind, ..Target::default() });
         index
     }
 
@@ -210,12 +245,21 @@ struct Times {
 impl Times {
     /// The document is written at the end, and `elapsed` counts whole seconds until then.
     fn of(document: &Document) -> Self {
-        let seconds = document.jobs.iter().map(|job| job.elapsed).max().unwrap_or(0);
+        let jobs = || document.jobs.iter().chain(&document.client_stats);
+        let seconds = jobs().map(|job| job.elapsed).max().unwrap_or(0);
+        // The document of several hosts has no elapsed time; the longest job is the least that it took.
+        let longest_ms = jobs()
+            .flat_map(|job| [&job.read, &job.write, &job.trim, &job.mixed])
+            .flatten()
+            .map(|one| one.runtime)
+            .max();
+        let elapsed_ms = seconds.saturating_mul(1000);
+        let elapsed_ms = if seconds > 0 { elapsed_ms } else { longest_ms.unwrap_or(0) };
         let ended_ms =
             document.timestamp_ms.or(document.timestamp.and_then(|seconds| seconds.checked_mul(1000)));
-        let before = ended_ms.unwrap_or(0).saturating_sub(seconds.saturating_mul(1000));
-        let started_ms = document.jobs.iter().filter_map(|job| job.job_start).min().unwrap_or(before);
-        Self { started_ms, elapsed_ns: seconds.saturating_mul(1_000_000_000) }
+        let before = ended_ms.unwrap_or(0).saturating_sub(elapsed_ms);
+        let started_ms = jobs().filter_map(|job| job.job_start).min().unwrap_or(before);
+        Self { started_ms, elapsed_ns: elapsed_ms.saturating_mul(1_000_000) }
     }
 
     fn started_at(self) -> String {
@@ -226,8 +270,8 @@ impl Times {
 }
 
 /// The first job that failed, in words.
-fn error(jobs: &[Job]) -> Option<Problem> {
-    let failed = jobs.iter().find(|job| job.error != 0)?;
+fn error<'a>(mut jobs: impl Iterator<Item = &'a Job>) -> Option<Problem> {
+    let failed = jobs.find(|job| job.error != 0)?;
     let why = std::io::Error::from_raw_os_error(failed.error);
     let message = format!("fio ended the job {} with an error: {why}", failed.jobname);
     Some(Problem::new(
@@ -246,7 +290,7 @@ fn command(document: &Document) -> Vec<String> {
         command.extend(words(&document.global_options));
     }
     let mut before: Option<&Job> = None;
-    for job in &document.jobs {
+    for job in document.jobs.iter().chain(&document.client_stats) {
         // The copies that numjobs made say all the same.
         if before.is_some_and(|before| (&before.jobname, &before.options) == (&job.jobname, &job.options)) {
             continue;
@@ -256,11 +300,6 @@ fn command(document: &Document) -> Vec<String> {
         before = Some(job);
     }
     command
-}
-
-/// The version before the first dot: `fio-3.33` is of 3.
-fn major(version: &str) -> Option<u32> {
-    version.trim_start_matches("fio-").split('.').next()?.parse().ok()
 }
 
 /// A number that stays the same for the same document, so that the same run has the same id however often it is read (FNV-1a of

@@ -143,6 +143,7 @@ impl CellSum {
             bytes_per_s: self.rate(|visit| visit.bytes),
             ops_per_s: self.rate(|visit| visit.ops),
             samples: None,
+            sync_latency_ns: None,
             latency_ns: self.latency.as_ref().map(|(all, rounds)| Latency::from(all).with_rounds(rounds)),
             to_return_ns: sum(|visit| visit.to_return_ns),
             to_close_ns: sum(|visit| visit.to_close_ns),

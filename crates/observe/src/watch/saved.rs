@@ -14,6 +14,14 @@ use std::path::Path;
 /// A hundredth of a second: what `uptime` counts in.
 const TICK_NS: u64 = 10_000_000;
 
+/// Fields of a partition before Linux 2.6.25: reads, sectors read, writes, sectors written (its Documentation/iostats.txt).
+const OLD_PARTITION_FIELDS: usize = 4;
+const OLD_PARTITION: &str =
+    "no counters: Linux before 2.6.25 counts no times of a partition; its disk has them";
+
+/// The counters of a tree by name, or why a device has none.
+type Counters = BTreeMap<String, Result<DiskStat, String>>;
+
 /// Drivers whose devices take bios, for which no flush is counted.
 const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
 
@@ -38,18 +46,16 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
         return Err(ObserveError::NotInTree { name: name.clone() });
     }
     let shown: Vec<&String> = if names.is_empty() {
-        let used = |name: &str| after.get(name).is_none_or(has_done);
+        let used = |name: &str| !matches!(after.get(name), Some(Ok(stat)) if !has_done(stat));
         all.iter().filter(|name| used(name) && disk_of(name, &all).is_none()).collect()
     } else {
         names.iter().collect()
     };
     let found = shown.into_iter().filter_map(|name| {
-        // A line that was read has counters.
-        let of = |tree: &BTreeMap<String, DiskStat>| tree.get(name).map(|stat| Ok(*stat));
-        let growth = growth(of(&before).as_ref(), of(&after).as_ref())?;
+        let growth = growth(before.get(name), after.get(name))?;
         let growth = growth.and_then(|growth| match after.get(name) {
-            Some(stat) => known(name, growth, stat, &all),
-            None => Ok(growth),
+            Some(Ok(stat)) => known(name, growth, stat, &all),
+            _ => Ok(growth),
         });
         Some(WatchedDevice::by_counters(name.as_str(), growth))
     });
@@ -105,7 +111,7 @@ fn uptime(tree: &Path) -> Result<u64, ObserveError> {
 }
 
 /// The counters by name. A line is `major minor name`, followed by the fields of a `stat` file.
-fn diskstats(tree: &Path) -> Result<BTreeMap<String, DiskStat>, ObserveError> {
+fn diskstats(tree: &Path) -> Result<Counters, ObserveError> {
     let path = tree.join("diskstats");
     let text = read(&path)?;
     let line = |line: &str| {
@@ -114,9 +120,15 @@ fn diskstats(tree: &Path) -> Result<BTreeMap<String, DiskStat>, ObserveError> {
             let wanted = DiskStat::MIN_FIELDS + 3;
             return Err(ObserveError::TooFewFields { found: words.len(), wanted });
         };
-        Ok(((*name).to_owned(), parse_stat(&fields.join(" "))?))
+        let is_number = |field: &&str| field.parse::<u64>().is_ok();
+        let counters = if fields.len() == OLD_PARTITION_FIELDS && fields.iter().all(is_number) {
+            Err(OLD_PARTITION.to_owned())
+        } else {
+            Ok(parse_stat(&fields.join(" "))?)
+        };
+        Ok(((*name).to_owned(), counters))
     };
-    let found: BTreeMap<String, DiskStat> =
+    let found: Counters =
         text.lines().filter(|text| !text.trim().is_empty()).map(line).collect::<Result<_, _>>()?;
     if found.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(found) }
 }
@@ -214,6 +226,28 @@ mod tests {
         let words: Vec<&str> =
             interval.devices.iter().map(|device| device.growth.as_ref().unwrap_err().word()).collect();
         assert_eq!(words, ["vanished", "restarted", "appeared"]);
+    }
+
+    /// As Linux 2.6.24 prints it.
+    #[test]
+    fn a_partition_of_an_old_kernel_refuses_no_file() {
+        let text = |reads: u64| {
+            format!(
+                "   8    0 sda {reads} 5 800 50 200 10 1600 90 0 120 140\n   8    1 sda1 {reads} 800 200 1600\n"
+            )
+        };
+        let (from, to) = (tree("1.00 0", &text(100)), tree("6.00 0", &text(150)));
+        let shown = saved_interval(from.path(), to.path(), &[]).unwrap();
+        let growths: Vec<_> = shown
+            .devices
+            .iter()
+            .map(|device| (&*device.name, device.growth.as_ref().unwrap().read_ios))
+            .collect();
+        assert_eq!(growths, [("sda", 50)]);
+        let named = saved_interval(from.path(), to.path(), &["sda1".into()]).unwrap();
+        let why = named.devices[0].growth.as_ref().unwrap_err();
+        assert_eq!(why.word(), "unreadable");
+        assert!(why.to_string().contains("before 2.6.25"), "{why}");
     }
 
     #[test]

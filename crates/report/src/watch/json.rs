@@ -2,6 +2,7 @@
 //! `rdsk.watch-command/1` (docs/watch.md). Raw counts, and beside them the figures of the columns.
 
 use rdsk_analysis::columns::ColumnSet;
+use rdsk_analysis::contradictions::contradictions;
 use rdsk_model::{BlockGrowth, CommandRun, WatchInterval, WatchedDevice};
 use serde_json::{Map, Value, json};
 
@@ -58,6 +59,7 @@ fn object_of(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> Ma
             object.insert("state".into(), json!("counted"));
             object.insert("diskstat".into(), json!(growth));
             object.insert("columns".into(), Value::Object(figures));
+            object.insert("notes".into(), json!(contradictions(growth, interval_ns)));
         }
         Err(why) => {
             object.insert("state".into(), json!(why.word()));

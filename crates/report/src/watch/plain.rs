@@ -5,6 +5,7 @@ use crate::figures::MISSING;
 use crate::style::{Charset, ascii};
 use rdsk_analysis::columns::{BLOCK, ColumnSet, block_figures};
 use rdsk_analysis::command::sizes;
+use rdsk_analysis::contradictions::contradictions;
 use rdsk_model::{BlockGrowth, Op, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_units::{Bytes, Nanos, printable};
 use unicode_width::UnicodeWidthStr as _;
@@ -58,7 +59,10 @@ fn width_of(name: &str) -> usize {
 
 fn row(device: &WatchedDevice, interval_ns: u64, names: &[&str], columns: ColumnSet) -> String {
     let (mut figures, note) = match (&device.growth, &device.block) {
-        (Ok(growth), block) => (columns.figures(growth, interval_ns, block.as_ref()), String::new()),
+        (Ok(growth), block) => {
+            let notes = contradictions(growth, interval_ns).into_iter().map(|text| format!("  note: {text}"));
+            (columns.figures(growth, interval_ns, block.as_ref()), notes.collect())
+        }
         // The programs saw what the kernel's counters do not hold.
         (Err(why @ Uncounted::Unknown(_)), Some(_)) => {
             (vec![None; columns.names().len()], format!("  {}", printable(&why.to_string())))
@@ -194,6 +198,25 @@ mod tests {
         assert!(figures.all(|figure| figure == "–"), "{text}");
         assert!(rows[0].ends_with("r 90×4KiB 9×8KiB 1×512B  queue/iostats of sda is 0"), "{text}");
         assert_eq!(rows[1].split_whitespace().nth(1), Some("queue/iostats"), "{text}");
+    }
+
+    #[test]
+    fn counters_that_contradict_each_other_carry_a_note() {
+        let busy = DiskStat { io_ticks_ms: 1400, ..reads() };
+        for columns in [ColumnSet::Iostat, ColumnSet::Old, ColumnSet::Solaris] {
+            let text =
+                lines(vec![device("sda", Ok(busy)), device("sdb", Ok(reads()))], columns, Charset::Unicode);
+            let rows: Vec<&str> = text.lines().skip(2).collect();
+            assert!(rows[0].contains("  note: %util is no share: the kernel counts 1.40 s"), "{text}");
+            assert!(!rows[1].contains("note"), "{text}");
+        }
+        let interval = WatchInterval { interval_ns: 1_000_000_000, devices: vec![device("sda", Ok(busy))] };
+        let json: serde_json::Value =
+            serde_json::from_str(&json_lines(&interval, "now", ColumnSet::Iostat)).unwrap();
+        assert!(
+            json["notes"][0].as_str().is_some_and(|note| note.starts_with("%util is no share")),
+            "{json}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::text::{cut, plain};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use rdsk_analysis::columns::block_figures;
+use rdsk_analysis::contradictions::contradictions;
 use rdsk_analysis::iostat::row_of;
 use rdsk_model::{BlockGrowth, DiskStat};
 use rdsk_report::Charset;
@@ -33,6 +34,7 @@ pub(super) fn device_lines(state: &State, width: usize, height: usize) -> Vec<Li
     match &device.growth {
         Ok(growth) => {
             lines.push(format!("{name}  {}", moved(growth, state.interval_ns)));
+            lines.extend(contradictions(growth, state.interval_ns));
             match &device.block {
                 Some(block) => lines.extend(block_lines(block)),
                 None => {
