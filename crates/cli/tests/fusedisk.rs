@@ -59,11 +59,6 @@ fn a_large_read_is_as_many_requests_as_fio_makes_of_it() {
     let (disk, device) = programmed(Behaviour::single(3 * MS));
     let segments = std::fs::read_to_string(format!("/sys/block/{}/queue/max_segments", device.name()));
     assert_eq!(segments.expect("a loop device has a queue").trim(), "128", "256 pages are two requests");
-    let reads = |work: &mut dyn FnMut()| {
-        disk.clear_log();
-        work();
-        disk.counts().reads
-    };
     let by_fio = || {
         let mut fio = std::process::Command::new("fio");
         fio.args(["--name=reads", "--readonly", "--rw=read", "--bs=1M", "--size=8M", "--direct=1"])
@@ -83,7 +78,9 @@ fn a_large_read_is_as_many_requests_as_fio_makes_of_it() {
     };
     // Somebody else's look at the device, a partition scan, is one more read.
     first_right(5, || {
-        let of_fio = reads(&mut by_fio);
+        disk.clear_log();
+        by_fio();
+        let of_fio = disk.counts().reads;
         let (ops, requests, buffers) = by_rdsk("ordinary");
         assert_eq!(buffers, "ordinary");
         same("requests of fio for each read", &(of_fio / 8), &2)?;
