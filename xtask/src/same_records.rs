@@ -25,6 +25,8 @@ const CHANGES: &[(&str, Change)] = &[
     ("observer.rung", Change::RenamedTo("source")),
     ("cells[].evidence.rung", Change::RenamedTo("source")),
     ("cells[]", Change::NewElements("id")),
+    ("findings[]", Change::NewElements("code")),
+    ("sustained[]", Change::Added),
     ("targets[].dontcache", Change::Added),
     ("cells[].evidence.page_cache.stable", Change::Added),
     ("cells[].evidence.device[].visits", Change::Added),

@@ -49,6 +49,49 @@ fn no_read_is_quicker_than_was_programmed() {
     }
 }
 
+/// Large blocks lie in the memory that programs have: a device that takes 128 pieces in one request gets 1 MiB in two, from rdsk as from
+/// fio, by the disk's own log; from huge pages in one.
+#[test]
+fn a_large_read_is_as_many_requests_as_fio_makes_of_it() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::Tool("fio")]) {
+        return;
+    }
+    let (disk, device) = programmed(Behaviour::single(3 * MS));
+    let segments = std::fs::read_to_string(format!("/sys/block/{}/queue/max_segments", device.name()));
+    assert_eq!(segments.expect("a loop device has a queue").trim(), "128", "256 pages are two requests");
+    let by_fio = || {
+        let mut fio = std::process::Command::new("fio");
+        fio.args(["--name=reads", "--readonly", "--rw=read", "--bs=1M", "--size=8M", "--direct=1"])
+            .args(["--ioengine=psync", &format!("--filename={}", device.path().display())]);
+        assert!(fio.output().expect("requires() found fio").status.success());
+    };
+    let by_rdsk = |memory: &str| {
+        let words =
+            ["--rw", "read", "--bs", "1M", "--bytes", "8M", "--memory", memory, "--evidence", "sysfs"];
+        let path = device.path();
+        let mut line: Vec<&dyn AsRef<OsStr>> = vec![&"paths", &path];
+        line.extend(words.iter().map(|word| word as &dyn AsRef<OsStr>));
+        let record = record_of(rdsk(&line));
+        let direct = cell(&record, "paths/read/direct");
+        let counters = device_counters(direct, &device);
+        (count(direct, "/result/ops"), count(counters, "/reads"), direct["workload"]["buffers"].clone())
+    };
+    // Somebody else's look at the device, a partition scan, is one more read.
+    first_right(5, || {
+        disk.clear_log();
+        by_fio();
+        let of_fio = disk.counts().reads;
+        let (ops, requests, buffers) = by_rdsk("ordinary");
+        assert_eq!(buffers, "ordinary");
+        same("requests of fio for each read", &(of_fio / 8), &2)?;
+        same("requests", &requests, &(2 * ops))?;
+        let (ops, requests, buffers) = by_rdsk("huge");
+        assert_eq!(buffers, "huge");
+        // Where the machine has no huge page left, these are ordinary ones.
+        ensure(requests >= ops && requests <= 2 * ops, || format!("{requests} requests of {ops} reads"))
+    });
+}
+
 /// A cache below the block layer, of a hypervisor or an array, would answer what was read before, and no counter of this machine would
 /// tell. So no visit of a sequence goes over what an earlier one has read, as long as something else is left, and no random cell draws
 /// the offsets of another cell or of another run.

@@ -162,8 +162,21 @@ impl Arena {
         let is_in_one_piece = page_bytes == HUGE_PAGE_BYTES || slot_stride_bytes == SLOT_ALIGN_BYTES;
         let mut arena =
             Self { base, mapping, mapping_bytes, slot_stride_bytes, depth, slots, is_in_one_piece };
+        if !is_in_one_piece {
+            arena.touch_apart();
+        }
         arena.fill(fill);
         Ok(arena)
+    }
+
+    /// Touches every second page first, and then those between: the kernel gives pages that are touched one after the other often in one
+    /// piece while much memory is free, which no program can count on. With fio 3.33 each page was a piece (16 reads of 1 MiB: 32
+    /// requests of 128), here 28 requests without this (2026-11).
+    fn touch_apart(&mut self) {
+        let memory = self.memory();
+        for first in [0, SLOT_ALIGN_BYTES] {
+            memory.iter_mut().skip(first).step_by(2 * SLOT_ALIGN_BYTES).for_each(|byte| *byte = 1);
+        }
     }
 
     #[inline]

@@ -91,7 +91,7 @@ pub(crate) fn measured(
         return vec![format!("{how_far} without settling: {names}"), brief];
     }
     let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
-    let last = if is_any_burst { "the rates have settled" } else { "the rates have settled, and last" };
+    let last = if is_any_burst { "settled" } else { "settled, no fall" };
     vec![format!("{how_far}: {last}")]
 }
 

@@ -1,7 +1,8 @@
 //! A short page taken apart and held against its Record: each line by itself, by what the analysis gives for it. It shares no
 //! code with what drew the page.
 
-use rdsk_analysis::comparison::{Kind, Ratio};
+use rdsk_analysis::comparison::{Kind, Ratio, is_of_memory_alone};
+use rdsk_analysis::lasting::lasting_of;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{
     CellRecord, Estimate, Experiment, Finding, Op, Pattern, Record, Severity, Stake, StopReason, Sync,
@@ -19,7 +20,11 @@ pub(crate) fn check(page: &str, record: &Record) {
     for line in page.lines() {
         assert!(line.chars().count() <= MAX_COLUMNS && line.trim_end() == line, "{line}");
     }
-    let parts = parts(page);
+    let mut parts = parts(page);
+    let begin =
+        parts.table.iter().position(|line| line.starts_with("^ = burst") || line.starts_with("writes  "));
+    let below = begin.map_or_else(Vec::new, |begin| parts.table.split_off(begin));
+    below_the_table(&below.join(" "), record);
     top(&parts.top, record);
     match record.targets.len() {
         1 => table(&parts.table, record),
@@ -117,10 +122,23 @@ fn unit(name: &str) -> f64 {
     }
 }
 
+/// Whether the page says of every run with writes over how many bytes they were measured, and what its marks mean.
+fn below_the_table(text: &str, record: &Record) {
+    let writes = record.cells.iter().filter(|cell| {
+        cell.experiment == Experiment::Headline && cell.workload.op == Op::Write && metrics::ran(cell)
+    });
+    assert_eq!(text.contains("writes   measured over "), writes.clone().next().is_some(), "{text}");
+    let is_any_burst = writes.clone().any(|cell| lasting_of(record, cell).is_some_and(|seen| seen.is_burst));
+    assert_eq!(text.contains("^ = burst; lasts: "), is_any_burst, "{text}");
+    assert_eq!(text.contains("then on for"), !record.sustained.is_empty(), "{text}");
+}
+
 /// The headline of one target: each row holds the cells that its label and its columns name.
 fn table(lines: &[String], record: &Record) {
     let cells: Vec<&CellRecord> =
         record.cells.iter().filter(|cell| cell.experiment == Experiment::Headline).collect();
+    let cells: Vec<&CellRecord> =
+        cells.into_iter().filter(|cell| !is_of_memory_alone(record, cell)).collect();
     let Some((head, rows)) = lines.split_first() else {
         assert!(cells.is_empty(), "the headline is missing");
         return;
@@ -231,7 +249,9 @@ fn is_labelled(cell: &CellRecord, label: &str) -> bool {
 fn figures(record: &Record, text: &str, cell: &CellRecord) {
     let is_marked = text.contains('*');
     assert_eq!(is_marked, !is_plain(record, cell), "{}: {text}", cell.id);
-    let text = text.replace('*', "");
+    let is_burst = lasting_of(record, cell).is_some_and(|seen| seen.is_burst);
+    assert_eq!(text.contains('^'), is_burst, "{}: {text}", cell.id);
+    let text = text.replace(['*', '^'], "");
     let mut left = text.split_whitespace().peekable();
     let rate = left.next().expect("a cell has a rate");
     if rate == "–" {

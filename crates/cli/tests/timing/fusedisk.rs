@@ -70,3 +70,28 @@ fn single_server_has_its_rate_at_any_depth() {
         assert!(seen.iter().any(is_right), "depth {depth}: {seen:?}");
     }
 }
+
+/// 3,000 writes per second for 30,000 of them, then 500, as a cloud volume with burst credit. The deep cell never rests, so that nothing
+/// fills up meanwhile.
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn what_a_bucket_of_tokens_lets_through_in_the_long_run_is_found() {
+    if !requires(&[Need::Root, Need::Fuse, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let bucket = Some(rdsk_testkit::fusedisk::Bucket { requests: 30_000, then_ns: 2_000_000 });
+    let behaviour = Behaviour { bucket, ..Behaviour::single(333_000) };
+    let (_disk, device) = crate::support::programmed_of(256 << 20, behaviour);
+    let identity = crate::support::identity(&device);
+    let words = ["--sustained", "--only", "headline", "--rw", "write", "--budget", "160s", "--destroy"];
+    let path = device.path();
+    let mut line: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"run", &path];
+    line.extend(words.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>));
+    line.push(&identity);
+    let record = crate::support::record_of(crate::support::rdsk(&line));
+    let record: rdsk_model::Record = serde_json::from_value(record).expect("a Record");
+    let deep = record.cell("headline/write/random-qd32").expect("it was planned");
+    let seen = rdsk_analysis::lasting::lasting_of(&record, deep).expect("it went on");
+    let per_s = seen.bytes_per_s / 4096.0;
+    assert!(seen.is_burst && (475.0..525.0).contains(&per_s), "{per_s} per second: {seen:?}");
+}

@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
     groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(record, cell)));
     if groups.len() > MAX_TABLES {
         draw_targets(page, record, &groups, style, limits);
-        draw_lasting(page, record, &groups.concat(), |cell| cell.id.clone());
+        draw_lasting(page, record, &groups.concat(), limits, |cell| cell.id.clone());
         return;
     }
     let mut left = limits.rows;
@@ -48,7 +48,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
-        draw_lasting(page, record, cells, label);
+        draw_lasting(page, record, cells, limits, label);
         left -= shown;
     }
 }
@@ -58,11 +58,12 @@ fn draw_lasting(
     page: &mut Page,
     record: &Record,
     cells: &[&CellRecord],
+    limits: &Limits,
     name: impl Fn(&CellRecord) -> String,
 ) {
     let legend = lasting::legend(record, cells, &name);
     if !legend.is_empty() {
-        page.wordings(Tone::Warning, lasting::LEGEND, legend, LEGEND_LINES);
+        page.wordings(Tone::Warning, lasting::LEGEND, legend, limits.answer_lines.min(LEGEND_LINES));
     }
     let measured = lasting::measured(record, cells, name);
     if !measured.is_empty() {
