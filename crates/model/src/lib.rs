@@ -18,7 +18,8 @@ pub mod problem;
 pub mod processor;
 pub mod record;
 pub mod result;
-pub mod target;
+pub mod stalled;
+mod target;
 mod unknown;
 mod untold;
 pub mod watch;
@@ -45,9 +46,9 @@ pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
     AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,
-    RateSamples, ReadContent, Samples, Stall, StallBasis, Stalls, StopReason, StreamResult, Trial, Visit,
-    Windows,
+    RateSamples, ReadContent, Samples, StopReason, StreamResult, Trial, Visit, Windows,
 };
+pub use stalled::{Stall, StallBasis, Stalls};
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};

@@ -78,8 +78,8 @@ pub(crate) fn measured(
     let first = bytes(written_bytes(writes.iter().copied()));
     if seen.is_empty() {
         let is_simulated = record.targets.iter().any(|target| target.kind == TargetKind::Sim);
-        let how = if is_simulated { String::new() } else { format!(": {HOW}") };
-        return vec![format!("measured over {first}; whether the rates last is not known{how}")];
+        let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
+        return vec![format!("measured over {first}; whether their rates last{how}")];
     }
     let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
     let unsettled: Vec<String> =

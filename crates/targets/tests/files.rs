@@ -342,3 +342,36 @@ fn examining_a_file_leaves_its_dirty_pages_to_their_owner() {
         ensure(is_right, || format!("{lies:?} {state:?}"))
     });
 }
+
+/// A library is mapped privately and its file closed: the kernel would let it be overwritten under the program that runs it.
+#[test]
+fn a_library_that_a_program_runs() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let is_library = |path: &&str| path.contains("/libgcc_s.so") || path.contains("/libc.so");
+    let Some(library) = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(is_library)
+    else {
+        eprintln!("SKIPPED: this test is linked statically");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("library.so");
+    std::fs::copy(library, &copy).unwrap();
+    let mut program =
+        std::process::Command::new("sleep").arg("600").env("LD_PRELOAD", &copy).spawn().unwrap();
+    let shown = copy.to_string_lossy().into_owned();
+    let has_it = || {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", program.id())).unwrap_or_default();
+        maps.lines().any(|line| line.ends_with(&shown))
+    };
+    let question = || {
+        assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(60), has_it));
+        refusal(&copy, &overwrite())
+    };
+    let refusal = std::panic::catch_unwind(question);
+    program.kill().and_then(|()| program.wait()).unwrap();
+    let refusal = refusal.unwrap();
+    assert_eq!(refusal.code, "in-use");
+    assert!(refusal.message.contains("(sleep) has it mapped"), "{}", refusal.message);
+    let is_free = || look(&copy).uses.iter().all(|used| used.kind == rdsk_targets::UseKind::Program);
+    assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(60), is_free), "{:?}", look(&copy).uses);
+}

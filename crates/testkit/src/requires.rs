@@ -214,7 +214,7 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "root",
         "loop",
         "fuse",
@@ -226,6 +226,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         "ext4",
         "xfs",
         "overlay",
+        "erofs",
         "zram",
         "bpf",
         "gnu_dd",
@@ -235,10 +236,10 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
         let of_kind = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| !rest.is_empty());
-        let known = NAMES.contains(&name.as_str()) || of_kind("tool:") || of_kind("device:");
+        let known = NAMES.contains(&name.as_str()) || ["guest:", "tool:", "device:"].into_iter().any(of_kind);
         assert!(
             known,
-            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {}, tool:NAME or device:PATH",
+            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {}, guest:VERSION, tool:NAME or device:PATH",
             NAMES.join(", ")
         );
     }

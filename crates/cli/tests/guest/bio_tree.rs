@@ -175,7 +175,7 @@ impl Row {
         let allowed = if self.op == Op::Write { "--destroy tree-under-test" } else { "" };
         let script = format!(
             "{}\nby_id tree-under-test $at\ncall run rdsk stream $at --rw {op} --bs {bytes} --bytes {bytes} {allowed} \
-             --evidence bpf --budget 2s --quiet --json -",
+             --evidence bpf --budget 15s --quiet --json -",
             self.set_up
         );
         Scenario::new(self.name, script).limit(Duration::from_secs(300))

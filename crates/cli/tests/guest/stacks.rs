@@ -39,9 +39,9 @@ struct Stack {
 }
 
 /// Everything that fits: headline, paths, stream, align.
-const RUN: &str = "run $at --size 4M --budget 3s";
+const RUN: &str = "run $at --size 4M --budget 12s";
 /// The same without BPF programs, which take long to load: what is judged here the kernel's own counters say.
-const RUN_SYSFS: &str = "run $at --size 4M --budget 3s --evidence sysfs";
+const RUN_SYSFS: &str = "run $at --size 4M --budget 12s --evidence sysfs";
 const ROW: Stack = Stack { name: "", set_up: "", rule: Rule::Once, words: RUN, tier: Tier::Core };
 
 const STACKS: &[Stack] = &[
@@ -152,7 +152,7 @@ const STACKS: &[Stack] = &[
     Stack {
         name: "zram",
         set_up: "echo 32M > /sys/block/zram0/disksize; head -c 33554432 /dev/urandom > /dev/zram0; at=/dev/zram0; top=$at; members=$at",
-        words: "paths $at --bytes 8M --budget 4s",
+        words: "paths $at --bytes 8M --budget 10s",
         tier: Tier::Extended,
         ..ROW
     },
@@ -207,7 +207,7 @@ fn members_move_what_was_asked() {
 /// refused on an ext4 that has it on newer ones, with the reason, and the other paths are measured.
 fn wrong_with_dontcache(guest: &mut Booted) -> Option<String> {
     let script = "ext4 $N; at=$(mounted $N); fact kernel \"$(uname -r)\"; cd /
-        call rdsk rdsk paths $at --bytes 4M --budget 3s --evidence sysfs --quiet --json -";
+        call rdsk rdsk paths $at --bytes 4M --budget 10s --evidence sysfs --quiet --json -";
     let outcome = guest.run(&Scenario::new("dontcache", script).limit(Duration::from_secs(600)));
     if let Some(failure) = outcome.failure() {
         return Some(failure);
@@ -240,7 +240,7 @@ fn wrong_with_dontcache(guest: &mut Booted) -> Option<String> {
 fn wrong_with_a_journal(guest: &mut Booted) -> Vec<String> {
     let script = "echo '0 65536 linear '$A' 2048' | dmsetup create lin; ext4 /dev/mapper/lin; at=$(mounted /dev/mapper/lin)
         fact cache \"$(cat /sys/block/dm-*/queue/write_cache)\"; cd /
-        call rdsk rdsk run $at --size 4M --budget 3s --evidence bpf --quiet --json -";
+        call rdsk rdsk run $at --size 4M --budget 12s --evidence bpf --quiet --json -";
     let outcome = guest.run(&Scenario::new("a journal on dm-linear", script).limit(Duration::from_secs(600)));
     if let Some(failure) = outcome.failure() {
         return vec![failure];

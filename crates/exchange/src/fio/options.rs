@@ -284,15 +284,16 @@ fn as_text(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "the methods of one lifetime do not fit every lifetime"
-)]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a table of expected values reads better without ampersands"
-)]
 mod tests {
+    #![expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the methods of one lifetime do not fit every lifetime"
+    )]
+    #![expect(
+        clippy::needless_pass_by_value,
+        reason = "a table of expected values reads better without ampersands"
+    )]
+
     use super::*;
 
     fn texts(line: &str) -> OptionTexts {
