@@ -83,11 +83,11 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
-/// `40.4 ms after 500 ms without I/O, 109 × as long as usual (3 reads)`, for each rest that tells.
+/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that tells.
 pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
     let text = |one: Waking| {
         format!(
-            "{} after {} without I/O, {} as long as usual ({})",
+            "{} after {} of rest, {} the usual ({})",
             words::nanos(metrics::whole(one.latency_ns)),
             words::nanos(one.rest_ns),
             words::times(one.latency_ns / one.usual_ns),
