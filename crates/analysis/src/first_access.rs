@@ -108,9 +108,10 @@ fn is_judged(cell: &CellRecord) -> bool {
     let workload = &cell.workload;
     let is_other = |code| [Disturbed, Hole, Incomplete, PageCache, Throttled].contains(&code);
     let stays_cached = workload.path.uses_page_cache() && workload.cache != CacheState::Cold;
-    !(workload.is_written_behind() || (workload.op == Op::Read && stays_cached))
-        && !matches!(cell.result.stop, StopReason::Error | StopReason::NotApplicable)
-        && !cell.verdict.as_ref().is_some_and(|verdict| is_other(verdict.code))
+    let is_of_memory = workload.is_written_behind() || (workload.op == Op::Read && stays_cached);
+    let is_measured = !matches!(cell.result.stop, StopReason::Error | StopReason::NotApplicable);
+    let is_of_others = cell.verdict.as_ref().is_some_and(|verdict| is_other(verdict.code));
+    is_measured && !is_of_memory && !is_of_others
 }
 
 /// The part of a visit that was first at its place: of its I/Os, or of the places that a sequence goes through.
@@ -240,15 +241,14 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     if both.len() < 2 || first_ops < MIN_ALL_OPS || later_ops < MIN_ALL_OPS {
         return None;
     }
-    let mean = |of: &dyn Fn(&(rdsk_model::FirstAccess, u64, u64)) -> (u64, u64)| {
-        let (sum, ops) = both
-            .iter()
-            .map(of)
+    let mean = |times: Vec<(u64, u64)>| {
+        let (sum, ops) = times
+            .into_iter()
             .fold((0.0, 0.0), |(sum, all), (ns, ops)| (sum + ns as f64 * ops as f64, all + ops as f64));
         sum / f64::max(ops, 1.0)
     };
-    let first_ns = mean(&|(first, ..)| (first.p50_ns, first.ops));
-    let later_ns = mean(&|&(_, later_ops, later_p50_ns)| (later_p50_ns, later_ops));
+    let first_ns = mean(both.iter().map(|(first, ..)| (first.p50_ns, first.ops)).collect());
+    let later_ns = mean(both.iter().map(|&(_, later_ops, later_p50_ns)| (later_p50_ns, later_ops)).collect());
     let is_slower = |(first, _, later_p50_ns): &(rdsk_model::FirstAccess, u64, u64)| {
         first.p50_ns as f64 >= CLEARLY * *later_p50_ns as f64
     };

@@ -139,7 +139,7 @@ fn extreme_figures_take_seconds_and_little_memory() {
 #[test]
 fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
     let own = |text: &str| {
-        let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        let mut file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a scratch file");
         file.write_all(text.as_bytes()).unwrap();
         file
     };
@@ -314,7 +314,7 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
         let figures = shown["figures"].as_array().unwrap();
         assert!(figures.iter().all(|figure| figure["from"].is_string()), "{name}");
     }
-    let mut own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let mut own = tempfile::Builder::new().suffix(".toml").tempfile().expect("a scratch file");
     own.write_all(b"extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").unwrap();
     let run = page(&[&"sim", &"show", &own.path()]);
     assert!(
@@ -382,11 +382,11 @@ fn the_page_on_own_systems_names_every_key() {
 
 /// A system of one's own of 128 MiB of memory that answers a request at a time, with these faults.
 fn memory_with(faults: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a scratch file");
     let text = format!(
         "extends = \"tms-ramsan\"\n[[luns]]\n[luns.device.ram]\ncapacity_bytes = 134217728\n[luns.faults]\n{faults}\n"
     );
-    file.write_all(text.as_bytes()).unwrap();
+    file.write_all(text.as_bytes()).expect("room for a few lines");
     file
 }
 

@@ -22,6 +22,18 @@ fn is_of_this_position(result: &std::io::Result<usize>) -> bool {
     errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
 }
 
+/// Makes the buffer and the check of an I/O ready; whether it may be issued.
+fn may_issue(work: &mut Work<'_>, buffer: &mut [u8], offset_bytes: u64) -> bool {
+    if let Some(wanted) = work.spec.check {
+        work.outcome.cache_probe.check(work.spec.fd, offset_bytes, buffer.len(), wanted);
+    }
+    if work.spec.op == Op::Read {
+        return true;
+    }
+    work.stamper.stamp(buffer, offset_bytes);
+    work.may_write(now_ns()).is_some()
+}
+
 /// Issues the I/O of one stream over chosen positions. A position that fails is kept as an error, and the pass goes on.
 pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> StreamOutcome {
     let spec = work.spec;
@@ -41,13 +53,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
         let buffer = buffers.next(len);
-        if spec.op == Op::Write {
-            work.stamper.stamp(buffer, position.offset_bytes);
-        }
-        if let Some(wanted) = spec.check {
-            work.outcome.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
-        }
-        if spec.op == Op::Write && work.may_write(now_ns()).is_none() {
+        if !may_issue(&mut work, buffer, position.offset_bytes) {
             break StreamEnd::Halted;
         }
         work.outcome.asked_bytes += position.bytes;
@@ -56,8 +62,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         let new_places = spec.touch(position.offset_bytes, len);
         let begin_ns = now_ns();
-        let interrupted_calls = &mut work.outcome.interrupted_calls;
-        let result = transfer(&spec, buffer, position.offset_bytes, interrupted_calls);
+        let result = transfer(&spec, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -87,9 +92,13 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         work.count_first(new_places, begin_ns, end_ns, position.bytes);
         let Some(index) = position.index else {
-            let Position { offset_bytes, bytes, .. } = position;
-            let members = member_deltas.note_chosen();
-            seen.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: end_ns - begin_ns, members });
+            let (Position { offset_bytes, bytes, .. }, latency_ns) = (position, end_ns - begin_ns);
+            seen.chosen.push(ChosenIo {
+                offset_bytes,
+                bytes,
+                latency_ns,
+                members: member_deltas.note_chosen(),
+            });
             continue;
         };
         seen.order.push(index);

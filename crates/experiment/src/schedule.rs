@@ -10,9 +10,11 @@ use rdsk_model::{Cell, EngineKind, Extent};
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
-/// The first round, in which cells have what they at least need, may go beyond the budget by one part in so many, and by so much.
+/// The first round, in which cells have what they at least need, may go beyond the budget by one part in so many, and by so much in
+/// any case: where few cells were asked for, what each of them needs before its visit may take longer.
 const OVERRUN_PART: u64 = 4;
 const MIN_OVERRUN_NS: u64 = 1_500_000_000;
+const MIN_OVERRUN_OF_ALL_CELLS_NS: u64 = 60_000_000_000;
 /// A further turn of a group is begun where at least this part of what its last one took is left.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -82,7 +84,9 @@ impl Runner<'_> {
     /// in no cell's slice. Simulated time costs nothing, and whatever the time is, something is measured.
     fn is_too_late(&self, cell: &Cell, round: u32, state: &RunState) -> bool {
         let over_ns = self.clock.now_ns().saturating_sub(state.deadline_ns);
-        let may_be_ns = (self.plan.budget_ns / OVERRUN_PART).max(MIN_OVERRUN_NS);
+        let least_ns =
+            (MIN_OVERRUN_OF_ALL_CELLS_NS / self.plan.cells.len().max(1) as u64).max(MIN_OVERRUN_NS);
+        let may_be_ns = (self.plan.budget_ns / OVERRUN_PART).max(least_ns);
         round == 0
             && over_ns > may_be_ns
             && state.visits_done > 0

@@ -2,7 +2,7 @@
 
 use rdsk_engine::Progress;
 use rdsk_model::{Cell, Endurance, Extent};
-use rdsk_stats::sustained;
+use rdsk_stats::{Sustained, sustained};
 
 /// Shortest time after which a rate may be called settled.
 const MIN_NS: u64 = 10_000_000_000;
@@ -51,7 +51,7 @@ impl SettleWatch {
             return false;
         }
         self.next_look_ns = progress.elapsed_ns + progress.elapsed_ns / LOOK_GROWS;
-        let Some(seen) = sustained(&self.points).filter(|seen| seen.is_clearly_settled()) else {
+        let Some(seen) = sustained(&self.points).filter(Sustained::is_clearly_settled) else {
             return false;
         };
         let expected = self.endurance.expected_bytes_per_s as f64;

@@ -29,7 +29,7 @@ fn a_device_while_nobody_uses_it() {
 fn no_file_of_the_user() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("database");
-    std::fs::write(&path, [1; 8192]).unwrap();
+    std::fs::write(&path, vec![1; 1 << 20]).unwrap();
     assert!(!claimed(&path, Access::Read, &Permission::default()).may_be_dropped_whole());
     assert!(!claimed(&path, Access::Write, &overwrite()).may_be_dropped_whole());
 }

@@ -75,7 +75,6 @@ fn counted(first_ns: u64) -> [usize; 3] {
         let record = copied(&["--repeat", "3", &input, "of=/dev/null", "bs=1M", "iflag=direct"]);
         told[2] += usize::from(!findings(&record, "first-access").is_empty());
     }
-    eprintln!("{first_ns} ns for the first access: told in {told:?} of {RUNS}");
     told
 }
 
