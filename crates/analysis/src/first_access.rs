@@ -31,7 +31,7 @@ const MIN_ALL_OPS: u64 = 30;
 /// Windows without progress for this long, or for five usual I/Os, are a stall and no cost of each access.
 const STALL_NS: u64 = 100_000_000;
 const STALL_IOS: u64 = 5;
-/// One cell in so many of those that could show the cost shows it, unless it is larger than this.
+/// The share of the cells that could show the cost which show it at least, as one in this number, unless the cost is larger.
 const SHOWN_IN: usize = 3;
 const LARGE: f64 = 4.0;
 /// How many times as long a MiB of the test file's layout takes at least as a later write.

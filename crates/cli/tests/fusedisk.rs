@@ -76,7 +76,7 @@ fn a_large_read_is_as_many_requests_as_fio_makes_of_it() {
         let counters = device_counters(direct, &device);
         (count(direct, "/result/ops"), count(counters, "/reads"), direct["workload"]["buffers"].clone())
     };
-    // Somebody else's look at the device, a partition scan, is one more read.
+    // A partition scan by another program is one more read.
     first_right(5, || {
         disk.clear_log();
         by_fio();

@@ -67,7 +67,7 @@ fn an_image_that_comes_into_use_during_a_stop_is_not_written() {
     }
 }
 
-/// Nobody came, so that it goes on, and says for how long it did not run.
+/// The target is still unused, so the run goes on, and says for how long it did not run.
 #[test]
 fn a_stop_is_not_called_the_devices() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {

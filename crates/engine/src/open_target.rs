@@ -27,7 +27,7 @@ pub(crate) struct OpenTarget<'a> {
     /// `None` once it is closed.
     pub(crate) fd: Option<OwnedFd>,
     pub(crate) watchdog: Watchdog,
-    /// So many gaps had been noticed when the target was last judged.
+    /// The number of gaps noticed when the target was last judged.
     judged: AtomicU64,
     /// Why nothing more may be written to it.
     refusal: Mutex<Option<TargetError>>,

@@ -110,7 +110,7 @@ pub(crate) struct Firsts {
 }
 
 impl Firsts {
-    /// Counts an I/O that reached so many new places, if it did.
+    /// Counts an I/O by the number of new places that it reached.
     #[inline]
     pub(crate) fn count(&mut self, new_places: u64, latency_ns: u64, bytes: u64) {
         if new_places > 0 {

@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// The thread: it ends when nobody else is left who asks.
+/// The thread: it ends when no run uses it any more.
 fn beat(shared: &Weak<Shared>) {
     let waits = ThreadWait::of_this_thread();
     let wait_ns = || waits.as_ref().and_then(ThreadWait::wait_ns);

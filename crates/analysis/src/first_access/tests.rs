@@ -19,7 +19,7 @@ fn first_of(visit: &Visit, share_of_ios: f64) -> FirstAccess {
     }
 }
 
-/// A cell of visits with these rates, of which so many at the start are of first accesses.
+/// A cell of visits with these rates, the first of which are of first accesses.
 fn cell_of(visits: &[Vec<f64>], first: usize) -> CellRecord {
     with(laid_out("r", Op::Read, visits), |cell| {
         for (index, visit) in cell.result.visits.iter_mut().enumerate() {
