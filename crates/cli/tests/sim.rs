@@ -466,6 +466,6 @@ fn a_disk_that_sleeps_shows_its_latency_after_idle() {
         let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
         command.args(["run", &target, "--only", "headline", "--rw", "read", "--details"]);
         let page = cli::run(command, LONG).stdout;
-        assert_eq!(page.contains("after 500 ms without I/O"), wakes_in_ns > 0, "{page}");
+        assert_eq!(page.contains("after 500 ms of rest"), wakes_in_ns > 0, "{page}");
     }
 }
