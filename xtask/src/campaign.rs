@@ -1,6 +1,6 @@
 //! `cargo xtask campaign NAME`: series of tests that take too long for every change, or need a quiet machine. A campaign runs
 //! test programs with everything enabled, and turns the notes that they leave, or what they print, into a page under
-//! docs/campaigns.
+//! xtask/records/campaigns.
 
 mod loaded;
 mod timing;
@@ -92,7 +92,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     ensure!(options.is_empty() || name == LOADED, "--runs is for \"{LOADED}\" only");
     let campaign = CAMPAIGNS.iter().find(|campaign| campaign.name == name);
     let campaign = campaign.with_context(|| format!("there is no campaign \"{name}\""))?;
-    let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
+    let page = root.join("xtask/records/campaigns").join(format!("{}.md", campaign.name));
     if name == LOADED {
         let runs = options.get("--runs").map_or(Ok(loaded::RUNS), |text| text.parse());
         return loaded::run(root, campaign, &page, runs.context("--runs needs a number")?);

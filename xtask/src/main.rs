@@ -47,7 +47,7 @@ usage: cargo xtask COMMAND
                               all simulated ones; real ones: equal-files, false-real,
                               compare-real
   screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
-  campaign [NAME] [--runs N]  a long series of tests with a page of results in docs/campaigns; without a name, the list";
+  campaign [NAME] [--runs N]  a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,6 +1,6 @@
 //! The campaign `verdicts`: how often a verdict or finding says what was done on purpose, over many runs: loop devices behind
 //! which no disk answers, busy loops on the processors, a rival with small reads on the same disk; and how often it says so when
-//! nothing was done. `cargo xtask campaign verdicts` runs it and writes docs/campaigns/verdicts.md.
+//! nothing was done. `cargo xtask campaign verdicts` runs it and writes xtask/records/campaigns/verdicts.md.
 
 #![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
 

@@ -1,4 +1,4 @@
-//! What an outside campaign found, once it is mended (docs/field-trials.md): devices that answer reads from nothing, writes that
+//! What an outside campaign found, once it is mended (xtask/records/field-trials.md): devices that answer reads from nothing, writes that
 //! would fill what lies below their target, devices that take no I/O now, files and directories that take no changes.
 
 use std::time::Duration;

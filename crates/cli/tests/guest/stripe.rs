@@ -1,6 +1,6 @@
 //! Truth: the chunk, the full stripe and the level of real arrays, by reads alone and with writes; and devices that have none.
 //! Each row creates an array and runs `rdsk stripe` twice. The results of the last campaign are in
-//! docs/campaigns/stripe.md.
+//! xtask/records/campaigns/stripe.md.
 
 #![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
 

@@ -1,4 +1,4 @@
-//! What a campaign on block stacks found, once it is mended (docs/field-trials.md): disks that are memory, and paths that failed.
+//! What a campaign on block stacks found, once it is mended (xtask/records/field-trials.md): disks that are memory, and paths that failed.
 
 use rdsk_testkit::guest::{Call, Disk, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
