@@ -1,6 +1,7 @@
 //! Records as CSV: one row for each cell, a column for each figure, the unit in the name of the column. Figures are those of the
 //! Record, to the last digit; what was not measured is empty.
 
+use rdsk_analysis::lasting::lasting_of;
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Device, DeviceEvidence, Estimate, Latency, Op, Record, Target, Untold};
 use rdsk_units::printable;
@@ -98,6 +99,14 @@ pub const COLUMNS: &[Column] = &[
     column("device_flushes", |_, cell| counted(cell, |device| device.flushes)),
     column("verdict", |_, cell| Word(cell.verdict.as_ref().map_or("", |verdict| verdict.code.as_str()))),
     column("device_share", |_, cell| Real(cell.verdict.as_ref().and_then(|verdict| verdict.device_share))),
+    column("lasting_bytes_per_s", |record, cell| {
+        Real(lasting_of(record, cell).map(|lasting| lasting.bytes_per_s))
+    }),
+    column("rate_is", |record, cell| {
+        Word(
+            lasting_of(record, cell).map_or("", |lasting| if lasting.is_burst { "burst" } else { "lasting" }),
+        )
+    }),
 ];
 
 /// The Records as one CSV (RFC 4180, lines end with a line feed): the head, then a row for each cell.

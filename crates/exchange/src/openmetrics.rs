@@ -2,6 +2,7 @@
 //! summaries only, base units, no timestamps. What was not measured has no sample.
 
 use crate::cells_csv::target_names;
+use rdsk_analysis::lasting::{Lasting, lasting_of};
 use rdsk_analysis::metrics::seconds;
 use rdsk_model::{CellRecord, Estimate, Latency, Record, Untold};
 use rdsk_units::printable;
@@ -36,6 +37,24 @@ const OF_ESTIMATE: &[OfEstimate] = &[
     ("", "Mean over the measured time of the", |estimate| Some(estimate.mean)),
     ("_low", "Lower end of the 95 % interval of the", |estimate| estimate.low),
     ("_high", "Upper end of the 95 % interval of the", |estimate| estimate.high),
+];
+
+/// A figure of a visit that went on: name, unit, help, value.
+type OfLasting = (&'static str, &'static str, &'static str, fn(Lasting) -> f64);
+
+const LASTING: &[OfLasting] = &[
+    (
+        "rdsk_cell_lasting_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth in the later half of a visit that wrote on until its rate had settled, or its time was over.",
+        |lasting| lasting.bytes_per_s,
+    ),
+    (
+        "rdsk_cell_burst",
+        "",
+        "1 if the bandwidth of the cell is that of a burst, clearly above the lasting one; else 0.",
+        |lasting| f64::from(u8::from(lasting.is_burst)),
+    ),
 ];
 
 /// The other values of a cell that are numbers. Names end with their unit, as both formats want it.
@@ -96,11 +115,15 @@ pub fn openmetrics(records: &[&Record]) -> String {
     for Rate { unit, what, value } in RATES {
         for (part, help, figure) in OF_ESTIMATE {
             let (name, help) = (format!("rdsk_cell_rate{part}_{unit}"), format!("{help} {what}."));
-            gauges(&mut text, (&name, unit, &help), &cells, |cell| value(cell).and_then(figure));
+            gauges(&mut text, (&name, unit, &help), &cells, |cell| value(cell.cell).and_then(figure));
         }
     }
+    for (name, unit, help, value) in LASTING {
+        let lasting = |cell: &Labelled<'_>| lasting_of(cell.record, cell.cell).map(value);
+        gauges(&mut text, (name, unit, help), &cells, lasting);
+    }
     for Family { name, unit, help, value } in FAMILIES {
-        gauges(&mut text, (name, unit, help), &cells, value);
+        gauges(&mut text, (name, unit, help), &cells, |cell| value(cell.cell));
     }
     latencies(&mut text, &cells);
     text.push_str("# EOF\n");
@@ -112,11 +135,11 @@ fn gauges(
     text: &mut String,
     (name, unit, help): (&str, &str, &str),
     cells: &[Labelled<'_>],
-    value: impl Fn(&CellRecord) -> Option<f64>,
+    value: impl Fn(&Labelled<'_>) -> Option<f64>,
 ) {
     head(text, name, "gauge", unit, help);
     for cell in cells {
-        if let Some(value) = value(cell.cell) {
+        if let Some(value) = value(cell) {
             sample(text, name, &cell.labels, value);
         }
     }
@@ -124,6 +147,7 @@ fn gauges(
 
 /// A cell with the labels of its samples.
 struct Labelled<'a> {
+    record: &'a Record,
     cell: &'a CellRecord,
     labels: String,
 }
@@ -137,7 +161,7 @@ fn labelled<'a>(records: &[&'a Record]) -> Vec<Labelled<'a>> {
             let target = label("target", &target_names(record, cell));
             let labels = format!("{id}{target},{}", label("cell", &cell.id));
             if known.insert(labels.clone()) {
-                found.push(Labelled { cell, labels });
+                found.push(Labelled { record, cell, labels });
             }
         }
     }
@@ -182,7 +206,7 @@ fn runs(text: &mut String, records: &[&Record]) {
 fn latencies(text: &mut String, cells: &[Labelled<'_>]) {
     const NAME: &str = "rdsk_cell_latency_seconds";
     head(text, NAME, "summary", "seconds", "Latency from just before submission to completion seen.");
-    for Labelled { cell, labels } in cells {
+    for Labelled { cell, labels, .. } in cells {
         let Some(latency) = cell.result.latency_ns.as_ref().filter(|latency| latency.count > 0) else {
             continue;
         };

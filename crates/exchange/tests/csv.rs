@@ -1,9 +1,10 @@
 //! The CSV as other programs read it: a reader of its own crate, Python's, and that of pandas.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use rdsk_exchange::{COLUMNS, csv};
+use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
+use rdsk_exchange::{COLUMNS, csv, openmetrics};
 use rdsk_finding::fixtures;
-use rdsk_model::Record;
+use rdsk_model::{Op, Record};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::process::Command;
@@ -111,7 +112,37 @@ fn every_figure_reads_back_as_it_is_in_the_record() {
         assert_eq!(field(row, "target"), record.targets[0].name);
     }
     let known = NUMBERS.len() + WORDS.len();
-    assert_eq!(COLUMNS.len(), known + 15, "a new column has its line above, or is one of those of the run");
+    assert_eq!(COLUMNS.len(), known + 17, "a new column has its line above, or is one of those of the run");
+}
+
+/// A write that began in a cache, beside one whose rate lasts, and one that no visit went on with.
+#[test]
+fn a_burst_has_the_rate_that_lasts_beside_it() {
+    let mut record = fixtures::run();
+    let write = |id: &str, rates: Vec<f64>| laid_out(id, Op::Write, &[rates]);
+    record.cells = ["falls", "lasts", "short"].map(|id| write(id, steady(60, 800.0))).into();
+    record.sustained =
+        vec![write("falls", falling(200, 400, 800.0, 100.0)), write("lasts", steady(600, 800.0))];
+    let rows = rows(&csv([&record]));
+    let metrics = openmetrics(&[&record]);
+    let expected = [
+        ("falls", "burst", Some(100.0), "1"),
+        ("lasts", "lasting", Some(800.0), "0"),
+        ("short", "", None, ""),
+    ];
+    for (row, (id, rate_is, mib_per_s, is_burst)) in rows.iter().zip(expected) {
+        assert_eq!((field(row, "cell"), field(row, "rate_is")), (id, rate_is));
+        let rate = field(row, "lasting_bytes_per_s").parse::<f64>().ok();
+        assert_eq!(rate.map(|rate| (rate / (1 << 20) as f64).round()), mib_per_s, "{id}");
+        let sample = |name: &str| {
+            let is_of = |line: &&str| {
+                line.starts_with(&format!("{name}{{")) && line.contains(&format!("cell=\"{id}\""))
+            };
+            metrics.lines().find(is_of).and_then(|line| line.rsplit(' ').next()).unwrap_or("").to_owned()
+        };
+        assert_eq!(sample("rdsk_cell_burst"), is_burst, "{id}");
+        assert_eq!(sample("rdsk_cell_lasting_bytes_per_second").parse::<f64>().ok(), rate, "{id}");
+    }
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_disk_that_sleeps_shows_its_latency_after_idle() {
             eprintln!("after rests {latencies:.0?} ns, {longer_ns} ns more than usual");
             // Whatever the machine does, nothing is earlier than programmed.
             assert!(sleep.is_none() || latencies.iter().all(|ns| *ns >= 40e6), "{latencies:?}");
-            let is_said = page.contains("after 500 ms without I/O");
+            let is_said = page.contains("after 500 ms of rest");
             is_said == sleep.is_some() && (sleep.is_none() || (longer_ns - 40e6).abs() <= 0.05 * 40e6)
         };
         assert!((0..4).any(attempt), "no attempt shows what was programmed: {sleep:?}");

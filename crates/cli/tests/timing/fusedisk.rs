@@ -6,8 +6,13 @@
 //! the figure.
 
 use crate::support::plain::calibrate;
-use crate::support::{assert_near, cell, count, figure, programmed, random_reads};
+use crate::support::{
+    assert_near, cell, count, figure, programmed, programmed_of, random_reads, rdsk, record_of, tool,
+};
+use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{Behaviour, Need, requires};
+use std::ffi::OsStr;
+use std::process::Command;
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const US: u64 = 1000;
@@ -71,6 +76,34 @@ fn single_server_has_its_rate_at_any_depth() {
     }
 }
 
+/// The sequential read of the headline is the fio job that its page names: one server of 3 ms answers both at the same rate.
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn the_headline_is_the_rate_of_its_fio_job() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring, Need::Tool("fio")]) {
+        return;
+    }
+    let (_disk, device) = programmed_of(512 << 20, Behaviour::single(3 * MS));
+    let page = include_str!("../../../../docs/experiments/headline.md");
+    let job = page.lines().find_map(|line| line.trim().strip_prefix("fio --name=headline"));
+    let job = job.expect("the page names the job").replace("FILE", &device.path().display().to_string());
+    first_right(3, || {
+        let mut fio = Command::new("fio");
+        fio.args(["--name=headline", "--output-format=json"]).args(job.split_whitespace());
+        let document: serde_json::Value = serde_json::from_str(&tool(fio).0).expect("fio prints JSON");
+        let by_fio = figure(&document, "/jobs/0/read/bw_bytes");
+        let path = device.path();
+        let line: [&dyn AsRef<OsStr>; 8] =
+            [&"run", &path, &"--only", &"headline", &"--rw", &"read", &"--budget", &"20s"];
+        let record = record_of(rdsk(&line));
+        let by_rdsk = figure(cell(&record, "headline/read/sequential"), "/result/bytes_per_s/mean");
+        eprintln!("bytes per second: rdsk {by_rdsk:.0}, fio {by_fio:.0}, ratio {:.4}", by_rdsk / by_fio);
+        ensure((0.95..=1.05).contains(&(by_rdsk / by_fio)), || {
+            format!("{by_rdsk} and {by_fio} bytes per second")
+        })
+    });
+}
+
 /// 3,000 writes per second for 30,000 of them, then 500, as a cloud volume with burst credit. The deep cell never rests, so that nothing
 /// fills up meanwhile.
 #[test]
@@ -81,14 +114,14 @@ fn what_a_bucket_of_tokens_lets_through_in_the_long_run_is_found() {
     }
     let bucket = Some(rdsk_testkit::fusedisk::Bucket { requests: 30_000, then_ns: 2_000_000 });
     let behaviour = Behaviour { bucket, ..Behaviour::single(333_000) };
-    let (_disk, device) = crate::support::programmed_of(256 << 20, behaviour);
+    let (_disk, device) = programmed_of(256 << 20, behaviour);
     let identity = crate::support::identity(&device);
     let words = ["--sustained", "--only", "headline", "--rw", "write", "--budget", "160s", "--destroy"];
     let path = device.path();
-    let mut line: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"run", &path];
-    line.extend(words.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>));
+    let mut line: Vec<&dyn AsRef<OsStr>> = vec![&"run", &path];
+    line.extend(words.iter().map(|word| word as &dyn AsRef<OsStr>));
     line.push(&identity);
-    let record = crate::support::record_of(crate::support::rdsk(&line));
+    let record = record_of(rdsk(&line));
     let record: rdsk_model::Record = serde_json::from_value(record).expect("a Record");
     let deep = record.cell("headline/write/random-qd32").expect("it was planned");
     let seen = rdsk_analysis::lasting::lasting_of(&record, deep).expect("it went on");
