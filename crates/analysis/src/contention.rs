@@ -20,6 +20,10 @@ const MIN_PRESSURE: f64 = 0.1;
 /// Share of all processors' time that a hypervisor took, from which it is named.
 const MIN_STEAL: f64 = 0.05;
 
+/// Processors that others keep busy, and fewer that are idle, where others leave none free.
+const CROWDED_OTHERS: f64 = 0.5;
+const CROWDED_IDLE: f64 = 0.5;
+
 /// Why threads of a cell waited for processors while it ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
@@ -36,6 +40,8 @@ pub struct Contention {
     pub steal: f64,
     /// Their part, with the hypervisor's, of the processor time that was used.
     pub blame: f64,
+    /// Share that was idle.
+    pub idle: f64,
     /// Processors of the machine.
     pub processors: u64,
     /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
@@ -56,6 +62,13 @@ impl Contention {
     /// Whether the hypervisor took so much that it is worth a word. A thread does not count that time as waiting.
     pub fn is_stolen(&self) -> bool {
         self.steal >= MIN_STEAL
+    }
+
+    /// Whether others left no processor free. Our own threads may hardly have waited then, since the kernel lets those go first that sleep a lot,
+    /// but completions, the hypervisor's threads and clock rates have changed with what the others did.
+    pub fn is_crowded(&self) -> bool {
+        let processors = self.processors as f64;
+        self.others * processors >= CROWDED_OTHERS && self.idle * processors < CROWDED_IDLE
     }
 
     /// Whether the threads waited for what others used so much that it is worth a word.
@@ -80,11 +93,13 @@ impl Contention {
 }
 
 /// Whether something else may have shaped the rate of a cell over time or over positions: its threads waited for processors that others
-/// used, or for their quota, in all of it or in some of its visits, or its device worked for others.
+/// used, or for their quota, or others left no processor free, in all of it or in some of its visits, or its device worked for others.
 pub fn is_shared(cell: &CellRecord) -> bool {
     let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
     let is_held = |seen: &ProcessorUse| {
-        contention_of(cell, seen).is_some_and(|contention| contention.is_much() || contention.is_quota())
+        contention_of(cell, seen).is_some_and(|contention| {
+            contention.is_much() || contention.is_quota() || contention.is_crowded()
+        })
     };
     is_disturbed
         || cell.evidence.processor.as_ref().is_some_and(is_held)
@@ -136,6 +151,7 @@ fn contention_of(cell: &CellRecord, seen: &ProcessorUse) -> Option<Contention> {
         others,
         steal,
         blame,
+        idle: (1.0 - own - others - steal).max(0.0),
         processors: seen.processors,
         pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
     })
@@ -213,6 +229,22 @@ mod tests {
             (seen.system_ns, seen.own_system_ns, seen.own_wait_ns) = (0, 0, Some(15 * SECOND));
         });
         assert!(!is_named(&with(pinned, |cell| cell.workload.streams = 16)));
+    }
+
+    /// Busy loops from the middle on, for which our threads hardly waited: whatever the rate did then is no shape of the disk.
+    #[test]
+    fn a_cell_is_shared_where_no_processor_was_free() {
+        let quiet = beside(|_| {});
+        let visits = |user_ns: u64| {
+            with(quiet.clone(), |cell| {
+                let seen = cell.evidence.processor.unwrap();
+                cell.evidence.processor_visits = vec![seen, ProcessorUse { user_ns, ..seen }];
+            })
+        };
+        assert!(!is_shared(&visits(SECOND / 20)));
+        assert!(!is_shared(&visits(9 * SECOND / 10)), "a processor is free");
+        assert!(is_shared(&visits(16 * SECOND / 10)));
+        assert!(!is_named(&visits(16 * SECOND / 10)), "it says nothing of the rate itself");
     }
 
     /// What happened in some visits is not seen in the sum over all of them, and what is too short is judged with its neighbours.

@@ -6,7 +6,7 @@ use crate::contention::contention;
 use crate::groups::by_key;
 use crate::metrics::{self, ratio};
 use crate::rate_series::counts;
-use rdsk_model::{CacheState, CellRecord, Op, Pattern, Record, StopReason, VerdictCode, Visit};
+use rdsk_model::{CacheState, CellRecord, FirstAccess, Op, Pattern, Record, StopReason, VerdictCode, Visit};
 use rdsk_stats::{median, stddev};
 
 /// From this share of first accesses on, a visit is one of first accesses, ...
@@ -25,9 +25,11 @@ const CLEARLY: f64 = 1.3;
 /// Later visits, and visits in all, without which nothing is said.
 const MIN_LATER: usize = 2;
 const MIN_VISITS: usize = 4;
-/// I/Os of either kind that a visit with both needs, and that all of them together need.
+/// I/Os of either kind that a visit with both needs, and that all of them together need; and where the cost is large in each such visit.
 const MIN_OPS: u64 = 5;
 const MIN_ALL_OPS: u64 = 30;
+const MIN_OPS_OF_LARGE: u64 = 3;
+const MIN_ALL_OPS_OF_LARGE: u64 = 8;
 /// Windows without progress for this long, or for five usual I/Os, are a stall and no cost of each access.
 const STALL_NS: u64 = 100_000_000;
 const STALL_IOS: u64 = 5;
@@ -228,19 +230,23 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     if workload.pattern != Pattern::Random || workload.points.is_some() {
         return None;
     }
-    let both: Vec<_> = cell
-        .result
-        .visits
-        .iter()
-        .filter_map(|visit| Some((visit.first?, visit)))
-        .filter(|(first, visit)| first.ops >= MIN_OPS && visit.ops.saturating_sub(first.ops) >= MIN_OPS)
-        .filter_map(|(first, visit)| Some((first, visit.ops - first.ops, first.later_p50_ns?.max(1))))
-        .collect();
+    let with_both = |least: u64, least_of_all: u64| -> Option<Vec<_>> {
+        let visits = cell.result.visits.iter().filter_map(|visit| Some((visit.first?, visit)));
+        let both: Vec<_> = visits
+            .filter(|(first, visit)| first.ops >= least && visit.ops.saturating_sub(first.ops) >= least)
+            .filter_map(|(first, visit)| Some((first, visit.ops - first.ops, first.later_p50_ns?.max(1))))
+            .collect();
+        let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).sum();
+        let later_ops: u64 = both.iter().map(|(_, later_ops, _)| later_ops).sum();
+        (both.len() >= 2 && first_ops.min(later_ops) >= least_of_all).then_some(both)
+    };
+    let is_large = |both: &Vec<(FirstAccess, u64, u64)>| {
+        both.iter().all(|(first, _, later_p50_ns)| first.p50_ns as f64 >= LARGE * *later_p50_ns as f64)
+    };
+    let few = || with_both(MIN_OPS_OF_LARGE, MIN_ALL_OPS_OF_LARGE).filter(is_large);
+    let both = with_both(MIN_OPS, MIN_ALL_OPS).or_else(few)?;
     let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).sum();
     let later_ops: u64 = both.iter().map(|(_, later_ops, _)| later_ops).sum();
-    if both.len() < 2 || first_ops < MIN_ALL_OPS || later_ops < MIN_ALL_OPS {
-        return None;
-    }
     let mean = |times: Vec<(u64, u64)>| {
         let (sum, ops) = times
             .into_iter()
@@ -249,7 +255,7 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     };
     let first_ns = mean(both.iter().map(|(first, ..)| (first.p50_ns, first.ops)).collect());
     let later_ns = mean(both.iter().map(|&(_, later_ops, later_p50_ns)| (later_p50_ns, later_ops)).collect());
-    let is_slower = |(first, _, later_p50_ns): &(rdsk_model::FirstAccess, u64, u64)| {
+    let is_slower = |(first, _, later_p50_ns): &(FirstAccess, u64, u64)| {
         first.p50_ns as f64 >= CLEARLY * *later_p50_ns as f64
     };
     if first_ns < MIN_FACTOR * later_ns || !both.iter().all(is_slower) {
@@ -303,14 +309,19 @@ pub fn of_layouts(record: &Record) -> Vec<(&CellRecord, FirstCost)> {
 /// `None` where nothing is to be left out.
 pub(crate) fn later_cells(cells: &[CellRecord]) -> Vec<Option<CellRecord>> {
     let shown = shown(cells);
-    let is_shown = |cell: &CellRecord| shown.iter().any(|(other, _)| key(other) == key(cell));
-    cells.iter().map(|cell| is_shown(cell).then(|| later_only(cell)).flatten()).collect()
+    let factor_of = |cell: &CellRecord| {
+        let costs = shown.iter().filter(|(other, _)| key(other) == key(cell));
+        costs.map(|(_, cost)| cost.factor()).max_by(f64::total_cmp)
+    };
+    cells.iter().map(|cell| factor_of(cell).and_then(|factor| later_only(cell, factor))).collect()
 }
 
-fn later_only(cell: &CellRecord) -> Option<CellRecord> {
+/// Without the visits whose first accesses took more than hardly any of their time, at this many times the time of later ones: a hundredth of
+/// the I/Os at 40 times the time is a third of a visit.
+fn later_only(cell: &CellRecord, factor: f64) -> Option<CellRecord> {
     let result = &cell.result;
     let shares: Vec<f64> = result.visits.iter().map(|visit| share(cell, visit)).collect();
-    let stays: Vec<bool> = shares.iter().map(|&share| share <= HARDLY_ANY).collect();
+    let stays: Vec<bool> = shares.iter().map(|&share| share * factor.max(1.0) <= HARDLY_ANY).collect();
     let is_none_left = !stays.contains(&true);
     // Where all are first accesses, they are of one kind, too; and a position has no other latency.
     let is_alike = shares.iter().all(|&share| share >= NEARLY_ALL) || cell.workload.points.is_some();

@@ -74,6 +74,34 @@ fn a_difference_that_first_access_explains_is_no_drift_and_no_fall() {
     assert_eq!(segments(steady_ones), Some(6), "nothing is left out where first accesses cost nothing");
 }
 
+/// One first access among a hundred takes a third of a visit where it costs 40 times as much, and makes the start of that visit slow.
+#[test]
+fn visits_with_a_few_costly_first_accesses_are_left_out_too() {
+    let visits: Vec<Vec<f64>> = (0..8)
+        .map(|index| match index {
+            0 => steady(20, 49.0),
+            _ => [steady(7, 1200.0), steady(13, 2400.0)].concat(),
+        })
+        .collect();
+    let few = |count: u64| {
+        with(cell_of(&visits, 1), |cell| {
+            let costly = cell.result.visits[0].first;
+            for visit in &mut cell.result.visits[1..] {
+                visit.first =
+                    costly.map(|first| FirstAccess { ops: count * visit.ops / 100, places: count, ..first });
+            }
+        })
+    };
+    let kept = |cell: CellRecord| {
+        let record = record(vec![disk()], vec![cell]);
+        let analysis = Analysis::of(&record);
+        let is_drift = analysis.trend(&record.cells[0]).is_some();
+        (analysis.rate_series(&record.cells[0]).map_or(0, |series| series.segments.len()), is_drift)
+    };
+    assert_eq!(kept(few(0)), (7, true), "without first accesses it is the disk's own");
+    assert_eq!(kept(few(1)), (0, false));
+}
+
 #[test]
 fn a_stall_among_first_accesses_is_none_of_their_cost() {
     let stalled: Vec<f64> = steady(20, 100.0)
@@ -123,6 +151,25 @@ fn first_and_later_blocks_of_the_same_visits_are_told_apart() {
     assert_eq!((cost.shown_by, cost.first_ops), (ShownBy::Ios, 80 + 67 + 54 + 41 + 28 + 15));
     assert!((cost.factor() - 67.7).abs() < 0.1, "{cost:?}");
     assert_eq!(super::shown(&[mixed(310_000)]), []);
+}
+
+/// A short run on a busy machine: a dozen first writes of 20 ms among a few later ones of 0.4 to 2.7 ms.
+#[test]
+fn few_ios_are_enough_where_each_visit_shows_a_large_cost() {
+    let seen = |visits: [(u64, u64, u64); 2]| {
+        let cell = with(laid_out("r", Op::Read, &vec![steady(20, 1.0); 2]), |cell| {
+            cell.workload.pattern = Pattern::Random;
+            for (visit, (first_ops, later_ops, later_ns)) in cell.result.visits.iter_mut().zip(visits) {
+                visit.ops = first_ops + later_ops;
+                let first = first_of(visit, first_ops as f64 / visit.ops as f64);
+                visit.first = Some(FirstAccess { later_p50_ns: Some(later_ns), ..first });
+            }
+        });
+        shown(&[cell]).len()
+    };
+    assert_eq!(seen([(5, 3, 432_127), (4, 7, 1_122_303)]), 1);
+    assert_eq!(seen([(5, 3, 432_127), (4, 7, 7_000_000)]), 0, "one visit alone is chance");
+    assert_eq!(seen([(5, 2, 432_127), (4, 7, 1_122_303)]), 0);
 }
 
 /// Memory, limits and other programs make differences of their own.
