@@ -3,6 +3,7 @@
 
 use super::common::{MAX_CITED, cite};
 use super::{Needs, Rule};
+use rdsk_analysis::contention::contention;
 use rdsk_analysis::copy::{self, first_apart, is_warmed};
 use rdsk_analysis::first_access::{FirstCost, ShownBy};
 use rdsk_analysis::groups::by_key;
@@ -13,6 +14,9 @@ pub(super) const RULE: Rule = Rule::new("first-access", Severity::Uncertain, Nee
 
 const CAUSES: &str = "A volume that is restored from a snapshot fetches each place once, a thin disk allocates it, and a cache below \
                       the device keeps it.";
+
+/// How many times as long the first run takes at least beside programs that leave no processor free: they delay any run.
+const BESIDE_OTHERS: f64 = 10.0;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let costs = analysis.first_costs().iter();
@@ -74,7 +78,8 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
     let apart = first_apart(copy)?;
     let op = apart.longer_at?;
     let cell = copy::cell(analysis, copy, op)?;
-    if op == Op::Read && is_warmed(copy, cell) {
+    let is_crowded = contention(cell).is_some_and(|seen| seen.is_much() || seen.is_crowded());
+    if (op == Op::Read && is_warmed(copy, cell)) || (is_crowded && apart.factor() < BESIDE_OTHERS) {
         return None;
     }
     let rate = |ns: f64| words::rate(apart.first.written_bytes as f64 * 1e9 / ns.max(1.0));
@@ -102,8 +107,9 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::copies;
     use rdsk_analysis::fixtures::rates::{laid_out, steady};
-    use rdsk_model::{FirstAccess, Record};
+    use rdsk_model::{FirstAccess, ProcessorUse, Record};
 
     const MIB: u64 = 1 << 20;
 
@@ -141,6 +147,28 @@ mod tests {
         assert!(finding.effect.unwrap().factor.is_some_and(|factor| (factor - 62.7).abs() < 0.2));
         silent(RULE, &run(3000.0, 3072.0));
         silent(RULE, &run(3072.0, 49.0));
+    }
+
+    /// Three runs of a copy, beside busy loops on both processors or not.
+    #[test]
+    fn the_first_run_of_a_copy_has_another_cause_beside_busy_loops() {
+        let copied = |times_ns: &[u64], user_ns: u64| {
+            let output = with(laid_out("dd/write", Op::Write, &[steady(20, 100.0)]), |cell| {
+                cell.evidence.processor = Some(ProcessorUse {
+                    interval_ns: 1_000_000_000,
+                    processors: 2,
+                    user_ns,
+                    ..ProcessorUse::default()
+                });
+            });
+            let mut record = record(vec![disk()], vec![output]);
+            record.copies = vec![copies::to_file(times_ns)];
+            record
+        };
+        let (five, twenty) = ([5_000_000, 1_000_000, 1_010_000], [20_000_000, 1_000_000, 1_010_000]);
+        fires(RULE, &copied(&five, 0));
+        silent(RULE, &copied(&five, 1_900_000_000));
+        fires(RULE, &copied(&twenty, 1_900_000_000));
     }
 
     /// The other explanations of the same rates are not said.
