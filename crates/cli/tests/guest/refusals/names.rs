@@ -173,7 +173,7 @@ pub(crate) const FILES: &[Refusal] = &[
 pub(crate) const IMAGES: &[Refusal] = &[
     Refusal {
         name: "file that EROFS is mounted from",
-        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $file; sync
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $file; chmod 644 $file; sync
             mkfifo /tmp/hold; RDSK_HOLD_HOW=mounted RDSK_HOLD_WHAT=$file holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held",
         code: "mounted",
@@ -184,7 +184,7 @@ pub(crate) const IMAGES: &[Refusal] = &[
     },
     Refusal {
         name: "file that EROFS is mounted from, renamed, with another in its place",
-        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $at/name; sync
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $at/name; chmod 644 $at/name; sync
             mkfifo /tmp/hold; RDSK_HOLD_HOW=mounted RDSK_HOLD_WHAT=$at/name holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held; mv $at/name $file; cp $file $at/name; sync",
         code: "in-use",
@@ -195,7 +195,7 @@ pub(crate) const IMAGES: &[Refusal] = &[
     },
     Refusal {
         name: "file that EROFS is mounted from through a bind mount of another mount namespace",
-        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $file; mkdir /tmp/there; sync; mkfifo /tmp/hold
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $file; chmod 644 $file; mkdir /tmp/there; sync; mkfifo /tmp/hold
             unshare -m busybox sh -ec 'mount --bind $0 /tmp/there; RDSK_HOLD_HOW=mounted RDSK_HOLD_WHAT=/tmp/there/file exec holder --ignored --exact refusals::child_that_holds --nocapture' $at < /tmp/hold > /tmp/held & holder=$!
             exec 7> /tmp/hold; wait_for 30 grep -q holding /tmp/held",
         code: "mounted",
@@ -206,7 +206,7 @@ pub(crate) const IMAGES: &[Refusal] = &[
     },
     Refusal {
         name: "loop device over a file that EROFS is mounted from, renamed",
-        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $at/name; sync
+        set_up: "ext4 $B; at=$(mounted $B); file=$at/file; cp /image $at/name; chmod 644 $at/name; sync
             mkfifo /tmp/hold; RDSK_HOLD_HOW=mounted RDSK_HOLD_WHAT=$at/name holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held; mv $at/name $file; losetup /dev/loop0 $file",
         target: "/dev/loop0",
