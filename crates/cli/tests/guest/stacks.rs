@@ -158,7 +158,7 @@ const STACKS: &[Stack] = &[
     },
     Stack {
         name: "bcache without a cache",
-        set_up: "make-bcache -q -B $A || make-bcache -B $A; echo $A > /sys/fs/bcache/register
+        set_up: "fresh $A; make-bcache -B $A; echo $A > /sys/fs/bcache/register
             wait_for 20 test -e /sys/block/bcache0; ext4 /dev/bcache0 -O ^has_journal
             at=$(mounted /dev/bcache0); top=/dev/bcache0; members=$A",
         tier: Tier::Extended,
