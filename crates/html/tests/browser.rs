@@ -2,19 +2,10 @@
 //! every figure, keys and the button are pressed, and what is shown is compared with the figures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/chromium.rs"]
-mod chromium;
-#[path = "support/contrast.rs"]
-mod contrast;
-#[path = "support/pages.rs"]
-mod pages;
-#[path = "support/tips.rs"]
-mod tips;
-#[path = "support/webdriver.rs"]
-mod webdriver;
-
-use chromium::{Chromium, NEEDS};
-use pages::{HOSTILE, Written, hundred_thousand, several, single};
+use crate::support::chromium::{Chromium, NEEDS};
+use crate::support::contrast;
+use crate::support::pages::{HOSTILE, Written, hundred_thousand, several, single};
+use crate::support::tips;
 use rdsk_html::{Drawing, Figure, Plot, Shape};
 use rdsk_testkit::{Need, requires};
 use serde_json::{Value, json};

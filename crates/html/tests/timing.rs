@@ -2,14 +2,8 @@
 //! change of the same pages is in browser.rs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/chromium.rs"]
-mod chromium;
-#[path = "support/pages.rs"]
-mod pages;
-#[path = "support/webdriver.rs"]
-mod webdriver;
-
-use chromium::{Chromium, NEEDS};
+use crate::support::chromium::{Chromium, NEEDS};
+use crate::support::pages;
 use rdsk_testkit::requires;
 
 /// From the request for the page until everything on it was painted for the first time, in ms.

@@ -1,8 +1,7 @@
 //! Debian's chromium without a window and without a network, driven by chromedriver: one browser with one page for each test, in
 //! steps that wait until they are done. It collects what goes wrong on the page; what that means is said by the tests.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
-use crate::webdriver::{LIMIT, WebDriver};
+use super::webdriver::{LIMIT, WebDriver};
 use base64::Engine as _;
 use rdsk_testkit::Need;
 use serde_json::{Value, json};
