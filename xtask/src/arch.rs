@@ -77,8 +77,9 @@ fn rooms(root: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
 }
 
 fn check_room(root: &Path, room: &str, directory: &Path, found: &mut Findings) -> anyhow::Result<()> {
-    let manifest = directory.join("Cargo.toml");
-    let mut violations = documents::manifest_violations(&manifest.to_string_lossy(), &read(root, &manifest)?);
+    let path = directory.join("Cargo.toml");
+    let manifest = read(root, &path)?;
+    let mut violations = documents::manifest_violations(&path.to_string_lossy(), &manifest);
     let mut parsed = Vec::new();
     let mut test_files = BTreeSet::new();
     for path in walk(root, directory, "rs")? {
@@ -89,6 +90,10 @@ fn check_room(root: &Path, room: &str, directory: &Path, found: &mut Findings) -
         }
         parsed.push((path, text, tokens));
     }
+    let tests = directory.join("tests");
+    let tests = parsed.iter().filter(|(path, ..)| path.parent() == Some(&tests));
+    let tests: Vec<(&Path, &str)> = tests.map(|(path, text, _)| (path.as_path(), text.as_str())).collect();
+    violations.extend(documents::test_violations(&manifest, &tests));
     let source_directory = directory.join("src");
     let mut modules = Vec::new();
     let mut lines = 0;
@@ -228,16 +233,17 @@ mod tests {
             "//! B.\n#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nuse crate::a::A;\npub struct B;\n",
         );
         put("crates/units/src/fixtures.rs", "use std::fs;\n");
-        put("crates/units/tests/it.rs", "use std::fs;\n");
+        put("crates/units/tests/quantities.rs", "use std::fs;\n");
         let found = files(scratch.path()).unwrap();
         let violations = found.violations;
-        assert_eq!(violations.len(), 5, "{}", violations.join("\n"));
+        assert_eq!(violations.len(), 6, "{}", violations.join("\n"));
         for part in [
             "`foo = \"1\"`",
             "crates/units/Cargo.toml",
             "crates/units/src/lib.rs:3",
             "docs/gone.md",
             "crates/units/src/a.rs uses crates/units/src/b.rs",
+            "crates/units/tests/quantities.rs",
         ] {
             assert!(
                 violations.iter().any(|violation| violation.contains(part)),

@@ -69,7 +69,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         page(&program, &directory, &format!("golden-{name}"), &[path])?;
     }
-    let words = ["test", "-p", "rdsk-html", "--test", "browser", "--", "--ignored", "--exact", "screenshots"];
+    let words =
+        ["test", "-p", "rdsk-html", "--test", "it", "--", "--ignored", "--exact", "browser::screenshots"];
     let mut command = suite::cargo(root, &words);
     command.env("RDSK_SCREENSHOTS", &directory);
     let ending = step::run(&mut command, LIMIT, &interrupted, &mut |line| println!("{line}"))?;

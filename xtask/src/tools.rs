@@ -17,6 +17,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
     ("busybox-static", &["busybox"]),
     ("chromium", &["chromium"]),
+    ("chromium-driver", &["chromedriver"]),
     ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),

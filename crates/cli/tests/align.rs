@@ -1,13 +1,12 @@
 //! Truth: what a write of part of a page costs, on a real ext4 filesystem of 4096-byte blocks.
 
-mod support;
-
+use crate::support::{
+    self, brief, cell, count, device, figure, findings, near, on_ext4, rdsk, record_of, verdict_at_the_loop,
+    word,
+};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use serde_json::Value;
-use support::{
-    brief, cell, count, device, figure, findings, near, on_ext4, rdsk, record_of, verdict_at_the_loop, word,
-};
 
 const NEEDS: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::Cachestat];
 

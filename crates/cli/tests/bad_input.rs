@@ -2,9 +2,7 @@
 //! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing created.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{command, error_and_hint, holds_only, rdsk, record};
+use crate::common::{self, command, error_and_hint, holds_only, rdsk, record};
 use rdsk_testkit::cli;
 
 const SIZE: &[&str] =

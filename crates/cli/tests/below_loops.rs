@@ -4,15 +4,13 @@
 
 #![allow(clippy::print_stderr, reason = "a test that lacks something says so")]
 
-mod support;
-
+use crate::support::{
+    brief, device, findings, identity, on_ext4_in_memory, rdsk, record_of, tool, verdict, word, write_file,
+};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, ZramDevice, requires};
 use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
-use support::{
-    brief, device, findings, identity, on_ext4_in_memory, rdsk, record_of, tool, verdict, word, write_file,
-};
 
 const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
 const BYTES: u64 = 16 << 20;

@@ -1,18 +1,16 @@
 //! Truth: memory and holes never pass for a disk. Files on a real ext4 filesystem, the kernel's own counters beside
 //! rdsk's.
 
-mod support;
-
+use crate::support::{
+    Counted, MIB, brief, cached_bytes, cell, count, device, figure, finding_on, findings, near, on_ext4,
+    on_ext4_in_memory, rdsk, record_of, tool, verdict, verdict_at_the_loop, word, write_file, write_paths,
+};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::Command;
-use support::{
-    Counted, MIB, brief, cached_bytes, cell, count, device, figure, finding_on, findings, near, on_ext4,
-    on_ext4_in_memory, rdsk, record_of, tool, verdict, verdict_at_the_loop, word, write_file, write_paths,
-};
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
 

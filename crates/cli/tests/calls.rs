@@ -1,14 +1,14 @@
 //! What calls become in the block layer, told by the findings and the pages of real runs: the table whose counts are exact in the
 //! tests of `observe`.
 
-mod support;
-
+use crate::support::bpf::{whole, whole_and};
+use crate::support::{
+    LONG, MIB, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word,
+};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, Turn, cli, requires};
 use serde_json::Value;
 use std::process::Command;
-use support::bpf::{whole, whole_and};
-use support::{LONG, MIB, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word};
 
 /// The headline's reads, of which one cell has a single one in flight.
 fn one_read_at_a_time(device: &LoopDevice) -> Command {

@@ -2,9 +2,7 @@
 //! in turn, the course of a cell, and what is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{SOON, command, error_and_hint, rdsk, scratch};
+use crate::common::{self, SOON, command, error_and_hint, rdsk, scratch};
 use rdsk_testkit::cli::{self, Run, Signal};
 use serde_json::Value;
 use std::fs;

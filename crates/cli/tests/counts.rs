@@ -3,17 +3,15 @@
 
 #![allow(clippy::print_stderr, reason = "a test that was disturbed says so")]
 
-mod support;
-
+use crate::support::{
+    Counted, assert_near, brief, cell, count, device, figure, findings, identity, iostat_of, loop_device,
+    near, one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict_at_the_loop, word,
+};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use support::{
-    Counted, assert_near, brief, cell, count, device, figure, findings, identity, iostat_of, loop_device,
-    near, one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict_at_the_loop, word,
-};
 
 const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
 

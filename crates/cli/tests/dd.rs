@@ -2,20 +2,13 @@
 //! the Record, which keeps the contract.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-mod common;
-#[path = "dd/documents.rs"]
 mod documents;
-#[path = "dd/ends.rs"]
 mod ends;
-#[path = "dd/flush.rs"]
 mod flush;
-#[path = "dd/progress.rs"]
 mod progress;
 
-use checked_run::contract::complaints;
-use common::{SOON, scratch};
+use crate::common::{self, SOON, scratch};
+use crate::support::checked_run::contract::complaints;
 use rdsk_model::{Bio, Copy, Op, ProblemKind, Record, StableBy, VerdictCode};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Run};

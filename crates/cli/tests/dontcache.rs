@@ -1,15 +1,13 @@
 //! Truth: the path `dontcache` in the Record and on the page, where the kernel has it and where it has not.
 
-mod support;
-
+use crate::support::{
+    Counted, LONG, MIB, brief, cell, count, device, figure, finding_on, findings, near, on_ext4, on_xfs,
+    rdsk, record_of, word, write_file,
+};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
 use serde_json::Value;
 use std::path::Path;
-use support::{
-    Counted, LONG, MIB, brief, cell, count, device, figure, finding_on, findings, near, on_ext4, on_xfs,
-    rdsk, record_of, word, write_file,
-};
 
 const NEEDS: [Need; 4] = [Need::Root, Need::Loop, Need::Cachestat, Need::DontCache];
 const WHY: &str = "RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that supports it";

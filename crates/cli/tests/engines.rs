@@ -4,13 +4,11 @@
 //! `kernel.io_uring_disabled` answers EPERM, too (io_uring/io_uring.c of the kernel), but holds for the whole machine, so no
 //! test sets it; every error number has its test in the engine.
 
-mod support;
-
+use crate::support::ways::{BLOCK, DEPTH, ID, NEEDS, WAYS, Way, reads};
+use crate::support::{brief, cell, count, device as counters_of, figure, settle, sum_over_cells, word};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{FuseDisk, LoopDevice, requires};
 use serde_json::Value;
-use support::ways::{BLOCK, DEPTH, ID, NEEDS, WAYS, Way, reads};
-use support::{brief, cell, count, device as counters_of, figure, settle, sum_over_cells, word};
 
 /// How often something is tried that who looks at a device can disturb.
 const ATTEMPTS: usize = 10;

@@ -1,8 +1,8 @@
 //! Where the evidence comes from: BPF with its privilege, sysfs without it or on request, what each leaves in the Record, and what is
 //! said where BPF was asked for and cannot be had. That the counts of BPF are exact is in the tests of `observe`.
 
-mod support;
-
+use crate::support::bpf::whole_and;
+use crate::support::{LONG, cell, count, figure, findings, loop_device, rdsk, record_of, tool, word};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::sandbox::Errno;
@@ -10,8 +10,6 @@ use rdsk_testkit::{Behaviour, Call, CpuQuota, FuseDisk, LoopDevice, Need, Turn, 
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use support::bpf::whole_and;
-use support::{LONG, cell, count, figure, findings, loop_device, rdsk, record_of, tool, word};
 
 const ID: &str = "headline/read/random-qd1";
 

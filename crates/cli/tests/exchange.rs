@@ -1,9 +1,7 @@
 //! `rdsk export`, `rdsk import` and the flags that write a Record in another form: what goes where, and what is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{error_and_hint, holds_only, rdsk, scratch};
+use crate::common::{self, error_and_hint, holds_only, rdsk, scratch};
 use rdsk_model::Record;
 use rdsk_testkit::cli;
 use std::fs;

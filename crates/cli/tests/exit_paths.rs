@@ -2,12 +2,8 @@
 //! and no test file is left.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-#[path = "support/given_up.rs"]
-mod given_up;
-
-use common::{command, error_and_hint, holds_only, record};
-use given_up::stopped_by_itself;
+use crate::common::{self, command, error_and_hint, holds_only, record};
+use crate::support::given_up::stopped_by_itself;
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Running, Signal};
 use rdsk_testkit::{Need, requires, wait_until};

@@ -1,9 +1,7 @@
 //! Every experiment of the model is complete: a question that plans cells, a page, a command and a documentation page.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rdsk;
+use crate::common::{self, rdsk};
 use rdsk_model::{Experiment, Record};
 use rdsk_testkit::cli;
 use std::path::Path;

@@ -2,9 +2,6 @@
 //! happened, keeps what it measured, leaves no test file, and never hangs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
@@ -12,8 +9,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use checked_run::{
-    Answer, Started, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word,
+use crate::support::checked_run::{
+    self, Answer, Started, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word,
     written_file,
 };
 use rdsk_testkit::attempts::{ensure, first_right};

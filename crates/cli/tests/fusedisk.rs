@@ -2,17 +2,15 @@
 //! request after a known time; its counts must be those of the disk's log, and no time may be shorter than was programmed. How
 //! close the times come is in timing/fusedisk.rs.
 
-mod support;
-
+use crate::support::{
+    Counted, assert_near, brief, cell, count, device as device_counters, figure, identity, programmed,
+    programmed_of, random_reads, rdsk, record_of, settle, sum_over_cells,
+};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use support::{
-    Counted, assert_near, brief, cell, count, device as device_counters, figure, identity, programmed,
-    programmed_of, random_reads, rdsk, record_of, settle, sum_over_cells,
-};
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const US: u64 = 1000;

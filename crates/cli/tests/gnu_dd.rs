@@ -1,16 +1,10 @@
 //! `rdsk dd` against GNU dd: generated command lines have the same outputs, files, counts, exit codes and messages.
 
-#[path = "gnu_dd/both.rs"]
 mod both;
-#[path = "gnu_dd/cache.rs"]
 mod cache;
-#[path = "gnu_dd/devices.rs"]
 mod devices;
-#[path = "gnu_dd/ends.rs"]
 mod ends;
-#[path = "gnu_dd/lines.rs"]
 mod lines;
-#[path = "gnu_dd/shell.rs"]
 mod shell;
 
 use both::Both;

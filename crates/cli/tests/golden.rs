@@ -2,9 +2,7 @@
 //! are added and none is written again: `rdsk COMMAND sim:linux-disk --seed 1 --json FILE --json-compact`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rdsk;
+use crate::common::rdsk;
 use rdsk_model::{Experiment, Record};
 use rdsk_report::{Further, Style, markdown, markdown_table, short, text};
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
 //! The help texts and the version, word by word.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rdsk;
+use crate::common::{self, rdsk};
 use rdsk_testkit::cli;
 use std::process::{Command, Stdio};
 

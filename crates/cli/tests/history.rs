@@ -2,13 +2,10 @@
 //! written. How it is stored, `store` tests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-#[path = "history/resume.rs"]
 mod resume;
-#[path = "history/survives.rs"]
 mod survives;
 
-use common::{SOON, error_and_hint};
+use crate::common::{self, SOON, error_and_hint};
 use rdsk_testkit::cli::{self, Ended, Run};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! `rdsk report` and `--report`: pages and figures of simulated runs, and what is never replaced.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rdsk;
+use crate::common::{self, rdsk};
 use rdsk_testkit::{Need, cli, requires};
 use std::fs;
 use std::path::Path;

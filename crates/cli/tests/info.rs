@@ -1,9 +1,7 @@
 //! `rdsk info` on directories, files and devices, as a page and as JSON.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{SOON, command, error_and_hint, rdsk};
+use crate::common::{self, SOON, command, error_and_hint, rdsk};
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
 use std::fs;
 

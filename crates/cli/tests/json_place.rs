@@ -2,9 +2,7 @@
 //! that is not JSON of rdsk is never replaced.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{error_and_hint, holds_only, rdsk, record};
+use crate::common::{self, error_and_hint, holds_only, rdsk, record};
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
 use std::fs;
 use std::process::Stdio;

@@ -1,9 +1,7 @@
 //! What the commands with parsers of their own have in common: help, hints, typing errors, and `--history`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{error_and_hint, holds_only, rdsk, scratch};
+use crate::common::{self, error_and_hint, holds_only, rdsk, scratch};
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;

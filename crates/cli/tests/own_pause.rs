@@ -1,21 +1,16 @@
 //! What rdsk does after it was stopped: nothing is written before its claim was judged again, and the time is not the device's.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-#[path = "support/stopped.rs"]
-mod stopped;
-
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use checked_run::{start, word};
+use crate::support::checked_run::{self, start, word};
+use crate::support::stopped::{gaps_ns, stopped_for, wait_until_stopped};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};
 use rdsk_testkit::{LoopDevice, Need, requires};
-use stopped::{gaps_ns, stopped_for, wait_until_stopped};
 
 const MIB: u64 = 1 << 20;
 /// Runs of which one has to be in the midst of a visit when it is stopped.

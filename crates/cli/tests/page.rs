@@ -2,11 +2,8 @@
 //! the Record of the same run; and `rdsk show`, which draws the same page from the file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-#[path = "support/short_page.rs"]
-mod short_page;
-
-use common::{command, error_and_hint, rdsk};
+use crate::common::{self, command, error_and_hint, rdsk};
+use crate::support::short_page;
 use rdsk_model::Record;
 use rdsk_testkit::cli::{self, Run};
 use rdsk_testkit::{LoopDevice, Need, requires};

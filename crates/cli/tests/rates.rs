@@ -2,16 +2,14 @@
 //! device, and nothing passes quicker than the limit. How close the rates come to it, and to those of dd, iostat and fio, is
 //! in timing/rates.rs.
 
-mod support;
-
-use rdsk_testkit::attempts::{ensure, first_right, same};
-use rdsk_testkit::{Limits, LoopDevice, Need, requires};
-use serde_json::Value;
-use support::passes::{NEEDS, deep_reads, read_passes, throttle, write_passes};
-use support::{
+use crate::support::passes::{NEEDS, deep_reads, read_passes, throttle, write_passes};
+use crate::support::{
     MIB, assert_near, brief, cell, count, device, figure, iostat_of, loop_device, near, rdsk, record_of,
     verdict, word,
 };
+use rdsk_testkit::attempts::{ensure, first_right, same};
+use rdsk_testkit::{Limits, LoopDevice, Need, requires};
+use serde_json::Value;
 
 /// How often something is tried that others can disturb, or a machine that stands still.
 const ATTEMPTS: usize = 5;

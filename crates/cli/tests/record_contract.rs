@@ -1,13 +1,10 @@
 //! `--json -` gives a document that parses and follows the contract, whatever happened; and the checker of the contract,
 //! which every other test of faults relies on, finds violations.
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-
 use std::fs;
 
-use checked_run::contract::{self, Shape, complaints, exit_complaints};
-use checked_run::{Answer, ask, directory, rdsk, word, written_file};
+use crate::support::checked_run::contract::{self, Shape, complaints, exit_complaints};
+use crate::support::checked_run::{self, Answer, ask, directory, rdsk, word, written_file};
 use rdsk_model::{
     BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState,
     ProcessorUse, QuotaUse,

@@ -1,11 +1,6 @@
 //! Nothing is overwritten that was not named, by its identity, to be overwritten: the real binary against real devices
 //! in every kind of use. Each refusal leaves the content unchanged, exits with 3, and says why and what to do.
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-#[path = "support/in_use.rs"]
-mod in_use;
-
 use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
@@ -13,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use checked_run::{Answer, ask, directory, file_hash, rdsk, word, written_file};
-use in_use::{ById, lvm_label, settle};
+use crate::support::checked_run::{self, Answer, ask, directory, file_hash, rdsk, word, written_file};
+use crate::support::in_use::{ById, lvm_label, settle};
 use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::loopdev::mkfs_ext4;
 use rdsk_testkit::{LoopDevice, Need, Swap, cli, requires};

@@ -1,11 +1,9 @@
 //! What the bare commands say of the reports' systems: the reports' own figures, within what the reproduction is allowed.
 //! Virtual time and a fixed seed make every figure exact.
 
-mod support;
-
+use crate::support::{cell, figure, iostat_of, rdsk, record_of};
 use rdsk_analysis::iostat::waiting_mean;
 use serde_json::Value;
-use support::{cell, figure, iostat_of, rdsk, record_of};
 
 /// The Record of a command without options.
 fn bare(command: &str, system: &str) -> Value {

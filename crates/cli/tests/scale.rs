@@ -1,19 +1,17 @@
 //! `rdsk scale` through the real binary: the report's statements on the simulated store, totals of throttled loop devices,
 //! starts, failing streams and the shapes that options give.
 
-mod support;
-
+use crate::support::{
+    LONG, MIB, assert_near, assert_overlap_from_the_last_start, brief, cell, count, device, figure,
+    finding_on, findings, loop_device, rdsk, record_of, scale_rate, staggered_streams, streams, verdict,
+    word,
+};
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::{Behaviour, BlkioThrottle, FuseDisk, Limits, Need, cli, requires};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::ops::Range;
-use support::{
-    LONG, MIB, assert_near, assert_overlap_from_the_last_start, brief, cell, count, device, figure,
-    finding_on, findings, loop_device, rdsk, record_of, scale_rate, staggered_streams, streams, verdict,
-    word,
-};
 
 const FUSE: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const SYSTEMS: [&str; 3] = ["sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-3"];

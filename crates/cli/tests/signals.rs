@@ -2,22 +2,17 @@
 //! What a SIGKILL leaves is found by the next run, and what another run still uses is left alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-#[path = "support/given_up.rs"]
-mod given_up;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use checked_run::{
-    ask, assert_nothing_left, directory, in_a_cell, rdsk, start, start_command, test_files, wait_for_file,
-    word,
+use crate::support::checked_run::{
+    self, ask, assert_nothing_left, directory, in_a_cell, rdsk, start, start_command, test_files,
+    wait_for_file, word,
 };
-use given_up::stopped_by_itself;
+use crate::support::given_up::stopped_by_itself;
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};

@@ -1,13 +1,11 @@
 //! Simulated targets through the real binary: the same commands, findings and exit codes as on a real one, and the same
 //! Record for the same seed.
 
-mod support;
-
+use crate::support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
 use rdsk_testkit::cli::{self, Ended};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
-use support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
 
 /// A Record without what differs from run to run: its id and its times on the wall.
 fn without_times(mut record: Value) -> Value {

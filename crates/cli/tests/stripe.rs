@@ -1,8 +1,8 @@
 //! Truth: chunk and full stripe. What `rdsk stripe` finds on arrays whose geometry is known: models in virtual time, forty
 //! of them from files of their own, and a real loop device over an array that answers in real time.
 
-mod support;
-
+use crate::support::array::{KIB, NEEDS, bytes_of, codes, is_surely_not, read, slow_disk};
+use crate::support::{MIB, identity, rdsk, record_of};
 use rdsk_analysis::stripe::{Agreement, SURE};
 use rdsk_model::Op;
 use rdsk_stats::rng::SplitMix64;
@@ -10,8 +10,6 @@ use rdsk_testkit::requires;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
-use support::array::{KIB, NEEDS, bytes_of, codes, is_surely_not, read, slow_disk};
-use support::{MIB, identity, rdsk, record_of};
 
 #[test]
 fn the_arrays_of_the_report_are_counted_and_timed() {

@@ -4,8 +4,7 @@
 
 #![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
 
-mod support;
-
+use crate::support::{brief, findings, rdsk, record_of, verdict, word, write_file};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use serde_json::Value;
@@ -17,7 +16,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
-use support::{brief, findings, rdsk, record_of, verdict, word, write_file};
 
 const MIB: u64 = 1 << 20;
 /// Runs of each kind.

@@ -1,16 +1,14 @@
 //! Truth: speed by position. What `rdsk zones` finds on disks whose zones, bands and clocks are known: models in virtual
 //! time, and a real loop device over a disk that behaves as programmed.
 
-mod support;
-
+use crate::support::zoned_disk::{BLOCK, ENDS, NEEDS, PLACES, RATES, read, real_zones, three_zones};
+use crate::support::{LONG, MIB, rdsk, record_of};
 use rdsk_analysis::zones::{Cause, Zones};
 use rdsk_model::Record;
 use rdsk_testkit::attempts::{ensure, first_right, same};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{requires, wait_until};
 use std::io::Write as _;
-use support::zoned_disk::{BLOCK, ENDS, NEEDS, PLACES, RATES, read, real_zones, three_zones};
-use support::{LONG, MIB, rdsk, record_of};
 
 fn codes(record: &Record) -> Vec<&str> {
     record.findings.iter().map(|finding| finding.code.as_str()).collect()

@@ -1,8 +1,6 @@
 //! Section 5 of the reports: write latency by size, cached or not, buffered or direct; and its section on RAID.
 
-mod common;
-
-use common::{call, host, near, shuffled};
+use crate::common::{call, host, near, shuffled};
 use rdsk_disk::{Device, Host, HostError, MemberCounts, Operation, Request, Route, load};
 use rdsk_stats::rng::SplitMix64;
 

@@ -1,8 +1,6 @@
 //! Calls that meet in the same range or at the same time: direct and buffered I/O agree, and no call's return is lost.
 
-mod common;
-
-use common::{call, host};
+use crate::common::{call, host};
 use rdsk_disk::{Call, Host, Op, Operation, Route, Stability, parse};
 
 const KIB: u64 = 1024;

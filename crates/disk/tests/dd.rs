@@ -1,8 +1,6 @@
 //! Sections 1 and 2 of the reports: dd on block and raw devices. The tables must come out of the systems' figures.
 
-mod common;
-
-use common::{active_mean, call, dd, host, near, waiting_mean};
+use crate::common::{active_mean, call, dd, host, near, waiting_mean};
 use rdsk_disk::{Host, Op, Operation, Route, Stability, parse};
 
 mod hpux {

@@ -1,9 +1,7 @@
 //! A controller's protected cache that gathers partial stripes, as the fifth report advises: a write waits in it until its
 //! stripe is whole, so nothing is read for the parity.
 
-mod common;
-
-use common::call;
+use crate::common::call;
 use proptest::prelude::*;
 use rdsk_disk::{Array, ArrayParams, DeviceParams, Host, Operation, Request, Route, load, parse};
 

@@ -1,8 +1,6 @@
 //! Systems that the reports name or describe without a table: what is said of them holds.
 
-mod common;
-
-use common::{call, dd, host, near, streams};
+use crate::common::{call, dd, host, near, streams};
 use rdsk_disk::{HostError, Operation, Route, Stability};
 
 const KIB: u64 = 1024;

@@ -1,9 +1,7 @@
 //! What must hold of the models under any figures and any stream of requests: time runs forward, one server gives no more
 //! than its rate, caches hide no more than they hold, Little's law, sequential is not slower than random.
 
-mod common;
-
-use common::{active_mean, call, shuffled, waiting_mean};
+use crate::common::{active_mean, call, shuffled, waiting_mean};
 use proptest::prelude::*;
 use rdsk_disk::{
     ArrayParams, Device, DeviceParams, DiskParams, Host, HostParams, LunParams, Op, Operation, RaidLevel,

@@ -1,8 +1,6 @@
 //! What must hold of every model whatever it is asked: time, rates, Little's law, queue limits, sameness.
 
-mod common;
-
-use common::{active_mean, call, host, streams, waiting_mean};
+use crate::common::{self, active_mean, call, host, streams, waiting_mean};
 use proptest::prelude::*;
 use rdsk_disk::{Device, DeviceParams, Host, NAMES, Op, Operation, Request, Route, Stability, load};
 use rdsk_stats::rng::SplitMix64;

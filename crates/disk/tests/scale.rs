@@ -1,8 +1,6 @@
 //! Section 4's system, tested by itself: a store of memory behind one, two and three controllers.
 
-mod common;
-
-use common::{host, streams};
+use crate::common::{host, streams};
 use rdsk_disk::{Operation, Route};
 
 const SYSTEMS: [&str; 3] = ["tms-ramsan", "tms-ramsan-2", "tms-ramsan-3"];

@@ -1,8 +1,6 @@
 //! Section 3's system, tested by itself: a whole disk read in blocks; and what it costs to simulate that.
 
-mod common;
-
-use common::{call, host, shuffled};
+use crate::common::{call, host, shuffled};
 use rdsk_disk::{Host, Operation, Route};
 use rdsk_stats::rng::SplitMix64;
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{job, ops, reading, visit};
+use crate::common::{job, ops, reading, visit};
 use rdsk_engine::Ended;
 use rdsk_model::{EngineKind, Pattern, Points, Workload};
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{PAGE, destroying, file_of, job, ops, random, reading, visit};
+use crate::common::{PAGE, destroying, file_of, job, ops, random, reading, visit};
 use rdsk_engine::CacheCheck;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
 use rdsk_testkit::attempts::{ensure, first_right};

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{
-    PAGE, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with, writing,
+use crate::common::{
+    self, PAGE, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with, writing,
 };
 use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine, Run};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};

@@ -4,9 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 #![allow(unsafe_code, reason = "the truth of these tests comes from cachestat(2) itself")]
 
-mod common;
-
-use common::{PAGE, file_of, job, ops, visit, writing};
+use crate::common::{PAGE, file_of, job, ops, visit, writing};
 use rdsk_engine::Limits;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Workload};
 use rdsk_testkit::attempts::{ensure, first_right};

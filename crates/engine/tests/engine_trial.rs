@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{PAGE, file_of, job, ops, random, reading, visit, writing};
+use crate::common::{self, PAGE, file_of, job, ops, random, reading, visit, writing};
 use rdsk_engine::{Engine as _, EnginePolicy, QueueSource, RealEngine};
 use rdsk_model::{EngineKind, Filesystem, Issuing, Op, Trial, Workload};
 use rdsk_testkit::attempts::{ensure, first_right, same};

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
+use crate::common::{
+    self, PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing,
+};
 use rdsk_engine::{Control, Ended, Engine as _, EngineError, Flow, Job, Limits, Progress, RealEngine};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
 use rdsk_testkit::fusedisk::{Behaviour, Extra, FuseDisk};

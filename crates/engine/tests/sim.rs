@@ -2,9 +2,7 @@
 //! errors, the state of the cache. All in virtual time, so every figure is asserted exactly or to a rounding.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{Watcher, job, millis, ops};
+use crate::common::{Watcher, job, millis, ops};
 use rdsk_engine::{Ended, Engine as _, Job, Run, Settled, SimEngine};
 use rdsk_model::{
     CacheState, Clock as _, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload,

@@ -3,9 +3,9 @@
 //! `cargo xtask campaign timing` runs it; what no other program can change of the same questions is in the suite.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{Watcher, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with};
+use crate::common::{
+    self, Watcher, destroying, file_of, job, millis, ops, random, reading, staggered, visit, visit_with,
+};
 use rdsk_engine::{Control, Ended, Flow, Progress, RealEngine, Settled};
 use rdsk_model::{EngineKind, IoPath, Op, Workload};
 use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice, Need, requires};

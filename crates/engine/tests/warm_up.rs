@@ -1,9 +1,7 @@
 //! The start of a visit is kept apart at one instant: the latencies of every engine, its bytes and its windows part there.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{Watcher, file_of, job, millis, ops, random, reading, visit_with};
+use crate::common::{Watcher, file_of, job, millis, ops, random, reading, visit_with};
 use rdsk_engine::{Engine as _, RealEngine, Run, SimEngine};
 use rdsk_model::{EngineKind, IoPath, Pattern, Workload};
 use rdsk_targets::{Access, Claim, Permission, Roots, claim, examine};

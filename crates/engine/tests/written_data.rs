@@ -2,9 +2,7 @@
 //! and no two sectors are equal. Otherwise a disk that compresses stores a part of it, and is called as much too fast.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod common;
-
-use common::{file_of, job, ops, random, visit, writing};
+use crate::common::{file_of, job, ops, random, visit, writing};
 use rdsk_model::{EngineKind, IoPath, Op, Pattern, Workload};
 use rdsk_testkit::{Need, requires};
 use std::collections::HashSet;

@@ -1,12 +1,10 @@
 //! The runner against a scripted disk in virtual time: order of visits, budget, stopping, failures.
 
-mod scripted;
-
+use crate::scripted::{self, SECOND, Scripted, cell, plan, run, run_after};
 use rdsk_model::{
     CacheState, Cell, CellResult, EngineKind, Extent, IoPath, Op, Plan, Points, ProblemKind, StopFlag,
     StopReason, Workload,
 };
-use scripted::{SECOND, Scripted, cell, plan, run, run_after};
 
 #[test]
 fn visits_go_there_and_back() {

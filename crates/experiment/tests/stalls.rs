@@ -1,11 +1,9 @@
 //! Cells on a disk that stalls now and then, in virtual time: what their intervals and Records say of it.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod scripted;
-
+use crate::scripted::{SECOND, Seen, cell, plan, run};
 use rdsk_model::{Cell, CellRecord, Experiment, Extent, Plan};
 use rdsk_stats::rng::SplitMix64;
-use scripted::{SECOND, Seen, cell, plan, run};
 
 /// Bytes per second between the stalls.
 const RATE: f64 = 1e8;

@@ -1,11 +1,9 @@
 //! Visits that go on until their rate has settled, in virtual time: when they end, and what the analysis makes of them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod scripted;
-
+use crate::scripted::{SECOND, Scripted, cell, plan, run};
 use rdsk_analysis::lasting::{Lasting, lasting};
 use rdsk_model::{CellRecord, Endurance, Extent, Plan};
-use scripted::{SECOND, Scripted, cell, plan, run};
 
 const BLOCK: u64 = 4096;
 

@@ -2,17 +2,10 @@
 //! every figure, keys and the button are pressed, and what is shown is compared with the figures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/chromium.rs"]
-mod chromium;
-#[path = "support/contrast.rs"]
-mod contrast;
-#[path = "support/pages.rs"]
-mod pages;
-#[path = "support/tips.rs"]
-mod tips;
-
-use chromium::Chromium;
-use pages::{HOSTILE, Written, hundred_thousand, several, single};
+use crate::support::chromium::{Chromium, NEEDS};
+use crate::support::contrast;
+use crate::support::pages::{HOSTILE, Written, hundred_thousand, several, single};
+use crate::support::tips;
 use rdsk_html::{Drawing, Figure, Plot, Shape};
 use rdsk_testkit::{Need, requires};
 use serde_json::{Value, json};
@@ -76,7 +69,7 @@ fn sweep(browser: &mut Chromium, id: &str) -> Vec<String> {
 
 #[test]
 fn every_figure_shows_its_values_to_a_pointer_and_nothing_is_loaded() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let mut browser = Chromium::start();
@@ -120,7 +113,7 @@ fn every_figure_shows_its_values_to_a_pointer_and_nothing_is_loaded() {
 
 #[test]
 fn what_a_pointer_finds_is_the_mean_of_the_record() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let written = single();
@@ -143,7 +136,7 @@ fn what_a_pointer_finds_is_the_mean_of_the_record() {
 
 #[test]
 fn the_tab_key_reaches_every_figure_and_arrows_go_through_its_values() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let written = single();
@@ -192,7 +185,7 @@ fn the_tab_key_reaches_every_figure_and_arrows_go_through_its_values() {
 
 #[test]
 fn the_button_changes_every_colour_and_changes_it_back() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let mut browser = Chromium::start();
@@ -235,7 +228,7 @@ const SMALL: &str = "(() => { const small = []; \
 
 #[test]
 fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let mut browser = Chromium::start();
@@ -246,7 +239,7 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
             browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
             let scroll = browser.evaluate("document.documentElement.scrollWidth");
             assert!(scroll.as_u64().unwrap() <= u64::from(width), "{scroll} of {width} pixels");
-            let count = |class: &str| {
+            let mut count = |class: &str| {
                 browser.evaluate(&format!(
                     "[...document.querySelectorAll('svg.{class}')].filter((one) => one.getClientRects().length > 0).length"
                 ))
@@ -272,7 +265,7 @@ fn a_phone_shows_narrow_figures_and_never_scrolls_sideways() {
 
 #[test]
 fn every_text_and_every_line_has_enough_contrast() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let mut browser = Chromium::start();
@@ -291,7 +284,7 @@ fn every_text_and_every_line_has_enough_contrast() {
 /// The other tests rest on it: whatever a page does wrong is heard.
 #[test]
 fn what_goes_wrong_on_a_page_is_heard() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -318,7 +311,7 @@ fn what_goes_wrong_on_a_page_is_heard() {
 
 #[test]
 fn a_hostile_name_is_text_and_opens_nothing() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let mut browser = Chromium::start();
@@ -335,7 +328,7 @@ fn a_hostile_name_is_text_and_opens_nothing() {
 
 #[test]
 fn a_hundred_thousand_dots_are_few_elements_and_keep_their_values() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let written = hundred_thousand();
@@ -356,7 +349,7 @@ fn a_hundred_thousand_dots_are_few_elements_and_keep_their_values() {
 
 #[test]
 fn paper_cuts_no_figure() {
-    if !requires(&[Need::Tool("chromium"), Need::Tool("pdftotext")]) {
+    if !requires(&[&NEEDS[..], &[Need::Tool("pdftotext")]].concat()) {
         return;
     }
     let mut browser = Chromium::start();
@@ -394,7 +387,7 @@ fn paper_cuts_no_figure() {
 #[ignore = "screenshots: cargo xtask screenshots"]
 fn screenshots() {
     let Some(directory) = std::env::var_os("RDSK_SCREENSHOTS") else { return };
-    assert!(requires(&[Need::Tool("chromium")]));
+    assert!(requires(&NEEDS));
     let mut pages: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "html"));

@@ -2,13 +2,9 @@
 //! change of the same pages is in browser.rs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/chromium.rs"]
-mod chromium;
-#[path = "support/pages.rs"]
-mod pages;
-
-use chromium::Chromium;
-use rdsk_testkit::{Need, requires};
+use crate::support::chromium::{Chromium, NEEDS};
+use crate::support::pages;
+use rdsk_testkit::requires;
 
 /// From the request for the page until everything on it was painted for the first time, in ms.
 const OPENED: &str = "(() => { const [page] = performance.getEntriesByType('navigation'); \
@@ -18,7 +14,7 @@ const OPENED: &str = "(() => { const [page] = performance.getEntriesByType('navi
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
 fn a_page_with_a_hundred_thousand_dots_opens_within_two_seconds() {
-    if !requires(&[Need::Tool("chromium")]) {
+    if !requires(&NEEDS) {
         return;
     }
     let written = pages::hundred_thousand();

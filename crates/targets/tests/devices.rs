@@ -1,17 +1,15 @@
 //! Refusals and claims on real loop devices. After every refusal the content of the device is unchanged.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{
+    LONG, MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode,
+};
 use rdsk_model::{IoPath, Sync};
 use rdsk_targets::{Access, OpenMode, Permission, Roots, TargetError, UseKind, authorize, claim, examine};
 use rdsk_testkit::loopdev::{attach_file, mkfs_ext4};
 use rdsk_testkit::{LoopDevice, Need, Swap, requires, wait_until};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
-use support::{
-    LONG, MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode,
-};
 
 fn loops() -> bool {
     requires(&[Need::Root, Need::Loop, Need::Tool("lsblk"), Need::Tool("wipefs")])

@@ -1,8 +1,7 @@
 //! Regular files of the user, and everything that is not a file.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{self, MIB, claimed, look, look_error, overwrite, refusal, run, turn, write_mode};
 use rdsk_model::ProblemKind;
 use rdsk_targets::{Access, OpenMode, Permission, Place, Roots, TargetError, authorize, claim};
 use rdsk_testkit::attempts::{ensure, first_right};
@@ -11,7 +10,6 @@ use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use support::{MIB, claimed, look, look_error, overwrite, refusal, run, write_mode};
 
 fn code(name: &Path) -> String {
     let problem = look_error(name.to_str().unwrap()).problem();
@@ -64,6 +62,7 @@ fn a_file_replaced_after_the_look_is_noticed() {
 
 #[test]
 fn a_file_open_under_another_name_is_open() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let (first, second) = (directory.path().join("first"), directory.path().join("second"));
     fs::write(&first, vec![7; 8192]).unwrap();
@@ -81,6 +80,7 @@ fn a_file_open_under_another_name_is_open() {
 
 #[test]
 fn what_is_no_file_is_said() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("empty"), "").unwrap();
@@ -137,6 +137,7 @@ fn holes_and_reservations_are_reported() {
 
 #[test]
 fn a_backing_file_and_a_swap_file_are_never_overwritten() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
@@ -174,6 +175,7 @@ fn a_backing_file_and_a_swap_file_are_never_overwritten() {
 
 #[test]
 fn a_file_that_another_writes_is_refused() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     fs::write(&path, vec![7; 1 << 20]).unwrap();
@@ -196,6 +198,7 @@ fn a_file_that_another_writes_is_refused() {
 
 #[test]
 fn directories_tell_their_space_and_their_disk() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let examined = look(directory.path());
     let Place::Directory { path, free_bytes, total_bytes, .. } = &examined.place else {
@@ -250,6 +253,7 @@ fn files_of_the_system_programs_and_small_files_are_never_overwritten() {
 /// A copy of a filesystem that another host had mounted when it was taken.
 #[test]
 fn an_image_that_another_host_has_mounted() {
+    let _turn = turn();
     if !requires(&[Need::Ext4, Need::Tool("dumpe2fs")]) {
         return;
     }
@@ -282,6 +286,7 @@ fn an_image_that_another_host_has_mounted() {
 /// Under a bind mount the path says nothing of where the file lies.
 #[test]
 fn a_file_of_the_system_is_known_under_a_bind_mount() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
@@ -306,6 +311,7 @@ fn a_file_of_the_system_is_known_under_a_bind_mount() {
 /// The name that sysfs shows is gone; the file has another, and the loop device still writes to it.
 #[test]
 fn a_backing_file_is_known_by_more_than_its_name() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
@@ -324,6 +330,7 @@ fn a_backing_file_is_known_by_more_than_its_name() {
 /// A plan that is only shown examines its files, too. The kernel may write the pages out by itself, and then another attempt counts.
 #[test]
 fn examining_a_file_leaves_its_dirty_pages_to_their_owner() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Cachestat]) {
         return;
     }
@@ -346,6 +353,7 @@ fn examining_a_file_leaves_its_dirty_pages_to_their_owner() {
 /// A library is mapped privately and its file closed: the kernel would let it be overwritten under the program that runs it.
 #[test]
 fn a_library_that_a_program_runs() {
+    let _turn = turn();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let is_library = |path: &&str| path.contains("/libgcc_s.so") || path.contains("/libc.so");
     let Some(library) = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(is_library)

@@ -1,8 +1,7 @@
 //! What sparse files, and files that share their blocks, take of a small filesystem that they lie on, each for itself and together.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{LONG, MIB, Mounted, layers, look, overwrite, run, turn};
 use rdsk_targets::{
     Access, Examined, Refusal, Roots, TargetError, authorize, check_growth, claim, share_space,
     writable_bytes,
@@ -10,10 +9,10 @@ use rdsk_targets::{
 use rdsk_testkit::{LoopDevice, Need, requires, wait_until};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use support::{LONG, MIB, Mounted, layers, look, overwrite, run};
 
 /// The device, its filesystem, and names in it. xfs takes 300 MiB at least.
 fn with_filesystem(test: impl FnOnce(&Path)) {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop, Need::Xfs]) {
         return;
     }
@@ -131,6 +130,7 @@ fn an_overlay_copies_a_file_of_a_lower_layer_whole() {
 /// As in a live system: the file of a lower layer is copied to memory when it is written.
 #[test]
 fn an_overlay_over_memory_takes_memory() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Overlay]) {
         return;
     }
@@ -146,6 +146,7 @@ fn an_overlay_over_memory_takes_memory() {
 /// cachestat(2) looks at the pages of the overlay itself, which has none.
 #[test]
 fn pages_below_an_overlay_are_seen() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Overlay]) {
         return;
     }
@@ -169,6 +170,7 @@ fn pages_below_an_overlay_are_seen() {
 
 #[test]
 fn copying_on_write_takes_space_for_what_is_allocated() {
+    let _turn = turn();
     if !requires(&[Need::Root, Need::Loop, Need::Tool("mkfs.btrfs")]) {
         return;
     }

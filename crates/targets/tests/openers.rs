@@ -2,14 +2,14 @@
 //! O_EXCL does not conflict with an opener that does not use it.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{
+    self, MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode,
+};
 use rdsk_targets::{Access, TargetError, authorize};
 use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, run, turn, write_lvm_label, write_mode};
 
-const CHILD: &str = "child_that_holds";
+const CHILD: &str = "openers::child_that_holds";
 
 #[test]
 #[ignore = "started by the other tests of this file"]
@@ -330,7 +330,7 @@ fn as_nobody(file: &Path) -> String {
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     }
     let output = std::process::Command::new(program)
-        .args(["--ignored", "--exact", "--nocapture", "child_that_looks"])
+        .args(["--ignored", "--exact", "--nocapture", "openers::child_that_looks"])
         .env(LOOK_VARIABLE, file)
         .uid(NOBODY)
         .gid(NOBODY)

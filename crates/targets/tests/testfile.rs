@@ -2,8 +2,7 @@
 //! of the user's. One test removes all files of the process, so the tests that have files take turns.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{MIB, Mounted, layers, look, run, turn, write_mode};
 use rdsk_model::{Filesystem, IoPath, StopFlag};
 use rdsk_targets::{
     Access, Claim, CreatedTestFile, OpenMode, Orphans, RemovedOrphan, Roots, TargetError, TestFileLeft,
@@ -14,7 +13,6 @@ use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{MIB, Mounted, layers, look, run, turn, write_mode};
 
 fn options(size: TestFileSize) -> TestFileOptions {
     TestFileOptions { size, seed: 1, is_rewritten: true, stop: StopFlag::new() }
@@ -208,7 +206,7 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_is_killed"])
+        .args(["--exact", "testfile::child_that_is_killed"])
         .env(CHILD_VARIABLE, directory.path())
         .stdout(std::process::Stdio::null())
         .spawn()

@@ -1,11 +1,9 @@
 //! What only a quiet machine shows: a test file is made in the time that it may take. `cargo xtask campaign timing` runs it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::look;
 use rdsk_model::StopFlag;
 use rdsk_targets::{Roots, TestFileOptions, TestFileSize, create_test_file};
-use support::look;
 
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]

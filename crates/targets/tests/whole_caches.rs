@@ -1,11 +1,9 @@
 //! Of whom all that the kernel has cached may be dropped: of what is ours alone.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
-mod support;
-
+use crate::support::{LONG, MIB, claimed, overwrite, turn};
 use rdsk_targets::{Access, Permission};
 use rdsk_testkit::{LoopDevice, Need, requires, wait_until};
-use support::{LONG, MIB, claimed, overwrite, turn};
 
 #[test]
 fn a_device_while_nobody_uses_it() {

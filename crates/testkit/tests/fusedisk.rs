@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{MIB, MS, check_programmed_times, median_ns, open, read, seconds_of_readers};
+use crate::common::{MIB, MS, check_programmed_times, median_ns, open, read, seconds_of_readers};
 use rdsk_disk::{Device, Op};
 use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::cli::Signal;

@@ -157,7 +157,7 @@ fn a_guest_does_not_outlive_a_killed_test() {
         return;
     }
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "child_that_is_killed_beside_its_guest", "--nocapture"])
+        .args(["--ignored", "--exact", "guest::child_that_is_killed_beside_its_guest", "--nocapture"])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();

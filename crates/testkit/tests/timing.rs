@@ -2,9 +2,7 @@
 //! times. `cargo xtask campaign timing` runs it; that they are never too early is in the suite.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{MIB, MS, check_programmed_times, median_ns, middle, open, read, seconds_of_readers};
+use crate::common::{MIB, MS, check_programmed_times, median_ns, middle, open, read, seconds_of_readers};
 use rdsk_disk::Device;
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::fusedisk::Stall;

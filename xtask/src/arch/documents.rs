@@ -73,6 +73,28 @@ pub(crate) fn manifest_violations(path: &str, text: &str) -> Vec<String> {
     }
 }
 
+/// Files of a crate's integration tests that cargo links as programs of their own, or does not build at all. `tests` are the files
+/// beside `it.rs` with their texts, itself included: each is a module of it, unless the manifest names it as a program.
+pub(crate) fn test_violations(manifest: &str, tests: &[(&Path, &str)]) -> Vec<String> {
+    let is_named = |line: &str| manifest.lines().any(|other| other == line);
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let it = tests.iter().find(|(path, _)| stem(path) == "it").map_or("", |(_, text)| text);
+    let is_built = |stem: &str| {
+        let module = format!("mod {stem};");
+        is_named(&format!("name = \"{stem}\"")) || it.lines().any(|line| line == module)
+    };
+    tests
+        .iter()
+        .filter(|(path, _)| !is_named("autotests = false") || !is_built(&stem(path)))
+        .map(|(path, _)| {
+            format!(
+                "{}: the tests of a crate are one program: a module of tests/it.rs, with `autotests = false`",
+                path.display()
+            )
+        })
+        .collect()
+}
+
 /// Dependencies of the root manifest that do not say why they are there. The rooms themselves need no reason.
 pub(crate) fn unexplained_dependencies(root_manifest: &str) -> Vec<String> {
     let section = root_manifest.lines().skip_while(|line| *line != "[workspace.dependencies]").skip(1);
@@ -139,6 +161,20 @@ mod tests {
         assert!(manifest_violations("Cargo.toml", "[package]\n[lints]\nworkspace = true\n").is_empty());
         assert_eq!(manifest_violations("Cargo.toml", "[package]\nversion.workspace = true\n").len(), 1);
         assert_eq!(manifest_violations("Cargo.toml", "[lints]\nworkspace = false\n").len(), 1);
+    }
+
+    #[test]
+    fn test_files_outside_of_the_program_are_noticed() {
+        let manifest =
+            "[package]\nname = \"a\"\nautotests = false\n[[test]]\nname = \"it\"\n[[test]]\nname = \"c\"\n";
+        let it = (Path::new("tests/it.rs"), "//! Tests.\n\nmod b;\n");
+        let (b, c, d) =
+            ((Path::new("tests/b.rs"), ""), (Path::new("tests/c.rs"), ""), (Path::new("tests/d.rs"), ""));
+        assert_eq!(test_violations(manifest, &[it, b, c]), [""; 0]);
+        let found = test_violations(manifest, &[it, b, c, d]);
+        assert!(found.len() == 1 && found[0].starts_with("tests/d.rs: "), "{found:?}");
+        assert_eq!(test_violations("[package]\n", &[b]).len(), 1);
+        assert_eq!(test_violations("[package]\n", &[]), [""; 0]);
     }
 
     #[test]

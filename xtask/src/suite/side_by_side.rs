@@ -20,18 +20,23 @@ pub(crate) const LANES: usize = 3;
 const KEPT_LINES: usize = 40_000;
 /// Guests of one program that run at the same time: as many as `rdsk_testkit::Turn::Guest` has turns.
 const GUESTS: &str = "3";
-/// What the name of a program ends with that boots guests.
-const GUEST: &str = " --test guest";
+/// What the names of programs end with that boot guests: a program of its own, which guests carry, or a file of tests.
+const GUEST: [&str; 2] = [" --test guest", " --test it guest::"];
 /// Programs in the order of their time, the longest first; the others follow as cargo lists them. A program that is started
 /// late and takes long leaves the other lanes empty in the end.
 const LONGEST_FIRST: &[&str] = &[
     "rdsk --test guest",
     "xtask --bin xtask",
-    "rdsk --test experiments",
-    "rdsk --test counts",
-    "rdsk-engine --test counts",
-    "rdsk-targets --test devices",
-    "rdsk-html --test browser",
+    "rdsk --test it counts::",
+    "rdsk --test it sim::",
+    "rdsk-targets --test it devices::",
+    "rdsk --test it experiments::",
+    "rdsk --test it stripe::",
+    "rdsk-analysis --test it stripe::",
+    "rdsk-targets --test it openers::",
+    "rdsk-html --test it browser::",
+    "rdsk --test it evidence::",
+    "rdsk --test it fusedisk::",
 ];
 
 /// How one test program ended.
@@ -72,7 +77,7 @@ impl Queue {
 }
 
 fn is_guest(program: &TestProgram) -> bool {
-    program.name.ends_with(GUEST)
+    GUEST.iter().any(|end| program.name.ends_with(end))
 }
 
 /// Runs all programs, at most for `limit` together, and returns how each ended, in the order of their ends. A program that was
@@ -221,7 +226,7 @@ mod tests {
         // mkdir fails where the directory of another is still there.
         let script =
             format!("mkdir {0}/turn && sleep 0.1 && rmdir {0}/turn{RESULT}", scratch.path().display());
-        let name = |number| format!("p{number}{GUEST}");
+        let name = |number: usize| format!("p{number}{}", GUEST[number % GUEST.len()]);
         let programs = (0..5).map(|number| TestProgram::script(&name(number), &script)).collect();
         let ended = run(programs, &[], LONG, &AtomicBool::new(false), &|_, _| {});
         assert_eq!(ended.len(), 5);
@@ -254,7 +259,10 @@ mod tests {
                 room => format!("crates/{}", room.strip_prefix("rdsk-").expect("a room")),
             };
             let file = match rest.split_once(' ') {
-                Some(("test", test)) => format!("tests/{test}.rs"),
+                Some(("test", test)) => {
+                    let file = test.strip_prefix("it ").and_then(|file| file.strip_suffix("::"));
+                    format!("tests/{}.rs", file.unwrap_or(test))
+                }
                 Some(_) => "src/main.rs".to_owned(),
                 None => "src/lib.rs".to_owned(),
             };

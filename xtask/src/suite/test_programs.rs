@@ -1,10 +1,12 @@
-//! The test programs of the workspace, as cargo lists them once they are built, and what cargo would start them with. It
-//! starts none.
+//! The test programs of the workspace, as cargo lists them once they are built, and what cargo would start them with. A program of
+//! all integration tests of a crate is one for each file of them, by its tests' names. No test is run.
 
 use super::{ALL_TASKS, cargo, cargo_program, failure_of, without_words_of_cargo};
+use crate::programs::text_of;
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -13,10 +15,13 @@ use std::time::Duration;
 /// The variable that names the program `rdsk` which was built beside the tests.
 pub(crate) const BUILT: &str = "RDSK_PROGRAM";
 
-/// One of the workspace's test programs.
+/// What the name of a program ends with that has the integration tests of a crate, each file as a module.
+const MERGED: &str = " --test it";
+
+/// One of the workspace's test programs, or a file of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
-    /// As `cargo test -p` takes it: `rdsk --test guest`, `rdsk-units --lib`.
+    /// As `cargo test -p` takes it: `rdsk --test guest`, `rdsk --test it align::`, `rdsk-units --lib`.
     pub(crate) name: String,
     /// What is started: the program itself, or cargo for the tests in the documentation.
     program: PathBuf,
@@ -35,6 +40,28 @@ impl TestProgram {
         without_words_of_cargo(&mut command);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
+    ///
+    /// # Errors
+    /// When the program does not list its tests.
+    fn by_file(self) -> Result<Vec<Self>> {
+        if !self.name.ends_with(MERGED) {
+            return Ok(vec![self]);
+        }
+        let listed = text_of(self.command().args(["--list", "--format", "terse"]))?;
+        let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for name in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
+            let (file, _) = name.split_once("::").with_context(|| format!("{}: {name}", self.name))?;
+            files.entry(file).or_default().push(name.to_owned());
+        }
+        let part = |(file, tests): (&str, Vec<String>)| Self {
+            name: format!("{} {file}::", self.name),
+            arguments: std::iter::once("--exact".to_owned()).chain(tests).collect(),
+            ..self.clone()
+        };
+        Ok(files.into_iter().map(part).collect())
     }
 
     /// A program that runs a shell's script, for tests.
@@ -64,7 +91,10 @@ pub(crate) fn build(root: &Path, limit: Duration, interrupted: &AtomicBool) -> R
         bail!("the tests cannot be built: {why}");
     }
     let messages: Vec<Value> = messages.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let mut programs = listed(&messages)?;
+    let mut programs = Vec::new();
+    for program in listed(&messages)? {
+        programs.extend(program.by_file()?);
+    }
     if programs.is_empty() {
         bail!("cargo lists no test program");
     }
@@ -169,6 +199,27 @@ mod tests {
         // Of the program of another package it has the path alone.
         let names: Vec<&str> = programs[2].variables.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["CARGO", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RDSK_PROGRAM"]);
+    }
+
+    #[test]
+    fn a_program_of_many_files_is_one_for_each_and_no_test_is_lost() {
+        // A file whose name ends as that of another does.
+        let script =
+            "printf '%s: test\\n' a::one b::c::two a::three ba::four; echo; echo '4 tests, 0 benchmarks'";
+        let parts = TestProgram::script("rdsk --test it", script).by_file().unwrap();
+        let shown: Vec<(&str, Vec<&str>)> = parts
+            .iter()
+            .map(|part| (part.name.as_str(), part.arguments.iter().map(String::as_str).collect()))
+            .collect();
+        let expected = [
+            ("rdsk --test it a::", vec!["--exact", "a::one", "a::three"]),
+            ("rdsk --test it b::", vec!["--exact", "b::c::two"]),
+            ("rdsk --test it ba::", vec!["--exact", "ba::four"]),
+        ];
+        assert_eq!(shown, expected);
+        assert!(TestProgram::script("rdsk --test it", "echo 'one: test'").by_file().is_err());
+        assert!(TestProgram::script("rdsk --test it", "false").by_file().is_err());
+        assert_eq!(TestProgram::script("rdsk --test guest", script).by_file().unwrap().len(), 1);
     }
 
     #[test]

@@ -1,9 +1,5 @@
 //! What the tests of the command line share: the program, and the form of every answer.
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "each test file uses its part; one that cannot go on fails"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use rdsk_testkit::cli::{self, Run};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Runs one command line through GNU dd and through rdsk, each in a fresh directory with the same files, and compares all that
 //! can be seen: exit code, standard output, messages up to the program's name, and every file.
 
-use crate::lines::Line;
+use super::lines::Line;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::fs;

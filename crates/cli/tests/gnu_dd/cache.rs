@@ -1,6 +1,6 @@
 //! `nocache` drops from the page cache what GNU dd drops, and nothing else.
 
-use crate::has_gnu_dd;
+use super::has_gnu_dd;
 use rdsk_sys::cache::cachestat;
 use std::fs::File;
 use std::path::Path;

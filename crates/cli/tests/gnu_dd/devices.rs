@@ -1,7 +1,7 @@
 //! Block devices as ends of a copy: read as dd reads them; written only with their identity, never in use, and then as dd
 //! writes them.
 
-use crate::has_gnu_dd;
+use super::has_gnu_dd;
 use rdsk_testkit::loopdev::LoopDevice;
 use rdsk_testkit::{Need, requires, wait_until};
 use rustix::fs::OFlags;
@@ -192,7 +192,7 @@ fn devices_are_read_and_written_as_dd_does() {
                 .args([format!("if={}", source.path().display()), format!("of={}", device.path().display())]);
             let output = command.args(line.split(' ')).env("LC_ALL", "C").output().expect("it starts");
             let said = said(&output).replace("rdsk dd", "dd").replace(device.name(), "loopN");
-            let lines: String = said.lines().map(crate::both::without_time).collect();
+            let lines: String = said.lines().map(super::both::without_time).collect();
             (output.status.code(), lines, device.content_hash().expect("it can be read"))
         };
         assert_eq!(run(&theirs, true), run(&ours, false), "{line}");

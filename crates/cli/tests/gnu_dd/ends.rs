@@ -1,8 +1,8 @@
 //! How a copy ends otherwise than by itself: signals, a closed pipe, a full disk, an input that cannot be read. Each line runs
 //! through GNU dd and through rdsk, and does the same.
 
-use crate::both::without_time;
-use crate::has_gnu_dd;
+use super::both::without_time;
+use super::has_gnu_dd;
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};
 use rdsk_testkit::{Need, requires, wait_until};

@@ -1,8 +1,8 @@
 //! Lines that a shell prepares: closed and full descriptors, ignored signals, limits, FIFOs. Each runs with GNU dd and with rdsk,
 //! and leaves the same bytes, messages and exit code.
 
-use crate::both::without_time;
-use crate::has_gnu_dd;
+use super::both::without_time;
+use super::has_gnu_dd;
 use rdsk_testkit::{Need, requires};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,6 +1,5 @@
 //! Runs the real binary and checks every answer against the contract: it ends in time, its document follows the contract
 //! and matches the exit code, its messages are an `error:` and a `hint:` line. It checks no figures.
-#![allow(dead_code, reason = "each test file that includes this uses its own part of it")]
 
 #[path = "consistency.rs"]
 pub(crate) mod consistency;

@@ -1,11 +1,15 @@
 //! What the truth tests share: running the real binary for its Record, reading figures from it, and the devices and files
 //! that it runs on. It judges nothing: the tests do.
-#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 pub(crate) mod array;
 pub(crate) mod bpf;
+pub(crate) mod checked_run;
+pub(crate) mod given_up;
+pub(crate) mod in_use;
 pub(crate) mod passes;
 pub(crate) mod plain;
+pub(crate) mod short_page;
+pub(crate) mod stopped;
 pub(crate) mod ways;
 pub(crate) mod zoned_disk;
 

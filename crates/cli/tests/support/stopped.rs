@@ -1,10 +1,9 @@
 //! A run that is stopped (SIGSTOP) in the midst of its I/O, and goes on.
-#![allow(dead_code, reason = "each test file that includes this uses its own part of it")]
 
 use std::fs;
 use std::time::Duration;
 
-use crate::checked_run::{Answer, Started, contract};
+use super::checked_run::{Answer, Started, contract};
 use rdsk_testkit::cli::Signal;
 use rdsk_testkit::fusedisk::FuseDisk;
 use serde_json::Value;

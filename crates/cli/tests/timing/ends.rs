@@ -1,6 +1,6 @@
 //! How soon the program answers and ends.
 
-use crate::checked_run::{
+use crate::support::checked_run::{
     assert_nothing_left, directory, in_a_cell, rdsk, start_command, test_files, wait_for_file, wait_until,
     word,
 };

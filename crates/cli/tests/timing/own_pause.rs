@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::checked_run::{contract, start, word};
-use crate::stopped::{gaps_ns, stopped_for};
+use crate::support::checked_run::{contract, start, word};
+use crate::support::stopped::{gaps_ns, stopped_for};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};
 use rdsk_testkit::{Need, requires};

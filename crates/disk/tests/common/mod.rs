@@ -1,15 +1,11 @@
 //! A small dd over the simulated hosts, for the tests of the reports' tables.
 
-#![allow(dead_code, reason = "every test file uses its part of the driver")]
-
 use rdsk_disk::{Call, Counters, Host, Operation, Route, Stability, load};
 use rdsk_stats::rng::SplitMix64;
 
 /// What one dd saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// Until the last write returned.
-    pub(crate) to_return_s: f64,
     /// Until close returned: dd's wall time.
     pub(crate) wall_s: f64,
     /// Everything.
@@ -41,10 +37,9 @@ pub(crate) fn dd(name: &str, operation: Operation, route: Route, block_bytes: u6
             .expect("dd's blocks are whole");
         assert_eq!(done.outcome, Ok(()));
     }
-    let to_return_s = host.now_ns() as f64 / 1e9;
     let steady = host.counters(0).since(&quarter);
     host.run(call(Operation::Close, route, 0, 0)).expect("a close is never refused");
-    Seen { to_return_s, wall_s: host.now_ns() as f64 / 1e9, all: host.counters(0), steady }
+    Seen { wall_s: host.now_ns() as f64 / 1e9, all: host.counters(0), steady }
 }
 
 /// Mean number of requests waiting; NaN over no time.

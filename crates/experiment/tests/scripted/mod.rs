@@ -1,5 +1,4 @@
 //! A scripted disk of constant rate in virtual time, and a run of the runner over it.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use rdsk_engine::{
     Control, Ended, Engine, EngineError, Flow, Job, PAGES_LOOKED_AT, Prepared, Progress, Run, Session,

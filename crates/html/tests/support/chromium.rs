@@ -1,114 +1,48 @@
-//! Debian's chromium without a window and without a network, driven by chromiumoxide: one browser with one page for each test, in
+//! Debian's chromium without a window and without a network, driven by chromedriver: one browser with one page for each test, in
 //! steps that wait until they are done. It collects what goes wrong on the page; what that means is said by the tests.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
-use chromiumoxide::browser::{Browser, BrowserConfig};
-use chromiumoxide::cdp::IntoEventKind;
-use chromiumoxide::cdp::browser_protocol::emulation::{
-    MediaFeature, SetDeviceMetricsOverrideParams, SetFocusEmulationEnabledParams,
-    SetTouchEmulationEnabledParams,
-};
-use chromiumoxide::cdp::browser_protocol::input::{GestureSourceType, SynthesizeTapGestureParams};
-use chromiumoxide::cdp::browser_protocol::log::EventEntryAdded;
-use chromiumoxide::cdp::browser_protocol::network::{
-    EmulateNetworkConditionsByRuleParams, EventLoadingFailed, EventRequestWillBeSent, NetworkConditions,
-};
-use chromiumoxide::cdp::browser_protocol::page::{
-    CaptureScreenshotFormat, EventJavascriptDialogOpening, PrintToPdfParams, Viewport,
-};
-use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, EventConsoleApiCalled, EventExceptionThrown};
-use chromiumoxide::error::CdpError;
-use chromiumoxide::layout::Point;
-use chromiumoxide::listeners::EventStream;
-use chromiumoxide::page::{Page, ScreenshotParams};
-use futures_util::{FutureExt as _, StreamExt as _};
-use serde_json::Value;
-use std::cell::RefCell;
-use std::fmt::Debug;
-use std::future::Future;
+use super::webdriver::{LIMIT, WebDriver};
+use base64::Engine as _;
+use rdsk_testkit::Need;
+use serde_json::{Value, json};
+use std::io;
 use std::path::Path;
-use std::rc::Rc;
-use std::time::Duration;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
-use tokio::task::LocalSet;
 
-/// Ends a browser that hangs; it answers within milliseconds.
-const LIMIT: Duration = Duration::from_secs(120);
+/// What a test with a browser needs.
+pub(crate) const NEEDS: [Need; 2] = [Need::Tool("chromium"), Need::Tool("chromedriver")];
 /// Browsers that are started before the machine is said to have none that works.
 const ATTEMPTS: usize = 3;
-/// What is waited for the end of a browser before it is killed.
-const END: Duration = Duration::from_secs(10);
 
 /// A browser with one page. It ends when this is dropped.
 pub(crate) struct Chromium {
-    /// One thread: what the browser told before it answers is there once the answer is.
-    runtime: Runtime,
-    tasks: LocalSet,
-    browser: Browser,
-    page: Page,
-    events: Events,
-    /// Its profile and its temporary files.
+    driver: WebDriver,
+    requests: Vec<String>,
+    complaints: Vec<String>,
+    /// Its profile and its temporary files; goes after the browser.
     _directory: TempDir,
 }
 
-/// What the page told without being asked.
-struct Events {
-    requests: EventStream<EventRequestWillBeSent>,
-    failures: EventStream<EventLoadingFailed>,
-    exceptions: EventStream<EventExceptionThrown>,
-    console: EventStream<EventConsoleApiCalled>,
-    log: EventStream<EventEntryAdded>,
-    dialogs: EventStream<EventJavascriptDialogOpening>,
-    /// Messages that chromiumoxide does not understand: a newer browser may say more than it knows.
-    unread: Rc<RefCell<Vec<String>>>,
-}
-
-/// Everything that has arrived.
-fn arrived<T: IntoEventKind + Unpin + Debug>(stream: &mut EventStream<T>) -> Vec<String> {
-    std::iter::from_fn(|| stream.next().now_or_never().flatten()).map(|event| format!("{event:?}")).collect()
-}
-
-impl Events {
-    async fn of(page: &Page, unread: Rc<RefCell<Vec<String>>>) -> Result<Self, CdpError> {
-        Ok(Self {
-            requests: page.event_listener().await?,
-            failures: page.event_listener().await?,
-            exceptions: page.event_listener().await?,
-            console: page.event_listener().await?,
-            log: page.event_listener().await?,
-            dialogs: page.event_listener().await?,
-            unread,
-        })
-    }
-
-    fn complaints(&mut self) -> Vec<String> {
-        let mut all = arrived(&mut self.failures);
-        all.extend(arrived(&mut self.exceptions));
-        all.extend(arrived(&mut self.console));
-        all.extend(arrived(&mut self.log));
-        all.extend(arrived(&mut self.dialogs));
-        all.append(&mut self.unread.borrow_mut());
-        all
-    }
-}
-
-fn config(directory: &TempDir) -> BrowserConfig {
-    let profile = directory.path().join("profile");
-    let arguments = ["disable-gpu", "disable-component-update"];
-    let config = BrowserConfig::builder()
-        .chrome_executable("/usr/bin/chromium")
-        // Root has no sandbox to use.
-        .no_sandbox()
-        .user_data_dir(profile)
-        .env("TMPDIR", directory.path().display().to_string())
-        .args(arguments)
-        .arg(("host-resolver-rules", "MAP * ~NOTFOUND"))
-        .viewport(None)
-        .launch_timeout(LIMIT)
-        .request_timeout(LIMIT)
-        .surface_invalid_messages();
-    config.build().expect("the program is named")
+fn capabilities(directory: &Path) -> Value {
+    let limit_ms = u64::try_from(LIMIT.as_millis()).expect("minutes fit");
+    json!({
+        "goog:chromeOptions": {
+            "binary": "/usr/bin/chromium",
+            "args": [
+                "headless",
+                "hide-scrollbars",
+                // Root has no sandbox to use.
+                "no-sandbox",
+                "disable-gpu",
+                "disable-component-update",
+                "host-resolver-rules=MAP * ~NOTFOUND",
+                format!("user-data-dir={}", directory.join("profile").display()),
+            ],
+        },
+        // The performance log has the events of the network and of dialogs, the browser's log those of scripts and policies.
+        "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+        "timeouts": { "pageLoad": limit_ms, "script": limit_ms },
+    })
 }
 
 impl Chromium {
@@ -127,167 +61,165 @@ impl Chromium {
         panic!("chromium does not answer: {said:#?}");
     }
 
-    fn started() -> Result<Self, CdpError> {
+    fn started() -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let tasks = LocalSet::new();
-        let unread = Rc::new(RefCell::new(Vec::new()));
-        let config = config(&directory);
-        let started = tasks.block_on(&runtime, async {
-            let (browser, mut handler) = Browser::launch(config).await?;
-            let kept = Rc::clone(&unread);
-            tokio::task::spawn_local(async move {
-                while let Some(message) = handler.next().await {
-                    kept.borrow_mut().extend(message.err().map(|error| error.to_string()));
-                }
-            });
-            let page = browser.new_page("about:blank").await?;
-            let events = Events::of(&page, unread).await?;
-            Ok::<_, CdpError>((browser, page, events))
-        });
-        let (browser, page, events) = started?;
-        let mut chromium = Self { runtime, tasks, browser, page, events, _directory: directory };
-        chromium.prepare()?;
+        let driver = WebDriver::start(directory.path(), &capabilities(directory.path()))?;
+        let mut chromium =
+            Self { driver, requests: Vec::new(), complaints: Vec::new(), _directory: directory };
+        let everything =
+            json!({ "urlPattern": "", "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+        chromium.devtools(
+            "Network.emulateNetworkConditionsByRule",
+            json!({ "offline": true, "matchedNetworkConditions": [everything] }),
+        )?;
+        chromium.devtools("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }))?;
+        chromium.window(1100, 900, 1);
+        chromium.system("light");
         Ok(chromium)
     }
 
-    fn prepare(&mut self) -> Result<(), CdpError> {
-        let page = self.page.clone();
-        self.wait(async {
-            page.enable_log().await?;
-            let everything = NetworkConditions::new("", 0.0, -1.0, -1.0);
-            page.execute(EmulateNetworkConditionsByRuleParams::new(true, vec![everything])).await?;
-            page.execute(SetFocusEmulationEnabledParams::new(true)).await?;
-            Ok::<_, CdpError>(())
-        })?;
-        self.window(1100, 900, 1);
-        self.system("light");
-        Ok(())
+    /// The answer to a command of the DevTools protocol.
+    fn devtools(&mut self, command: &str, parameters: Value) -> io::Result<Value> {
+        self.driver.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
     }
 
-    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.tasks.block_on(&self.runtime, future)
-    }
-
-    /// The result of a step.
+    /// The answer to a command of the DevTools protocol.
     ///
     /// # Panics
     /// When the browser refuses it, or does not answer in time.
-    fn done<T>(&self, future: impl Future<Output = Result<T, CdpError>>) -> T {
-        self.wait(future).unwrap_or_else(|error| panic!("chromium: {error}"))
+    fn done(&mut self, command: &str, parameters: Value) -> Value {
+        self.devtools(command, parameters).unwrap_or_else(|error| panic!("chromium: {command}: {error}"))
     }
 
     /// Opens a page and waits until it is loaded; what an earlier page told is forgotten.
     pub(crate) fn open(&mut self, page: &Path) {
         self.complaints();
         self.requests();
-        self.done(self.page.goto(format!("file://{}", page.display())));
+        let url = json!({ "url": format!("file://{}", page.display()) });
+        self.driver.command("url", &url).unwrap_or_else(|error| panic!("chromium: {error}"));
         self.painted();
     }
 
     /// What the page asked for since it was opened, each with everything that is known of it.
     pub(crate) fn requests(&mut self) -> Vec<String> {
-        arrived(&mut self.events.requests)
+        self.listen();
+        std::mem::take(&mut self.requests)
     }
 
     /// Everything that went wrong on the page since it was opened or this was asked: errors, warnings, what its policy refused,
     /// and dialogs that nobody asked for.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.painted();
-        self.events.complaints()
+        self.listen();
+        std::mem::take(&mut self.complaints)
+    }
+
+    /// Takes what the logs have, each entry once.
+    fn listen(&mut self) {
+        for event in self.log("performance") {
+            let event: Value = serde_json::from_str(event["message"].as_str().unwrap_or_default())
+                .unwrap_or_else(|error| panic!("chromium: {event}: {error}"));
+            let event = &event["message"];
+            match event["method"].as_str() {
+                Some("Network.requestWillBeSent") => self.requests.push(event.to_string()),
+                Some("Network.loadingFailed" | "Page.javascriptDialogOpening") => {
+                    self.complaints.push(event.to_string());
+                }
+                _ => {}
+            }
+        }
+        let said = self.log("browser");
+        self.complaints.extend(said.iter().map(ToString::to_string));
+    }
+
+    fn log(&mut self, name: &str) -> Vec<Value> {
+        let entries = self.driver.command("se/log", &json!({ "type": name }));
+        match entries {
+            Ok(Value::Array(entries)) => entries,
+            other => panic!("chromium: the log {name}: {other:?}"),
+        }
     }
 
     /// The value of a JavaScript expression; promises are awaited.
     ///
     /// # Panics
     /// When it throws.
-    pub(crate) fn evaluate(&self, expression: &str) -> Value {
-        let result = self.done(self.page.evaluate_expression(EvaluateParams::new(expression)));
-        result.value().cloned().unwrap_or_default()
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let mut answer = self.done("Runtime.evaluate", parameters);
+        assert!(answer["exceptionDetails"].is_null(), "chromium: {answer}");
+        answer["result"]["value"].take()
     }
 
     /// Waits until what was changed is on the screen.
-    pub(crate) fn painted(&self) {
+    pub(crate) fn painted(&mut self) {
         self.evaluate(
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))",
         );
     }
 
     /// The size of the window, in pixels of the page, and how many pixels of the screen make one of them. Narrow ones are phones.
-    pub(crate) fn window(&self, width: u32, height: u32, scale: u32) {
+    pub(crate) fn window(&mut self, width: u32, height: u32, scale: u32) {
         let is_phone = width < 500;
-        let metrics = SetDeviceMetricsOverrideParams::new(
-            i64::from(width),
-            i64::from(height),
-            f64::from(scale),
-            is_phone,
+        self.done(
+            "Emulation.setDeviceMetricsOverride",
+            json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": is_phone }),
         );
-        self.done(self.page.execute(metrics));
-        self.done(self.page.execute(SetTouchEmulationEnabledParams::new(is_phone)));
+        self.done("Emulation.setTouchEmulationEnabled", json!({ "enabled": is_phone }));
     }
 
     /// The theme of the system: `light` or `dark`.
-    pub(crate) fn system(&self, theme: &str) {
-        self.done(self.page.emulate_media_features(vec![MediaFeature::new("prefers-color-scheme", theme)]));
+    pub(crate) fn system(&mut self, theme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
+        self.done("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
     /// Moves the pointer to a place of the window.
-    pub(crate) fn point_at(&self, (x, y): (f64, f64)) {
-        self.done(self.page.move_mouse(Point::new(x, y)));
+    pub(crate) fn point_at(&mut self, (x, y): (f64, f64)) {
+        self.done("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y }));
     }
 
     /// Presses and releases the left button there.
-    pub(crate) fn click(&self, (x, y): (f64, f64)) {
-        self.done(self.page.click(Point::new(x, y)));
+    pub(crate) fn click(&mut self, (x, y): (f64, f64)) {
+        self.point_at((x, y));
+        for what in ["mousePressed", "mouseReleased"] {
+            self.done(
+                "Input.dispatchMouseEvent",
+                json!({ "type": what, "x": x, "y": y, "button": "left", "clickCount": 1 }),
+            );
+        }
     }
 
     /// Taps there with a finger.
-    pub(crate) fn tap(&self, (x, y): (f64, f64)) {
-        let gesture_source_type = Some(GestureSourceType::Touch);
-        self.done(self.page.execute(SynthesizeTapGestureParams {
-            gesture_source_type,
-            ..SynthesizeTapGestureParams::new(x, y)
-        }));
+    pub(crate) fn tap(&mut self, (x, y): (f64, f64)) {
+        self.done("Input.synthesizeTapGesture", json!({ "x": x, "y": y, "gestureSourceType": "touch" }));
     }
 
     /// Presses and releases a key, by its name: `Tab`, `ArrowLeft`.
-    pub(crate) fn press(&self, key: &str) {
-        self.done(async { self.page.find_element("html").await?.press_key(key).await.map(|_| ()) });
+    pub(crate) fn press(&mut self, key: &str) {
+        for what in ["rawKeyDown", "keyUp"] {
+            self.done("Input.dispatchKeyEvent", json!({ "type": what, "key": key, "code": key }));
+        }
     }
 
     /// The whole page as PNG, in a window of this width.
-    pub(crate) fn screenshot(&self, width: u32) -> Vec<u8> {
+    pub(crate) fn screenshot(&mut self, width: u32) -> Vec<u8> {
         // The whole page, not what the window shows of it.
-        let height = self.evaluate("document.documentElement.scrollHeight").as_f64().unwrap_or_default();
-        let whole = Viewport { x: 0.0, y: 0.0, width: width.into(), height, scale: 1.0 };
-        let params = ScreenshotParams::builder()
-            .format(CaptureScreenshotFormat::Png)
-            .capture_beyond_viewport(true)
-            .clip(whole)
-            .build();
-        self.done(self.page.screenshot(params))
+        let height = self.evaluate("document.documentElement.scrollHeight");
+        let whole = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
+        let parameters = json!({ "format": "png", "captureBeyondViewport": true, "clip": whole });
+        bytes(&self.done("Page.captureScreenshot", parameters))
     }
 
     /// What the browser would print, as PDF.
-    pub(crate) fn pdf(&self) -> Vec<u8> {
-        let paper = PrintToPdfParams {
-            print_background: Some(true),
-            prefer_css_page_size: Some(true),
-            ..Default::default()
-        };
-        self.done(self.page.pdf(paper))
+    pub(crate) fn pdf(&mut self) -> Vec<u8> {
+        let paper = json!({ "printBackground": true, "preferCSSPageSize": true });
+        bytes(&self.done("Page.printToPDF", paper))
     }
 }
 
-impl Drop for Chromium {
-    fn drop(&mut self) {
-        let browser = &mut self.browser;
-        self.tasks.block_on(&self.runtime, async {
-            let close = async { browser.close().await.is_ok() && browser.wait().await.is_ok() };
-            // A browser that is asked to end, ends; one that does not is killed.
-            if !tokio::time::timeout(END, close).await.unwrap_or(false) {
-                browser.kill().await;
-            }
-        });
-    }
+/// The `data` of an answer.
+fn bytes(answer: &Value) -> Vec<u8> {
+    let text = answer["data"].as_str().expect("pictures and documents come as text");
+    base64::prelude::BASE64_STANDARD.decode(text).expect("they come in base64")
 }

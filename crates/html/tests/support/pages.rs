@@ -1,5 +1,4 @@
 //! Pages as files: one run with every figure, two runs over each other, and a cloud of 100 000 dots.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use rdsk_analysis::{Analysis, fixtures};
 use rdsk_html::{Figure, Section, Subject, of_record, of_several, page};

@@ -1,5 +1,4 @@
 //! What the tests of this room on real devices and files share.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use rdsk_model::{IoPath, Sync};
 use rdsk_targets::{

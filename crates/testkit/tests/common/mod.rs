@@ -1,9 +1,5 @@
 //! What the tests of the disk of known behaviour share: reading it, and how long that takes.
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "each test file uses its part; one that cannot go on fails"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use rdsk_testkit::{Behaviour, FuseDisk};
 use std::fs::{File, OpenOptions};

@@ -1,0 +1,3 @@
+//! The tests of this room beside its unit tests.
+
+mod timing;

@@ -1,0 +1,3 @@
+//! The tests of the history beside the unit tests of this room.
+
+mod history;
