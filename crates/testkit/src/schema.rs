@@ -105,13 +105,18 @@ impl Schemas<'_> {
                 vec![format!(" is {}, none of {}", shown(value), words.join(", "))]
             };
         }
-        let all = choices.iter().map(|choice| self.complaints(choice, value));
+        let mut wrong = Vec::new();
+        for choice in choices {
+            let found = self.complaints(choice, value);
+            if found.is_empty() {
+                return found;
+            }
+            wrong.push(found);
+        }
+        // What is wrong deep inside a value shows that it is of this kind.
         let steps =
             |one: &String| one.split(" is ").next().map_or(0, |place| place.matches(['/', '[']).count());
-        let depth = |found: &Vec<String>| found.iter().map(steps).max();
-        // What is wrong deep inside a value shows that it is of this kind.
-        let closest = |one: &Vec<String>| (one.is_empty(), depth(one));
-        all.max_by_key(closest).unwrap_or_default()
+        wrong.into_iter().max_by_key(|found| found.iter().map(steps).max()).unwrap_or_default()
     }
 
     fn by_items(&self, rule: &Value, value: &Value) -> Vec<String> {
