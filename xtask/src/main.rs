@@ -1,4 +1,4 @@
-//! The project's own tasks: test, ci, arch, bpf, docs, same-records, bench, calibrate, screenshots, campaign. It is the one place that
+//! The project's own tasks: test, ci, arch, bpf, docs, schema, same-records, bench, calibrate, screenshots, campaign. It is the one place that
 //! knows how the tests are run, and it is never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
@@ -17,6 +17,8 @@ mod options;
 mod programs;
 #[cfg(feature = "measure")]
 mod same_records;
+#[cfg(any(test, feature = "schema"))]
+mod schema;
 mod screenshots;
 mod step;
 mod suite;
@@ -31,10 +33,11 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, build, test, and
-                              with CI=true, or when named, bpf, clippy, doc
+                              with CI=true, or when named, bpf, schema, clippy, doc
   ci                          all of it, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
+  schema [--check]            write the JSON Schemas of docs/ from the types; with --check, compare them (part of ci)
   bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of ci)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         "campaign" => campaign::run(&root(), rest),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "bench" | "calibrate" | "docs" | "same-records" => measure(command, rest),
+        "schema" => schema(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -87,10 +91,25 @@ fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the task runner with the rooms, and has that one do it.
 #[cfg(not(feature = "measure"))]
 fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
-    let words = ["run", "--quiet", "--package", "xtask", "--features", "measure", "--"];
+    with_feature("measure", command, rest)
+}
+
+#[cfg(feature = "schema")]
+fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
+    schema::run(&root(), rest).map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(not(feature = "schema"))]
+fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
+    with_feature("schema", "schema", rest)
+}
+
+/// Builds the task runner with what a task needs, and has that one do it.
+#[cfg(not(all(feature = "measure", feature = "schema")))]
+fn with_feature(feature: &str, command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
+    let words = ["run", "--quiet", "--package", "xtask", "--features", feature, "--"];
     let mut cargo = suite::cargo(&root(), &words);
     let status = cargo.arg(command).args(rest).status().context("cargo cannot be started")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -40,6 +40,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("nbd-server", &["nbd-server"]),
     ("poppler-utils", &["pdftotext"]),
     ("python3", &["python3"]),
+    ("python3-jsonschema", &["/usr/lib/python3/dist-packages/jsonschema/__init__.py"]),
     ("python3-pandas", &["/usr/lib/python3/dist-packages/pandas/__init__.py"]),
     (
         "python3-prometheus-client",

@@ -5,7 +5,7 @@ use crate::flags::ENGINES;
 use crate::own_command::{self, Parsed, base};
 use crate::parse::{usage, whole_command};
 use crate::subcommand::{OWN, OwnCommand};
-use crate::{compare, dd, exchange, exit, history, html_page, man_page, out, watch};
+use crate::{compare, dd, exchange, exit, history, html_page, man_page, out, schema, watch};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use clap_complete::Shell;
@@ -93,6 +93,7 @@ fn command() -> Command {
         OwnCommand::Import => exchange::import_command(),
         OwnCommand::Dd => dd::command(),
         OwnCommand::Watch => watch::command(),
+        OwnCommand::Schema => schema::command(),
         OwnCommand::Completions => completions_command(),
         OwnCommand::Man => man_command(),
     }))
@@ -121,6 +122,9 @@ fn completed() -> Command {
     whole
         .mut_subcommand(OwnCommand::Export.name(), |one| {
             one.mut_arg("format", choice(all(exchange::FORMATS)))
+        })
+        .mut_subcommand(OwnCommand::Schema.name(), |one| {
+            one.mut_arg("DOCUMENT", choice(all(schema::DOCUMENTS)))
         })
         .mut_subcommand(OwnCommand::Completions.name(), |one| one.mut_arg("SHELL", choice(shells)))
         .mut_subcommand(OwnCommand::Man.name(), |one| one.mut_arg("COMMAND", choice(commands)))

@@ -25,6 +25,7 @@ mod progress;
 mod record_file;
 mod resume;
 mod same_place;
+mod schema;
 mod screen;
 mod show;
 mod sim;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Some(OwnCommand::Delete) => history::delete(its_words),
         Some(OwnCommand::Dd) => dd::run(its_words, command(&words)),
         Some(OwnCommand::Watch) => watch::run(its_words),
+        Some(OwnCommand::Schema) => schema::run(its_words),
         Some(OwnCommand::Completions) => for_shells::completions(its_words),
         Some(OwnCommand::Man) => for_shells::man(its_words),
         None => run(&words),

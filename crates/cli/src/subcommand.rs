@@ -209,6 +209,7 @@ pub(crate) enum OwnCommand {
     Delete,
     Dd,
     Watch,
+    Schema,
     Completions,
     Man,
 }
@@ -223,6 +224,7 @@ pub(crate) const OWN: &[OwnCommand] = &[
     OwnCommand::Delete,
     OwnCommand::Dd,
     OwnCommand::Watch,
+    OwnCommand::Schema,
     OwnCommand::Completions,
     OwnCommand::Man,
 ];
@@ -255,6 +257,7 @@ impl OwnCommand {
             }
             Self::Delete => ("delete", "Delete runs from the history"),
             Self::Dd => ("dd", "Copy as dd does with dd's own operands, and say what that measured"),
+            Self::Schema => ("schema", "Print the JSON Schema of a Record or of watch --json"),
             Self::Completions => ("completions", "Print what completes the command line in a shell"),
             Self::Man => ("man", "Print the manual page of rdsk or of a command"),
             Self::Watch => ("watch", "Show live what block devices do, or what the I/O of a command became"),

@@ -5,6 +5,7 @@
 use crate::common::rdsk;
 use rdsk_model::{Experiment, Record};
 use rdsk_report::{Further, Style, markdown, markdown_table, short, text};
+use rdsk_testkit::schema::{self, Writer};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,14 @@ fn there_is_one_of_every_experiment_and_schema() {
             let has_it = |record: &Record| record.cells.iter().any(|cell| cell.experiment == *experiment);
             assert!(records.iter().any(has_it), "{schema} {experiment}");
         }
+    }
+}
+
+/// A key that was written once is never renamed or removed within its schema; those that came later may be missing.
+#[test]
+fn the_schema_of_today_names_every_key_of_each() {
+    for (path, document) in documents() {
+        assert_eq!(schema::complaints(&document, Writer::Older), [""; 0], "{}", path.display());
     }
 }
 

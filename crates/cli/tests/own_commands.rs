@@ -7,8 +7,19 @@ use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 use std::path::Path;
 
-const OWN: [&str; 10] =
-    ["list", "compare", "report", "export", "import", "delete", "dd", "watch", "completions", "man"];
+const OWN: [&str; 11] = [
+    "list",
+    "compare",
+    "report",
+    "export",
+    "import",
+    "delete",
+    "dd",
+    "watch",
+    "schema",
+    "completions",
+    "man",
+];
 
 /// Runs a line in a directory; the environment names no history.
 fn at(directory: &Path, line: &str) -> Run {
@@ -71,6 +82,7 @@ fn bash_completes_commands_flags_and_operands() {
     assert_eq!(bash("rdsk export --format c", "rdsk export --format c", 3), "csv\n");
     assert_eq!(bash("rdsk completions z", "rdsk completions z", 2), "zsh\n");
     assert_eq!(bash("rdsk man wat", "rdsk man wat", 2), "watch\n");
+    assert_eq!(bash("rdsk schema r", "rdsk schema r", 2), "record\n");
 }
 
 #[test]
@@ -81,6 +93,16 @@ fn a_manual_page_is_of_rdsk_and_its_command() {
     assert!(page.contains(".TH rdsk-run 1") && page.contains("budget"), "{page}");
     let run = at(place, "man nothing");
     assert_eq!(error_and_hint(&run).0, "unknown command \"nothing\"");
+}
+
+#[test]
+fn a_schema_is_the_file_of_the_documents() {
+    let scratch = scratch();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (line, file) in [("schema", "record"), ("schema record", "record"), ("schema watch", "watch")] {
+        let text = std::fs::read_to_string(docs.join(format!("{file}.schema.json"))).unwrap();
+        assert_eq!(quietly(scratch.path(), line), text, "{line}");
+    }
 }
 
 #[test]

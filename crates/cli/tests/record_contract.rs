@@ -1,17 +1,17 @@
 //! `--json -` gives a document that parses and follows the contract, whatever happened; and the checker of the contract,
 //! which every other test of faults relies on, finds violations.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::checked_run::contract::{self, Shape, complaints, exit_complaints};
-use crate::support::checked_run::{self, Answer, ask, directory, rdsk, word, written_file};
-use rdsk_model::{
-    BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState,
-    ProcessorUse, QuotaUse,
-};
+use crate::support::checked_run::contract::{self, complaints, exit_complaints};
+use crate::support::checked_run::{Answer, ask, directory, rdsk, word, written_file};
 use rdsk_testkit::attempts::{ensure, first_right};
-use rdsk_testkit::cli;
+use rdsk_testkit::schema::{self, Writer};
+use rdsk_testkit::{Need, cli, requires};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
 
 /// A short run of everything. On a disk that stands still while the file is made there is no time for more than one short visit.
 fn whole() -> Answer {
@@ -28,16 +28,8 @@ fn has_interval(cell: &Value) -> bool {
     cell["result"]["ops"].as_u64() > Some(1) && cell["result"]["bytes_per_s"]["low"].is_number()
 }
 
-fn wrong_for(shape: &Shape) -> Value {
-    match shape {
-        Shape::Text | Shape::Word(_) | Shape::List(_) => json!(17),
-        Shape::Whole | Shape::Signed | Shape::Number | Shape::Flag | Shape::Object(_) => json!("seventeen"),
-        Shape::OrNull(inner) | Shape::LeftOut(inner) => wrong_for(inner),
-    }
-}
-
 #[test]
-fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_each_breach() {
+fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_breaches() {
     let answer = whole();
     let record = &answer.record;
     for experiment in ["headline", "paths", "stream", "align", "zones", "scale"] {
@@ -46,113 +38,117 @@ fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_each_breach() 
     }
     assert_eq!(record["label"], "night");
     assert_eq!(record["command"][1], "run");
-    let pointers = contract::pointers(record, &contract::RECORD, "");
-    // All of record.md is reached: the document, a target with a device, a cell with its evidence, a finding.
-    for expected in [
-        "/host/clock/read_cost_ns",
-        "/targets/0/stack",
-        "/cells/0/result/latency_ns/p99",
-        "/findings/0/advice",
-    ] {
-        assert!(pointers.iter().any(|(pointer, _)| pointer == expected), "{expected} is not reached");
-    }
-    pointers.iter().for_each(|(pointer, shape)| notices(record, pointer, shape));
     breaches(record);
 }
 
-/// The checker notices a member that is missing, of another type, or null.
-fn notices(record: &Value, pointer: &str, shape: &Shape) {
-    let (parent, name) = pointer.rsplit_once('/').expect("a pointer has a parent");
-    let name = name.replace("~1", "/").replace("~0", "~");
-    if !matches!(shape, Shape::LeftOut(_)) {
-        let mut missing = record.clone();
-        let object =
-            missing.pointer_mut(parent).and_then(Value::as_object_mut).expect("the parent is an object");
-        assert!(object.remove(&name).is_some(), "{pointer}");
-        assert!(!complaints(&missing).is_empty(), "{pointer} may be missing");
-    }
-    let mut wrong = record.clone();
-    *wrong.pointer_mut(pointer).expect("the member is there") = wrong_for(shape);
-    assert!(!complaints(&wrong).is_empty(), "{pointer} may be of another type");
-    if !matches!(shape, Shape::OrNull(_)) {
-        *wrong.pointer_mut(pointer).expect("the member is there") = Value::Null;
-        assert!(!complaints(&wrong).is_empty(), "{pointer} may be null");
+/// The members of a document, as JSON pointers.
+fn members(value: &Value, place: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let place = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+                found.push(place.clone());
+                members(value, &place, found);
+            }
+        }
+        Value::Array(list) => {
+            list.iter()
+                .enumerate()
+                .for_each(|(index, value)| members(value, &format!("{place}/{index}"), found));
+        }
+        _ => {}
     }
 }
 
-/// Evidence that a run has only where loop devices, processors or BPF programs were counted. Every field is spelled out, so that a
-/// new one needs its place here and in the contract.
+/// The document with the first entry of each list alone, so that each kind of member is there and few of them.
+fn thinned(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(object) => object.values_mut().for_each(|value| *value = thinned(value.take())),
+        Value::Array(list) => {
+            list.truncate(1);
+            list.iter_mut().for_each(|value| *value = thinned(value.take()));
+        }
+        _ => {}
+    }
+    value
+}
+
+/// A document, and each that has a member less, null, or of another type.
+fn with_breaches(document: &Value) -> Vec<Value> {
+    let mut pointers = Vec::new();
+    members(document, "", &mut pointers);
+    let mut all = vec![document.clone()];
+    for pointer in &pointers {
+        let changed = |value: Value| {
+            let mut changed = document.clone();
+            *changed.pointer_mut(pointer).expect("a member") = value;
+            changed
+        };
+        let is_text = document.pointer(pointer).is_some_and(Value::is_string);
+        let (parent, key) = pointer.rsplit_once('/').expect("a member has a parent");
+        let mut less = document.clone();
+        let key = key.replace("~1", "/").replace("~0", "~");
+        less.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object").remove(&key);
+        all.extend([
+            less,
+            changed(Value::Null),
+            changed(if is_text { json!(17) } else { json!("seventeen") }),
+        ]);
+    }
+    all
+}
+
+/// Another program takes the schemas, and judges documents and what differs from them by one member as these tests do.
 #[test]
-fn evidence_that_is_not_everywhere_is_in_the_contract() {
-    let place = directory();
-    let line = format!("paths {} --size 4M --bytes 1M --runtime 50ms --rw read", word(place.path()));
-    let mut record = ask(&line).expect_code(0).record;
-    let state = PageCacheState { cached_bytes: Some(1), dirty_bytes: Some(2) };
-    let extents = ExtentEvidence { mapped_bytes: 1, unwritten_bytes: 2, hole_bytes: 3, extents: 4 };
-    let file = LoopFile {
-        target: 0,
-        device: "loop0".into(),
-        file: "/srv/a.img".into(),
-        filesystem: Some("ext4".into()),
-        direct_io: Some(true),
-        below: Some("sda".into()),
-        partitions: vec!["loop0p1".into()],
-        size_bytes: 5,
-        extents: Some(extents),
-        page_cache: Some(PageCache { before: state, after: state, stable: Some(state) }),
-    };
-    let processor = ProcessorUse {
-        interval_ns: 1,
-        processors: 2,
-        user_ns: 3,
-        system_ns: 4,
-        steal_ns: 5,
-        own_user_ns: 6,
-        own_system_ns: 7,
-        own_wait_ns: Some(8),
-        pressure_ns: Some(9),
-        quota: Some(QuotaUse { periods: 10, throttled_periods: 11, throttled_ns: 12 }),
-    };
-    let check = CrossCheck { target: 0, device: "sda".into(), bpf: 1, sysfs: 2 };
-    let counted = CountedDevice {
-        target: 0,
-        device: "md0".into(),
-        kind: Some("raid5".into()),
-        takes_bios: true,
-        below: vec!["sda".into()],
-        lost: Some(3),
-    };
-    let bpf = BpfEvidence {
-        followed: Some(vec![0]),
-        observed_ns: 2,
-        timed_ns: Some(1),
-        visits_ns: 3,
-        checks: vec![check],
-        lost: 3,
-        devices: vec![counted],
-    };
-    let evidence = record["cells"][0]["evidence"].as_object_mut().unwrap();
-    for (name, value) in [
-        ("extents", json!(extents)),
-        ("loops", json!([file])),
-        ("processor", json!(processor)),
-        ("processor_visits", json!([processor])),
-        ("bpf", json!(bpf)),
+fn another_validator_takes_the_schemas_and_judges_alike() {
+    const SCRIPT: &str = r#"
+import json, sys
+from jsonschema import Draft202012Validator
+def validator(path):
+    schema = json.load(open(path))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+validators = [validator(path) for path in sys.argv[2:]]
+for index, (of, document, holds) in enumerate(json.load(open(sys.argv[1]))):
+    if validators[of].is_valid(document) != holds:
+        print(index, next(validators[of].iter_errors(document), "valid"))
+"#;
+    if !requires(&[
+        Need::Tool("python3"),
+        Need::Tool("/usr/lib/python3/dist-packages/jsonschema/__init__.py"),
+    ]) {
+        return;
+    }
+    let record = |line: &str| thinned(cli::json(&cli::run(rdsk(line), checked_run::LIMIT)));
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let [before, after] = ["before", "after"].map(|side| tests.join("fixtures/watch").join(side));
+    let watch = format!("watch --json --from {} --to {}", word(&before), word(&after));
+    let lines = cli::run(rdsk(&watch), checked_run::LIMIT).stdout;
+    let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let mut judged = Vec::new();
+    for (of, document) in [
+        (0, record("stream sim:linux-disk --seed 1 --budget 2s --json -")),
+        (0, record("run /nonexistent --json -")),
+        (1, line),
     ] {
-        evidence.insert(name.into(), value);
+        for changed in with_breaches(&document) {
+            // Another kind of document has another schema, or none.
+            if changed["schema"] == document["schema"] {
+                let holds = schema::complaints(&changed, Writer::Current).is_empty();
+                judged.push(json!([of, changed, holds]));
+            }
+        }
     }
-    assert_eq!(complaints(&record), [""; 0]);
-    let pointers = contract::pointers(&record, &contract::RECORD, "");
-    for name in ["extents", "loops", "processor", "processor_visits", "bpf"] {
-        let place = format!("/cells/0/evidence/{name}");
-        let own = pointers.iter().filter(|(pointer, _)| pointer.starts_with(&format!("{place}/")));
-        assert!(own.clone().count() >= 4, "{name}");
-        own.for_each(|(pointer, shape)| notices(&record, pointer, shape));
-        let unnamed = contract::unnamed(&record, &contract::RECORD, "");
-        let of_it: Vec<&String> =
-            unnamed.iter().filter(|member| member.contains(&format!("/{name}/"))).collect();
-        assert!(of_it.is_empty(), "the contract does not name {of_it:?}");
-    }
+    let breaches = judged.iter().filter(|case| case[2] == false).count();
+    assert!(judged.len() > 500 && breaches > 300, "{breaches} of {}", judged.len());
+    let place = directory();
+    let cases = place.path().join("cases.json");
+    fs::write(&cases, json!(judged).to_string()).unwrap();
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT]).arg(&cases);
+    python.args(["record", "watch"].map(|name| tests.join(format!("../../../docs/{name}.schema.json"))));
+    let run = cli::run(python, checked_run::LIMIT);
+    assert_eq!((run.status_code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
 }
 
 /// What the types allow and the meaning does not.
@@ -313,6 +309,38 @@ fn the_plan_is_a_document_of_its_own_and_makes_nothing() {
     assert_eq!(plan["schema"], "rdsk.plan/1");
     assert!(contract::list(&plan["plan"]["cells"]).len() > 20, "{plan:#}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+/// The names of all keys of a file of schemas.
+fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            let properties = object.get("properties").and_then(Value::as_object);
+            found.extend(properties.into_iter().flatten().map(|(key, _)| key.clone()));
+            object.values().for_each(|value| keys(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_the_schemas_is_described() {
+    let record = include_str!("../../../docs/record.md");
+    for (page, schema) in [
+        (record.to_owned(), include_str!("../../../docs/record.schema.json")),
+        // The counters are those of the Record.
+        (
+            format!("{}{record}", include_str!("../../../docs/watch.md")),
+            include_str!("../../../docs/watch.schema.json"),
+        ),
+    ] {
+        let words: BTreeSet<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+        let mut named = BTreeSet::new();
+        keys(&serde_json::from_str(schema).unwrap(), &mut named);
+        let missing: Vec<&String> = named.iter().filter(|key| !words.contains(key.as_str())).collect();
+        assert!(named.len() > 30 && missing.is_empty(), "not described: {missing:?}");
+    }
 }
 
 /// docs/record.md names every key of the documents that are no Records.

@@ -14,6 +14,7 @@ pub fn is_write_call(name: &str) -> bool {
 
 /// Requests of one exact size that a device saw (BPF).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// Index of the target.
     pub target: u32,
@@ -33,6 +34,7 @@ pub struct Request {
 
 /// Bios by their origin (BPF).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bio {
     /// Index of the target.
     pub target: u32,
@@ -91,6 +93,7 @@ impl Bio {
 
 /// What BPF programs counted, over the visits of a cell that they followed, and what sysfs counted meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BpfEvidence {
     /// Which of the cell's visits were followed, as indices into `result.visits`; `None` where it is all of them. At some thousand
     /// I/Os per second following each of them takes more than 0.5 % of their time, and then some visits are left out: requests,
@@ -118,6 +121,7 @@ pub struct BpfEvidence {
 
 /// One counted device among those below a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountedDevice {
     /// Index of the target.
     pub target: u32,
@@ -137,6 +141,7 @@ pub struct CountedDevice {
 
 /// Requests of one device by two sources over the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrossCheck {
     /// Index of the target.
     pub target: u32,

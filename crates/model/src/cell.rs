@@ -33,19 +33,23 @@ words!(
 
 /// What the figure measured, reconciled with the block layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The code.
     pub code: VerdictCode,
     /// Bytes that the device moved for each byte completed; `None` where no counters reach it.
     pub device_share: Option<f64>,
     /// One sentence with the counters it rests on.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub text: String,
 }
 
 /// One cell of a Record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellRecord {
     /// Unique in the Record.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub id: String,
     /// The question.
     pub experiment: Experiment,

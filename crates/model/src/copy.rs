@@ -43,6 +43,7 @@ words!(
 
 /// The input or the output of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyEnd {
     /// What the user called it; untrusted text.
     pub name: String,
@@ -56,6 +57,7 @@ pub struct CopyEnd {
 
 /// One run of a copy. Times count from the start, just before the first read; bytes and blocks are those of dd's lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct CopyRun {
     /// Its number from 0, among the runs of its line.
@@ -90,6 +92,7 @@ pub struct CopyRun {
 
 /// One command line of dd, and its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copy {
     /// The operands as given.
     pub operands: Vec<String>,

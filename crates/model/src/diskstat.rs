@@ -13,6 +13,7 @@ pub const SECTOR_BYTES: u64 = 512;
 /// `ticks` are milliseconds. `io_ticks_ms` grows by whole jiffies, so short intervals and fast devices show it coarsely.
 /// `None` means that the kernel does not count it: discards before 4.18, flushes before 5.5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskStat {
     /// Reads completed.
     pub read_ios: u64,

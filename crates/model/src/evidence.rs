@@ -28,8 +28,9 @@ words!(
 );
 
 /// What a device counted between the first I/O of a visit and the return of its last one, before close and flush: what the
-/// `iostat -x` row over the I/O follows from (`rdsk_analysis::iostat`).
+/// `iostat -x` row over the I/O follows from (docs/iostat.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalCounters {
     /// How long that was.
     pub interval_ns: u64,
@@ -47,6 +48,7 @@ impl IntervalCounters {
 
 /// What one device did during a cell, until its data was stable. Sizes count the kernel's 512-byte sectors, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceEvidence {
     /// Index of the target that the device carries.
     pub target: u32,
@@ -98,6 +100,7 @@ pub struct DeviceEvidence {
 
 /// The page cache over the span at one instant. `None` if the kernel does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageCacheState {
     /// Bytes in pages that are cached.
     pub cached_bytes: Option<u64>,
@@ -107,6 +110,7 @@ pub struct PageCacheState {
 
 /// The page cache before a visit, at its return and once its data was stable, summed over visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageCache {
     /// Before the first I/O.
     pub before: PageCacheState,
@@ -144,6 +148,7 @@ impl PageCache {
 
 /// `/proc/self/io`: what the kernel charged to this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessIo {
     /// Bytes that were really fetched from storage for this process.
     pub read_bytes: Option<u64>,
@@ -153,6 +158,7 @@ pub struct ProcessIo {
 
 /// How the span of a file lies on its filesystem (FIEMAP).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExtentEvidence {
     /// Bytes in written extents.
     pub mapped_bytes: u64,
@@ -166,6 +172,7 @@ pub struct ExtentEvidence {
 
 /// The backing file of one loop device below a target, over the visits of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopFile {
     /// Index of the target.
     pub target: u32,
@@ -195,6 +202,7 @@ pub struct LoopFile {
 
 /// A limit that was in force on the device for this process (cgroup `blkio.throttle` or `io.max`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// Index of the target.
     pub target: u32,
@@ -214,6 +222,7 @@ pub struct Limit {
 /// A controller of control groups that may hold back the I/O of this process to a device without a limit of its own: `io.cost`, by a
 /// model of what the device can do, or `io.latency`, for the sake of a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IoControl {
     /// Index of the target.
     pub target: u32,
@@ -228,6 +237,7 @@ pub struct IoControl {
 /// Whose counters stand for what a target moved: its own device's; those of every device that its filesystem spreads over;
 /// or, where the own counters stand still, those of the devices below.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
     /// Index of the target.
     pub target: u32,
@@ -243,6 +253,7 @@ pub struct Counted {
 
 /// Everything that was counted beside one cell, summed over its visits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The weakest source of its visits.
     #[serde(alias = "rung")]

@@ -53,6 +53,7 @@ impl Severity {
 
 /// What a finding is worth to a decision: pages rank findings by it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// What is at stake.
     pub stake: Stake,
@@ -68,15 +69,19 @@ pub struct Effect {
 
 /// Evidence explained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable code, also the name of its page in docs/findings/.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = crate::CODE_PATTERN)))]
     pub code: String,
     /// How much it matters.
     #[serde(default = "Severity::unknown")]
     pub severity: Severity,
     /// One line.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub title: String,
     /// The explanation in plain words.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub text: String,
     /// The counters that it rests on, each a `name = value` in words.
     pub evidence: Vec<String>,

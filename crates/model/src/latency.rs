@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The mean over the measured time.
     pub mean: f64,
@@ -31,6 +32,7 @@ impl Estimate {
 
 /// Latencies of one cell. A percentile without enough samples (n < 10/(1−p)) is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are the percentiles that their names say, in nanoseconds")]
 pub struct Latency {
     pub count: u64,
@@ -55,6 +57,7 @@ pub struct Latency {
 
 /// The 95 % range of each percentile that is given: see [`rdsk_stats::quantile_range`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are those of `Latency`")]
 pub struct PercentileRanges {
     pub p50: Option<PercentileRange>,
@@ -66,6 +69,7 @@ pub struct PercentileRanges {
 
 /// A 95 % range in nanoseconds. An end is `None` where so few and so different I/Os show none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PercentileRange {
     /// The lower end.
     pub low: Option<u64>,
@@ -75,6 +79,7 @@ pub struct PercentileRange {
 
 /// The latencies of the visits of one round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundLatency {
     /// Its number, as in the visits.
     pub round: u32,

@@ -23,6 +23,7 @@ mod target;
 mod unknown;
 mod untold;
 pub mod watch;
+pub mod watch_document;
 pub mod workload;
 
 pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request, is_write_call};
@@ -51,7 +52,10 @@ pub use result::{
 pub use stalled::{Stall, StallBasis, Stalls};
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
-pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
+pub use watch::{
+    BlockGrowth, CommandRun, GrowthState, ProcessCalls, Uncounted, WatchInterval, WatchedDevice,
+};
+pub use watch_document::{BlockLayer, DeviceInterval, WatchCommand, WatchLine};
 pub use workload::{
     BufferPages, CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points,
     StreamRange, Sync, Untold, Workload,
@@ -59,3 +63,11 @@ pub use workload::{
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.
 pub const SCHEMA: &str = "rdsk.record/1";
+
+#[cfg(feature = "schema")]
+pub(crate) const ID_PATTERN: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+#[cfg(feature = "schema")]
+pub(crate) const TIME_PATTERN: &str =
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$";
+#[cfg(feature = "schema")]
+pub(crate) const CODE_PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";

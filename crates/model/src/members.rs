@@ -47,6 +47,7 @@ impl MemberIo {
 
 /// One request at a position that was chosen as the run went on, and what each member was asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChosenIo {
     /// First byte.
     pub offset_bytes: u64,
@@ -54,7 +55,8 @@ pub struct ChosenIo {
     pub bytes: u64,
     /// From submission to completion, in ns.
     pub latency_ns: u64,
-    /// One entry per member, in an order that stays the same.
+    /// One entry per member, in an order that stays the same: reads, bytes read, writes, bytes written.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<[u64; 4]>"))]
     pub members: Vec<MemberIo>,
 }
 

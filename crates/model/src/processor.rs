@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// machine's times are whole clock ticks (10 ms on most kernels), the process's are exact. `None` is what the kernel or the
 /// container does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessorUse {
     /// How long it was.
     pub interval_ns: u64,
@@ -34,6 +35,7 @@ pub struct ProcessorUse {
 /// What the kernel did to keep a control group within its CPU quota (`cpu.stat`); of several groups above each other, the one that
 /// was held back longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuotaUse {
     /// Periods of the quota that ended meanwhile and in which the group had work.
     pub periods: u64,

@@ -24,6 +24,7 @@ words!(
 );
 /// The clock that all times were taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockFacts {
     /// The kernel's clock source: `tsc`; `virtual` for a simulation.
     pub source: String,
@@ -35,6 +36,7 @@ pub struct ClockFacts {
 
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// Kernel release.
     pub kernel: String,
@@ -55,6 +57,7 @@ pub struct Host {
 
 /// How the evidence was gathered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObserverFacts {
     /// The best source that worked.
     #[serde(alias = "rung")]
@@ -69,6 +72,7 @@ pub struct ObserverFacts {
 
 /// The program that measured, where that was not rdsk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Its name: `fio`.
     pub tool: String,
@@ -78,10 +82,13 @@ pub struct Source {
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
-    /// [`crate::SCHEMA`].
+    /// Name and number of this schema.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = crate::SCHEMA)))]
     pub schema: String,
-    /// Sortable and unique (ULID).
+    /// Sortable by time and unique (ULID).
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = crate::ID_PATTERN)))]
     pub id: String,
     /// The user's name for the run.
     pub label: Option<String>,
@@ -92,7 +99,8 @@ pub struct Record {
     /// The program that measured; `None` for rdsk itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// RFC 3339.
+    /// RFC 3339, in UTC.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time", "pattern" = crate::TIME_PATTERN)))]
     pub started_at: String,
     /// Wall time of the whole run.
     pub elapsed_ns: u64,

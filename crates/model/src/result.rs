@@ -25,6 +25,7 @@ words!(
 );
 /// Bytes completed per window of fixed width, visits one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Windows {
     /// Width of a window.
     pub width_ns: u64,
@@ -35,6 +36,7 @@ pub struct Windows {
 /// One stream of a visit or, summed, of a cell. Times of a visit count from its start; those of a cell are times of its I/O, all visits
 /// one after the other, and have the gaps between visits that ended for this stream and not for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct StreamResult {
     pub index: u32,
@@ -51,6 +53,7 @@ pub struct StreamResult {
 
 /// One pass over the chosen positions of a workload; shorter than their list if its time was used up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointRun {
     /// Index in the workload's list of positions, in the order of visiting.
     pub order: Vec<u32>,
@@ -59,7 +62,9 @@ pub struct PointRun {
     /// Positions that failed; they are not in `order`, and `errors` of the cell names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<u32>,
-    /// What each member of an array was asked to do for each, in the same order; empty if nobody counted.
+    /// What each member of an array was asked to do for each, in the same order, as reads, bytes read, writes and bytes written; empty if
+    /// nobody counted.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Vec<[u64; 4]>>"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Vec<crate::MemberIo>>,
     /// The requests whose places were chosen as the run went on, before those of the list, in their order.
@@ -69,6 +74,7 @@ pub struct PointRun {
 
 /// The part of a visit in which all of its streams ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overlap {
     /// When the last stream began, from the start of the visit.
     pub start_ns: u64,
@@ -82,6 +88,7 @@ pub struct Overlap {
 
 /// Single I/Os of a cell that were made after the run, each after a rest without any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterIdle {
     /// The time without I/O before each.
     pub rest_ns: u64,
@@ -92,6 +99,7 @@ pub struct AfterIdle {
 /// The I/Os of a visit that were the first of the run at some place of their target. Places are of one size, and begin at multiples of
 /// it. A write is the first if nothing was written at its place, a read if nothing was read or written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstAccess {
     /// Bytes of a place.
     pub place_bytes: u64,
@@ -111,6 +119,7 @@ pub struct FirstAccess {
 
 /// One visit of a cell: the cache prepared, the I/O, the close, the flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct Visit {
     /// The round in which the cell had this visit, from 0. Visits of one round follow each other closely, so they are one
@@ -148,6 +157,7 @@ pub struct Visit {
 
 /// A time in which rdsk did not run: it was stopped, its control group was frozen, or the machine was suspended or paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnGap {
     /// Where it lies, from the start of the visit; gaps take no time there.
     pub at_ns: u64,
@@ -162,6 +172,7 @@ fn is_zero(sitting: &u32) -> bool {
 
 /// What the check of the cache state found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ColdCheck {
     /// Bytes of the span that were cached when the visit began.
     pub cached_bytes: Option<u64>,
@@ -173,6 +184,7 @@ pub struct ColdCheck {
 
 /// Processor time of the whole process, `io_uring` workers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub struct CpuTime {
     pub user: u64,
@@ -181,6 +193,7 @@ pub struct CpuTime {
 
 /// A short trial of one way to issue a cell's I/O, made before its first visit and counted nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     /// The engine.
     pub engine: EngineKind,
@@ -197,6 +210,7 @@ pub struct Trial {
 
 /// How a cell's I/O came to be issued as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Issuing {
     /// Why another engine than the workload's issued it; `None` where the workload's did.
     #[serde(default)]
@@ -212,6 +226,7 @@ pub struct Issuing {
 
 /// An I/O that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IoError {
     /// Index of the target.
     pub target: u32,
@@ -223,12 +238,14 @@ pub struct IoError {
     /// The system's number; 0 for a transfer that was shorter than asked.
     pub errno: i32,
     /// In words.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub message: String,
 }
 
 /// What another program says of the rates of successive parts of a run: each of `count` samples is the rate over one part. Their
 /// order is not known, so no interval follows that allows for neighbours being alike.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSamples {
     /// How many.
     pub count: u64,
@@ -257,6 +274,7 @@ const fn is_single(jobs: &u32) -> bool {
 
 /// The samples of a cell, where another program measured it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Samples {
     /// Of the bandwidth, in bytes per second.
     pub bytes_per_s: Option<RateSamples>,
@@ -268,6 +286,7 @@ pub struct Samples {
 /// looking at their medium. It is looked at in the buffers when the streams of a visit end; of a pass from start to end, whose last
 /// buffers hold the end of the span alone, on the device after the visit, in a few places of the span; of copies, what that run's look saw in which most held data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadContent {
     /// Pages of 4 KiB, or blocks that are shorter, that were looked at.
     pub pages: u64,
@@ -285,10 +304,12 @@ impl ReadContent {
 
 /// What one cell measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     /// Why it ended.
     pub stop: StopReason,
     /// The same in words, with the figures.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub why: String,
     /// Time of I/O, summed over visits; preparing and settling left out.
     pub elapsed_ns: Option<u64>,

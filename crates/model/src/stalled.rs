@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A time in which no I/O of a cell completed although some waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stall {
     /// When it began, from the start of the run over all cells.
     pub start_ns: u64,
@@ -16,6 +17,7 @@ pub struct Stall {
 
 /// The stalls that the width of a rate's interval takes into account.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallBasis {
     /// How many.
     pub count: u64,
@@ -33,6 +35,7 @@ pub struct StallBasis {
 
 /// Stalls of a cell, and what they make of its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// Those that the cell's own windows show; empty where only other cells met some.
     pub seen: Vec<Stall>,

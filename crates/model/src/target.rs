@@ -20,6 +20,7 @@ words!(
 
 /// The filesystem that a file target lives on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Filesystem {
     /// Type as in mountinfo: `ext4`.
     #[serde(rename = "type")]
@@ -30,6 +31,7 @@ pub struct Filesystem {
 
 /// A device of a stack, with what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layer {
     /// Kernel name: `sda2`.
     pub name: String,
@@ -70,6 +72,7 @@ impl Layer {
 
 /// What the kernel says of the array that a device is, or lies on: its own words, never a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArrayFacts {
     /// Kernel name of the array: `md0`, `dm-3`.
     pub device: String,
@@ -91,6 +94,7 @@ pub struct ArrayFacts {
 
 /// A block device: the target itself, or the one that carries the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
     /// Kernel name: `sda`, `loop3`, `dm-0`.
     pub name: String,
@@ -200,6 +204,7 @@ impl Device {
 
 /// The layout of a test file: every block of it was written, in order, one MiB at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaidOut {
     /// Size of the file.
     pub bytes: u64,
@@ -209,6 +214,7 @@ pub struct LaidOut {
 
 /// One target of a Record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// Position in the Record's list; cells name targets by it.
     pub index: u32,
@@ -218,7 +224,8 @@ pub struct Target {
     pub kind: TargetKind,
     /// The path that was opened, symlinks resolved; `None` for a simulation.
     pub path: Option<String>,
-    /// Bytes that can be read or written; 0, which is null in the document, where another program that measured does not tell.
+    /// Bytes that can be read or written. Null where another program that measured does not tell (0 in memory).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown")]
     pub size_bytes: u64,
     /// Filesystem of a file.

@@ -3,7 +3,9 @@
 
 use crate::block_layer::{Bio, Request};
 use crate::diskstat::DiskStat;
+use crate::workload::words;
 use rdsk_stats::Histogram;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// All watched devices over one interval.
@@ -35,6 +37,24 @@ impl WatchedDevice {
     }
 }
 
+words!(
+    /// Whether the growth of a device's counters over an interval is known.
+    GrowthState {
+        /// It is.
+        Counted = "counted",
+        /// The device was not there at the beginning of the interval.
+        Appeared = "appeared",
+        /// It was not there at the end.
+        Vanished = "vanished",
+        /// It was registered anew in between, so that its counters fell.
+        Restarted = "restarted",
+        /// Its counters cannot be read.
+        Unreadable = "unreadable",
+        /// Its counters stood still, which proves nothing for such a device.
+        Unknown = "unknown",
+    }
+);
+
 /// Why there is no growth of a device's counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uncounted {
@@ -52,13 +72,13 @@ pub enum Uncounted {
 
 impl Uncounted {
     /// The word for it in JSON.
-    pub fn word(&self) -> &'static str {
+    pub fn state(&self) -> GrowthState {
         match self {
-            Self::Appeared => "appeared",
-            Self::Vanished => "vanished",
-            Self::Restarted(_) => "restarted",
-            Self::Unreadable(_) => "unreadable",
-            Self::Unknown(_) => "unknown",
+            Self::Appeared => GrowthState::Appeared,
+            Self::Vanished => GrowthState::Vanished,
+            Self::Restarted(_) => GrowthState::Restarted,
+            Self::Unreadable(_) => GrowthState::Unreadable,
+            Self::Unknown(_) => GrowthState::Unknown,
         }
     }
 }
@@ -140,7 +160,8 @@ pub struct CommandRun {
 }
 
 /// Read and write calls of one process and of the children that it waited for (`/proc/PID/io` of a process that has ended).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCalls {
     /// Calls that read.
     pub reads: u64,

@@ -8,6 +8,7 @@ macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name { $($(#[$vmeta])* #[serde(rename = $word)] $variant),+ }
         impl $name {
             /// Every value, in the order of declaration.
@@ -160,6 +161,7 @@ words!(
 /// round from a place of its own in every visit; in a random order, another one in every visit, by a random one. The latency
 /// at each is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Points {
     /// First byte of each I/O.
     pub offset_bytes: Vec<u64>,
@@ -203,17 +205,22 @@ impl Points {
 /// One workload. Sizes and offsets are in bytes; the field names are those of the Record.
 // With `remote` the derived functions are not the traits, so that `crate::untold` can write null for what is not known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Workload"))]
 #[serde(remote = "Self")]
 pub struct Workload {
     /// Read or write.
     pub op: Op,
     /// Sequential or random offsets.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Pattern>"))]
     #[serde(deserialize_with = "crate::untold::pattern")]
     pub pattern: Pattern,
     /// Past the page cache or through it.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<IoPath>"))]
     #[serde(deserialize_with = "crate::untold::path")]
     pub path: IoPath,
     /// What makes the data durable.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Sync>"))]
     #[serde(deserialize_with = "crate::untold::sync")]
     pub sync: Sync,
     /// Page-cache state wanted at the start of each visit.
@@ -224,26 +231,31 @@ pub struct Workload {
     pub align_bytes: u64,
     /// Added to every offset, so that alignment moves apart from size; 0 for none.
     pub shift_bytes: u64,
-    /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine. 0, which is null in the document, where
-    /// another program that measured does not tell.
+    /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine. Null where another program
+    /// that measured does not tell (0 in memory).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub queue_depth: u32,
-    /// Threads that issue I/O, at least 1. 0, which is null in the document, where another program that measured does not tell.
+    /// Threads that issue I/O, at least 1. Null where another program that measured does not tell (0 in memory).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub streams: u32,
     /// Time between the starts of two streams; 0 starts all at one barrier.
     pub stagger_ns: u64,
     /// Who issues the I/O.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<EngineKind>"))]
     #[serde(deserialize_with = "crate::untold::engine")]
     pub engine: EngineKind,
     /// Indices into the Record's targets; streams are dealt round them in order.
     pub targets: Vec<u32>,
-    /// First byte of the span on each target. [`crate::UNKNOWN_OFFSET`], which is null in the document, where another program that
-    /// measured does not tell.
+    /// First byte of the span on each target. Null where another program that measured does not tell
+    /// ([`crate::UNKNOWN_OFFSET`] in memory).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown::offset")]
     pub offset_bytes: u64,
-    /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. 0, which is null in
-    /// the document, where another program that measured does not tell.
+    /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. Null
+    /// where another program that measured does not tell (0 in memory).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown")]
     pub span_bytes: u64,
     /// How sequential streams share the span.

@@ -4,6 +4,7 @@
 
 use rdsk_model::{CellRecord, Record, Status};
 use rdsk_store::{Filter, Found, History, Holder, Patience, RunLine, State, StoreError};
+use rdsk_testkit::schema::{self, Writer};
 use rdsk_testkit::{Need, requires};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -418,13 +419,25 @@ fn size_of(path: &Path) -> u64 {
     fs::metadata(path).unwrap().len()
 }
 
-/// What docs/history.md promises of a default run, with one that was measured: `rdsk run DIRECTORY` as root with BPF on a virtual
-/// machine, 60 s, kept as the program keeps it.
+/// The Record of a default run: `rdsk run DIRECTORY` as root with BPF on a virtual machine, 60 s.
+fn default_run() -> serde_json::Value {
+    let packed: &[u8] = include_bytes!("fixtures/default-run.json.zlib");
+    serde_json::from_reader(flate2::read::ZlibDecoder::new(packed)).unwrap()
+}
+
+/// A key that was written once is never renamed or removed within its schema; those that came later may be missing.
+#[test]
+fn the_schema_of_today_names_every_key_of_what_was_kept() {
+    for document in [serde_json::from_str(GOLDEN).unwrap(), default_run()] {
+        assert_eq!(schema::complaints(&document, Writer::Older), [""; 0]);
+    }
+}
+
+/// What docs/history.md promises of a default run, with one that was measured, kept as the program keeps it.
 #[test]
 fn a_default_run_takes_less_than_300_kb() {
     const MOST_BYTES: u64 = 300_000;
-    let packed: &[u8] = include_bytes!("fixtures/default-run.json.zlib");
-    let record: Record = serde_json::from_reader(flate2::read::ZlibDecoder::new(packed)).unwrap();
+    let record: Record = serde_json::from_value(default_run()).unwrap();
     assert!(record.cells.len() > 40 && record.elapsed_ns > 55_000_000_000, "it is a default run");
     let (_directory, path) = scratch();
     let mut history = History::open(&path).unwrap();

@@ -1,16 +1,19 @@
-//! Runs a program as a user's shell would, with a timeout, and reports how it ended. It never interprets the output.
+//! Runs a program as a user's shell would, with a timeout, and reports how it ended. It interprets nothing of the output; that the
+//! documents of rdsk in it keep their schemas is checked here, once for all tests.
 
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_default;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use crate::schema;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
@@ -79,6 +82,7 @@ pub fn run(command: impl Into<CommandSource>, timeout: Duration) -> Run {
 pub fn start(command: impl Into<CommandSource>) -> Running {
     let CommandSource(mut command) = command.into();
     let text = format!("{command:?}");
+    let document = document_of(&command).map(|file| (file, SystemTime::now()));
     let started = Instant::now();
     // A process group of its own, so that killing a hung program also kills what it started.
     let mut child = command
@@ -90,7 +94,7 @@ pub fn start(command: impl Into<CommandSource>) -> Running {
         .unwrap_or_else(|error| panic!("cannot start {text}: {error}"));
     let stdout = collect(child.stdout.take().expect("stdout was asked to be a pipe"));
     let stderr = collect(child.stderr.take().expect("stderr was asked to be a pipe"));
-    Running { child, started, text, stdout: Some(stdout), stderr: Some(stderr) }
+    Running { child, started, text, document, stdout: Some(stdout), stderr: Some(stderr) }
 }
 
 /// A command passed to the harness.
@@ -109,6 +113,8 @@ pub struct Running {
     child: Child,
     started: Instant,
     text: String,
+    /// The file that is to get its document, and when it was started.
+    document: Option<(PathBuf, SystemTime)>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
 }
@@ -127,7 +133,7 @@ impl Running {
     /// Waits for its end, or kills it `timeout` after its start.
     ///
     /// # Panics
-    /// If the kernel reports that it is not our child.
+    /// If a document that it wrote does not keep its schema, or the kernel reports that it is not our child.
     pub fn finish(mut self, timeout: Duration) -> Run {
         let hung = !self.ends_within(timeout);
         let elapsed = self.started.elapsed();
@@ -140,14 +146,18 @@ impl Running {
             (false, Some(code), _) => Ended::Exited(code),
             (false, None, signal) => Ended::Signalled(signal.unwrap_or(0)),
         };
-        Run {
+        let run = Run {
             command: std::mem::take(&mut self.text),
             status_code: if hung { None } else { status.code() },
             ended,
             stdout: joined(self.stdout.take()),
             stderr: joined(self.stderr.take()),
             elapsed,
-        }
+        };
+        schema::assert_kept(&run.stdout);
+        schema::assert_kept(&run.stderr);
+        schema::assert_kept(&self.document.take().and_then(written).unwrap_or_default());
+        run
     }
 
     /// Waits without reaping; returns whether the child ended in time.
@@ -202,6 +212,21 @@ pub fn json(run: &Run) -> serde_json::Value {
             run.command, run.ended, run.stdout, run.stderr
         )
     })
+}
+
+/// The file after `--json`, whatever it is.
+fn document_of(command: &Command) -> Option<PathBuf> {
+    let words: Vec<&OsStr> = command.get_args().collect();
+    let after = || words.windows(2).find(|pair| pair[0] == "--json").map(|pair| pair[1].to_owned());
+    let joined = words.iter().find_map(|word| word.to_str()?.strip_prefix("--json=").map(OsString::from));
+    Some(command.get_current_dir().unwrap_or(Path::new("")).join(joined.or_else(after)?))
+}
+
+/// What a program wrote into a regular file since it was started.
+fn written((file, started): (PathBuf, SystemTime)) -> Option<String> {
+    let facts = std::fs::metadata(&file).ok()?;
+    let is_new = facts.is_file() && facts.modified().is_ok_and(|modified| modified >= started);
+    is_new.then(|| std::fs::read_to_string(file).ok())?
 }
 
 fn pid_of(pid: u32) -> io::Result<Pid> {
@@ -309,6 +334,31 @@ mod tests {
     #[should_panic(expected = "woe")]
     fn no_document_panics_with_what_was_said() {
         let _ = json(&run(shell("echo woe >&2"), LONG));
+    }
+
+    #[test]
+    #[should_panic(expected = "/id is missing")]
+    fn a_document_in_a_file_keeps_its_schema() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writing = shell(r#"echo '{"schema": "rdsk.record/1"}' > "$2""#);
+        writing.current_dir(directory.path()).args(["sh", "--json", "r.json"]);
+        let _ = run(writing, LONG);
+    }
+
+    #[test]
+    fn a_document_that_was_there_before_is_not_the_programs() {
+        let directory = tempfile::tempdir().unwrap();
+        let there = directory.path().join("r.json");
+        std::fs::write(&there, r#"{"schema": "rdsk.record/1"}"#).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&there)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let mut reading = shell("exit 3");
+        reading.arg("sh").arg(format!("--json={}", there.display()));
+        assert_eq!(run(reading, LONG).status_code, Some(3));
     }
 
     #[test]

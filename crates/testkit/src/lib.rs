@@ -14,6 +14,7 @@ pub mod loopdev;
 pub mod quota;
 pub mod requires;
 pub mod sandbox;
+pub mod schema;
 pub mod swap;
 pub mod throttle;
 mod tool;

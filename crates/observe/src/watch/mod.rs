@@ -273,7 +273,7 @@ mod tests {
     fn reads(interval: &WatchInterval) -> Vec<(&str, Result<u64, &'static str>)> {
         let of = |device: &'_ WatchedDevice| match &device.growth {
             Ok(growth) => Ok(growth.read_ios),
-            Err(why) => Err(why.word()),
+            Err(why) => Err(why.state().as_str()),
         };
         interval.devices.iter().map(|device| (device.name.as_str(), of(device))).collect()
     }

@@ -190,7 +190,7 @@ mod tests {
         let interval = saved_interval(from.path(), to.path(), &names.map(String::from)).unwrap();
         let flushes = interval.devices.iter().map(|device| match &device.growth {
             Ok(growth) => growth.flush_ios.map_or("uncounted", |_| "counted"),
-            Err(why) => why.word(),
+            Err(why) => why.state().as_str(),
         });
         let expected = [
             "counted",
@@ -214,7 +214,7 @@ mod tests {
         let words = old
             .devices
             .iter()
-            .map(|device| device.growth.as_ref().map_or_else(Uncounted::word, |_| "counted"));
+            .map(|device| device.growth.as_ref().map_or_else(|why| why.state().as_str(), |_| "counted"));
         assert_eq!(words.collect::<Vec<_>>(), ["unknown", "counted", "unknown"]);
     }
 
@@ -223,8 +223,11 @@ mod tests {
         let from = tree("1.00 0", &(line("sda", 5) + &line("sdb", 3)));
         let to = tree("2.00 0", &(line("sdb", 2) + &line("sdc", 1)));
         let interval = saved_interval(from.path(), to.path(), &[]).unwrap();
-        let words: Vec<&str> =
-            interval.devices.iter().map(|device| device.growth.as_ref().unwrap_err().word()).collect();
+        let words: Vec<&str> = interval
+            .devices
+            .iter()
+            .map(|device| device.growth.as_ref().unwrap_err().state().as_str())
+            .collect();
         assert_eq!(words, ["vanished", "restarted", "appeared"]);
     }
 
@@ -246,7 +249,7 @@ mod tests {
         assert_eq!(growths, [("sda", 50)]);
         let named = saved_interval(from.path(), to.path(), &["sda1".into()]).unwrap();
         let why = named.devices[0].growth.as_ref().unwrap_err();
-        assert_eq!(why.word(), "unreadable");
+        assert_eq!(why.state().as_str(), "unreadable");
         assert!(why.to_string().contains("before 2.6.25"), "{why}");
     }
 

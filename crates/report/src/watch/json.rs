@@ -1,117 +1,70 @@
 //! One JSON object in a line for each device and interval, schema `rdsk.watch/1`, and one for a command, schema
-//! `rdsk.watch-command/1` (docs/watch.md). Raw counts, and beside them the figures of the columns.
+//! `rdsk.watch-command/1` (docs/watch.md). It fills the documents of `rdsk_model::watch_document` and decides nothing.
 
 use rdsk_analysis::columns::ColumnSet;
 use rdsk_analysis::contradictions::contradictions;
-use rdsk_model::{BlockGrowth, CommandRun, WatchInterval, WatchedDevice};
-use serde_json::{Map, Value, json};
+use rdsk_model::watch_document::{WATCH_COMMAND_SCHEMA, WATCH_SCHEMA};
+use rdsk_model::{
+    CommandRun, DeviceInterval, GrowthState, WatchCommand, WatchInterval, WatchLine, WatchedDevice,
+};
 
 /// A line for each device. `at` is the end of the interval by the wall clock; empty for one from saved trees.
 pub fn json_lines(interval: &WatchInterval, at: &str, columns: ColumnSet) -> String {
-    let line = |device: &WatchedDevice| {
-        let mut object = object_of(device, interval.interval_ns, columns);
-        object.insert("schema".into(), json!("rdsk.watch/1"));
-        object.insert("at".into(), if at.is_empty() { Value::Null } else { json!(at) });
-        format!("{}\n", Value::Object(object))
+    let at = Some(at).filter(|at| !at.is_empty()).map(str::to_owned);
+    let line = |device: DeviceInterval| {
+        line(serde_json::to_string(&WatchLine { schema: WATCH_SCHEMA, at: at.clone(), device }))
     };
-    interval.devices.iter().map(line).collect()
+    devices(interval, columns).into_iter().map(line).collect()
 }
 
 /// What the I/O of a command became, in one line.
 pub fn command_json(run: &CommandRun, columns: ColumnSet) -> String {
-    let devices = |interval: &WatchInterval| -> Vec<Value> {
-        let object = |device: &WatchedDevice| Value::Object(object_of(device, interval.interval_ns, columns));
-        interval.devices.iter().map(object).collect()
-    };
-    let calls = run.calls.map(|calls| {
-        json!({
-            "reads": calls.reads,
-            "read_bytes": calls.read_bytes,
-            "writes": calls.writes,
-            "written_bytes": calls.written_bytes,
-        })
-    });
-    let document = json!({
-        "schema": "rdsk.watch-command/1",
-        "command": run.words,
-        "end": run.end,
-        "elapsed_ns": run.elapsed_ns,
-        "calls": calls,
-        "devices": devices(&run.whole),
-        "after": devices(&run.after),
-        "unfollowed": run.unfollowed,
-        "dirty_left_bytes": run.dirty_left_bytes,
-        "why_no_bpf": run.why_no_bpf,
-    });
-    format!("{document}\n")
+    line(serde_json::to_string(&WatchCommand {
+        schema: WATCH_COMMAND_SCHEMA,
+        command: run.words.clone(),
+        end: run.end.clone(),
+        elapsed_ns: run.elapsed_ns,
+        calls: run.calls,
+        devices: devices(&run.whole, columns),
+        after: devices(&run.after, columns),
+        unfollowed: run.unfollowed,
+        dirty_left_bytes: run.dirty_left_bytes,
+        why_no_bpf: run.why_no_bpf.clone(),
+    }))
 }
 
-fn object_of(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("device".into(), json!(device.name));
-    object.insert("interval_ns".into(), json!(interval_ns));
-    match &device.growth {
-        Ok(growth) => {
-            let figures = columns.figures(growth, interval_ns, device.block.as_ref());
-            let named = columns.names().into_iter().zip(figures);
-            let figures: Map<String, Value> =
-                named.map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
-            object.insert("state".into(), json!("counted"));
-            object.insert("diskstat".into(), json!(growth));
-            object.insert("columns".into(), Value::Object(figures));
-            object.insert("notes".into(), json!(contradictions(growth, interval_ns)));
-        }
-        Err(why) => {
-            object.insert("state".into(), json!(why.word()));
-            object.insert("why".into(), json!(why.to_string()));
-        }
+fn line(written: serde_json::Result<String>) -> String {
+    let mut text = written.expect("its keys are texts, and it has no value that JSON cannot hold");
+    text.push('\n');
+    text
+}
+
+fn devices(interval: &WatchInterval, columns: ColumnSet) -> Vec<DeviceInterval> {
+    interval.devices.iter().map(|device| document(device, interval.interval_ns, columns)).collect()
+}
+
+fn document(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> DeviceInterval {
+    let growth = device.growth.as_ref().ok();
+    let why = device.growth.as_ref().err();
+    let figures = growth.map(|growth| columns.figures(growth, interval_ns, device.block.as_ref()));
+    DeviceInterval {
+        device: device.name.clone(),
+        interval_ns,
+        state: why.map_or(GrowthState::Counted, rdsk_model::Uncounted::state),
+        why: why.map(ToString::to_string),
+        diskstat: growth.copied(),
+        columns: figures.map(|figures| columns.names().into_iter().zip(figures).collect()),
+        notes: growth.map(|growth| contradictions(growth, interval_ns)),
+        block_layer: device.block.as_ref().map(Into::into),
+        why_no_block_layer: device.why_no_block.clone(),
     }
-    object.insert("block_layer".into(), device.block.as_ref().map_or(Value::Null, block_layer));
-    object.insert("why_no_block_layer".into(), json!(device.why_no_block));
-    object
-}
-
-fn block_layer(block: &BlockGrowth) -> Value {
-    let latency = &block.latency;
-    let request = |one: &rdsk_model::Request| json!({ "op": one.op, "bytes": one.bytes, "fua": one.fua, "count": one.count });
-    let bio = |one: &rdsk_model::Bio| {
-        json!({
-            "op": one.op,
-            "syscall": one.syscall,
-            "task": one.task,
-            "nowait": one.nowait,
-            "read_ahead": one.read_ahead,
-            "count": one.count,
-            "bytes": one.bytes,
-        })
-    };
-    json!({
-        "interval_ns": block.interval_ns,
-        "requests": block.requests.iter().map(request).collect::<Vec<_>>(),
-        "bios": block.bios.iter().map(bio).collect::<Vec<_>>(),
-        "device_latency_ns": {
-            "count": latency.count(),
-            "mean": latency.mean(),
-            "p50": latency.quantile(0.5),
-            "p99": latency.quantile(0.99),
-            "max": latency.max(),
-        },
-        "depth_ns": block.depth_ns,
-        "deepest": block.deepest,
-        "splits": block.splits,
-        "merges": block.merges,
-        "flushes": block.flushes,
-        "discards": block.discards,
-        "write_zeroes": block.write_zeroes,
-        "fua": block.fua,
-        "lost": block.lost,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{DiskStat, Uncounted};
+    use rdsk_model::{BlockGrowth, DiskStat, Uncounted};
+    use serde_json::{Value, json};
 
     #[test]
     fn each_line_is_an_object_with_its_state() {

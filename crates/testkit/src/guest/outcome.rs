@@ -21,11 +21,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Standard output as a JSON document.
+    /// Standard output as a JSON document, which keeps its schema.
     ///
     /// # Panics
     /// If it is not one; the message holds all output.
     pub fn json(&self) -> Value {
+        crate::schema::assert_kept(&self.stdout);
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON ({error}) from {}", self.said()))
     }
