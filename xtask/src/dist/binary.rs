@@ -37,3 +37,29 @@ fn cargo_home() -> Result<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home);
     home.context("neither CARGO_HOME nor HOME is set")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// The level of each crate that a profile names.
+    fn levels<'a>(manifest: &'a str, profile: &str) -> BTreeMap<&'a str, &'a str> {
+        let head = format!("[profile.{profile}.package]");
+        let lines = manifest.lines().skip_while(|line| *line != head).skip(1);
+        let lines = lines.take_while(|line| !line.starts_with('['));
+        lines.filter_map(|line| line.split_once(".opt-level = ")).collect()
+    }
+
+    /// A profile inherits the crates of another one with their levels.
+    #[test]
+    fn no_crate_of_a_package_keeps_the_level_of_a_quick_build() {
+        let manifest = std::fs::read_to_string(crate::root().join("Cargo.toml")).unwrap();
+        let (quick, dist) = (levels(&manifest, "release"), levels(&manifest, "dist"));
+        assert!(quick.len() > 10);
+        for (name, level) in quick {
+            let level = dist.get(name).copied().unwrap_or(level);
+            assert!(["\"s\"", "2", "3"].contains(&level), "{name} has {level} in the profile dist");
+        }
+    }
+}

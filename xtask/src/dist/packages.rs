@@ -102,9 +102,8 @@ mod tests {
         let text = |value: &Value| value.as_str().unwrap().trim_start_matches('/').to_owned();
         let list = |kind: &str| package["metadata"][kind]["assets"].as_array().unwrap().clone();
         let deb = list("deb").iter().map(|one| [text(&one[0]), text(&one[1]), text(&one[2])]).collect();
-        let rpm = list("generate-rpm")
-            .iter()
-            .map(|one| [text(&one["source"]), text(&one["dest"]), text(&one["mode"])]);
+        let rpm = list("generate-rpm");
+        let rpm = rpm.iter().map(|one| [text(&one["source"]), text(&one["dest"]), text(&one["mode"])]);
         [deb, rpm.collect()]
     }
 
