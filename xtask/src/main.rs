@@ -1,5 +1,5 @@
-//! The project's own tasks: test, ci, arch, bpf, docs, schema, same-records, bench, calibrate, screenshots, campaign. It is the one place that
-//! knows how the tests are run, and it is never part of the program.
+//! The project's own tasks: test, ci, arch, bpf, docs, schema, same-records, bench, calibrate, screenshots, dist, campaign. It is the
+//! one place that knows how the tests are run, and it is never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
@@ -10,6 +10,7 @@ mod bpf;
 #[cfg(feature = "measure")]
 mod calibrate;
 mod campaign;
+mod dist;
 #[cfg(feature = "measure")]
 mod docs;
 mod options;
@@ -49,6 +50,9 @@ usage: cargo xtask COMMAND
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
                               compare-real
+  dist [--check]              a static program, a .deb, an .rpm and a container's recipe, in target/dist; with --check, from two
+                              directories, which must give the same bytes
+  dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
   screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
   campaign [NAME] [--runs N]  a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
 
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
         "bpf" => bpf::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
+        "dist" => dist::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "bench" | "calibrate" | "docs" | "same-records" => measure(command, rest),
         "schema" => schema(rest),

@@ -16,8 +16,12 @@ pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
 
 /// Builds what the arguments of `cargo build` select and gives the path of the last executable.
 pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
-    let mut command = cargo(root, &["build", "--message-format=json-render-diagnostics"]);
-    let text = text_of(command.args(arguments).stderr(Stdio::inherit()))?;
+    executable_by(cargo(root, &["build"]).args(arguments))
+}
+
+/// Runs a `cargo build` and gives the path of the last executable.
+pub(crate) fn executable_by(build: &mut Command) -> Result<PathBuf> {
+    let text = text_of(build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()))?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
     executables.next_back().context("cargo build named no executable")

@@ -25,6 +25,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("f2fs-tools", &["mkfs.f2fs"]),
     ("fdisk", &["sfdisk"]),
     ("fio", &["fio"]),
+    ("fish", &["fish"]),
     ("fonts-dejavu-core", &["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"]),
     ("fuse2fs", &["fuse2fs"]),
     ("git", &["git"]),
@@ -46,14 +47,17 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "python3-prometheus-client",
         &["/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py"],
     ),
+    ("python3-yaml", &["/usr/lib/python3/dist-packages/yaml/__init__.py"]),
     ("sqlite3", &["sqlite3"]),
     ("sysstat", &["iostat"]),
+    ("systemd", &["systemd-analyze"]),
     ("thin-provisioning-tools", &["thin_check"]),
     ("util-linux", &["addpart", "blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "flock"]),
     ("util-linux", &["lsblk", "mkswap", "partx", "prlimit", "setpriv", "setsid", "unshare"]),
     ("util-linux", &["wipefs", "zramctl"]),
     ("util-linux-extra", &["fincore"]),
     ("xfsprogs", &["mkfs.xfs"]),
+    ("zsh", &["zsh"]),
 ];
 /// What a guest needs where its kernel is packaged, which is on this architecture only. The kernel is no program; it is
 /// looked for among files, in [`is_there`].

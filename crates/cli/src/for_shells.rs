@@ -1,28 +1,25 @@
 //! `rdsk completions` and `rdsk man`: the whole command line as text for a shell and for man(1). The parsers stay what they are; this
 //! only tells of them.
 
-use crate::flags::ENGINES;
 use crate::own_command::{self, Parsed, base};
 use crate::parse::{usage, whole_command};
 use crate::subcommand::{OWN, OwnCommand};
-use crate::{compare, dd, exchange, exit, history, html_page, man_page, out, schema, watch};
-use clap::builder::PossibleValuesParser;
+use crate::{compare, completion, dd, exchange, exit, history, html_page, man_page, out, schema, watch};
 use clap::{Arg, ArgMatches, Command};
 use clap_complete::Shell;
 use rdsk_model::Problem;
 use rdsk_units::printable;
 use std::ffi::OsString;
 
-const SHELLS: [(&str, Shell); 5] = [
-    ("bash", Shell::Bash),
-    ("elvish", Shell::Elvish),
-    ("fish", Shell::Fish),
-    ("powershell", Shell::PowerShell),
-    ("zsh", Shell::Zsh),
-];
+/// The hidden command by which scripts ask what can stand at a place.
+pub(crate) const COMPLETE: &str = "complete";
 
-const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags, names of files, and the words that \
-     --engine, --format and operands of dd take.";
+/// The shells that a script is printed for.
+pub(crate) const NAMES: &[&str] = &["bash", "elvish", "fish", "powershell", "zsh"];
+const SHELLS: &[Shell] = &[Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh];
+
+const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags, files, experiments, simulated systems \
+     (sim:NAME), and the labels and ids of the history; elvish and powershell complete commands and flags only.";
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   rdsk completions bash
@@ -45,6 +42,17 @@ pub(crate) fn completions(words: &[OsString]) -> u8 {
     own_command::run(parse_completions(words), |shell| out::data(&script(*shell)).map(|()| exit::DONE))
 }
 
+/// Answers a script: the words are those of the line so far, without the program, and the last one is being typed.
+pub(crate) fn complete(words: &[OsString]) -> u8 {
+    let line = std::iter::once("rdsk".into()).chain(words.iter().cloned()).collect();
+    let text = completion::lines(completion::with_values(command()), line);
+    if !text.is_empty() {
+        // A shell that waits for an answer has no place for a problem.
+        let _ = out::data(text.trim_end_matches('\n'));
+    }
+    exit::DONE
+}
+
 /// Runs a command line whose first word is `man`.
 pub(crate) fn man(words: &[OsString]) -> u8 {
     own_command::run(parse_man(words), |name| out::data(&page(name.as_deref())?).map(|()| exit::DONE))
@@ -53,14 +61,13 @@ pub(crate) fn man(words: &[OsString]) -> u8 {
 fn parse_completions(words: &[OsString]) -> Result<Parsed<Shell>, Problem> {
     own_command::parse(completions_command(), words, |matches| {
         let word = word(matches, "SHELL").unwrap_or_default();
-        let shell = SHELLS.iter().find(|(name, _)| *name == word).map(|(_, shell)| *shell);
-        let names: Vec<&str> = SHELLS.iter().map(|(name, _)| *name).collect();
+        let shell = NAMES.iter().position(|name| *name == word).map(|place| SHELLS[place]);
         let what = if word.is_empty() {
             "no shell is named".into()
         } else {
             format!("unknown shell \"{}\"", printable(&word))
         };
-        shell.ok_or_else(|| usage(what, format!("name one of {}", names.join(", "))))
+        shell.ok_or_else(|| usage(what, format!("name one of {}", NAMES.join(", "))))
     })
 }
 
@@ -83,7 +90,7 @@ fn man_command() -> Command {
 }
 
 /// All of rdsk, with the flags of every command.
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     whole_command(OWN.iter().map(|own| match own {
         OwnCommand::List => history::list_command(),
         OwnCommand::Delete => history::delete_command(),
@@ -99,56 +106,18 @@ fn command() -> Command {
     }))
 }
 
-/// The same with the words that some values are, which the parsers answer to in words of their own.
-fn completed() -> Command {
-    // clap keeps words for as long as the program runs, which ends after the script.
-    fn choice(words: Vec<String>) -> impl FnOnce(Arg) -> Arg {
-        let words = words.into_iter().map(|word| -> &'static str { word.leak() });
-        let words: Vec<&'static str> = words.collect();
-        move |arg| arg.value_parser(PossibleValuesParser::new(words))
-    }
-    fn all(words: &[&str]) -> Vec<String> {
-        words.iter().map(|&word| word.to_owned()).collect()
-    }
-    let whole = command();
-    let commands: Vec<String> = whole.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    let shells = SHELLS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let issues = |one: &&Command| one.get_arguments().any(|arg| arg.get_id() == "engine");
-    let issuing: Vec<String> =
-        whole.get_subcommands().filter(issues).map(|one| one.get_name().to_owned()).collect();
-    let whole = issuing.into_iter().fold(whole, |whole, name| {
-        whole.mut_subcommand(name, |one| one.mut_arg("engine", choice(all(ENGINES))))
-    });
-    whole
-        .mut_subcommand(OwnCommand::Export.name(), |one| {
-            one.mut_arg("format", choice(all(exchange::FORMATS)))
-        })
-        .mut_subcommand(OwnCommand::Schema.name(), |one| {
-            one.mut_arg("DOCUMENT", choice(all(schema::DOCUMENTS)))
-        })
-        .mut_subcommand(OwnCommand::Completions.name(), |one| one.mut_arg("SHELL", choice(shells)))
-        .mut_subcommand(OwnCommand::Man.name(), |one| one.mut_arg("COMMAND", choice(commands)))
-}
-
-/// An operand of dd goes on after its `=`, where bash would put a space.
-const BASH_OPERANDS: &str = "
-_rdsk_words() {
-    _rdsk \"$@\"
-    case \"${COMPREPLY[0]-}\" in
-        *=) compopt -o nospace ;;
-    esac
-}
-complete -F _rdsk_words -o bashdefault -o default rdsk
-";
-
 fn script(shell: Shell) -> String {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut completed(), "rdsk", &mut text);
-    let mut text = String::from_utf8_lossy(&text).into_owned();
-    if shell == Shell::Bash {
-        text.push_str(BASH_OPERANDS);
+    match shell {
+        Shell::Bash => include_str!("shells/rdsk.bash").to_owned(),
+        Shell::Fish => include_str!("shells/rdsk.fish").to_owned(),
+        Shell::Zsh => include_str!("shells/rdsk.zsh").to_owned(),
+        // These know what the command line is when the script is made, and nothing of the history.
+        shell => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut completion::with_values(command()), "rdsk", &mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        }
     }
-    text
 }
 
 fn page(name: Option<&str>) -> Result<String, Problem> {
@@ -183,15 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn every_command_and_flag_is_in_the_script_of_every_shell_and_on_its_page() {
+    fn every_command_is_in_the_script_of_every_shell_and_on_its_page() {
         let names = || ALL.iter().map(|one| one.name).chain(OWN.iter().map(|own| own.name()));
-        for (name, shell) in SHELLS {
+        for shell in [Shell::Elvish, Shell::PowerShell] {
             let script = script(shell);
-            assert!(names().all(|command| script.contains(command)), "{name}");
+            assert!(names().all(|command| script.contains(command)), "{shell}");
             for flag in ["budget", "older-than", "fail-if", "explain"] {
-                assert!(script.contains(flag), "{name}: {flag}");
+                assert!(script.contains(flag), "{shell}: {flag}");
             }
         }
+        for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
+            assert!(script(shell).contains(&format!(" {COMPLETE} ")), "{shell}");
+        }
+        assert!(NAMES.iter().zip(SHELLS).all(|(name, shell)| *name == shell.to_string()));
         for name in names() {
             let page = page(Some(name)).unwrap();
             let title = format!(".TH rdsk-{name} 1  \"rdsk {}\"", env!("CARGO_PKG_VERSION"));

@@ -2,6 +2,7 @@
 
 mod cli_args;
 mod compare;
+mod completion;
 mod dd;
 mod exchange;
 mod exit;
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
         return ExitCode::from(out::failure(&out::unusable(&error)));
     }
     let words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == for_shells::COMPLETE) {
+        return ExitCode::from(for_shells::complete(&words[2..]));
+    }
     let own = words.get(1).and_then(|word| OwnCommand::named(word));
     // The output of a copy and that of a watched command are not ours; what is ours there, `out` keeps from devices.
     if !matches!(own, Some(OwnCommand::Dd | OwnCommand::Watch))

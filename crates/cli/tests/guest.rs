@@ -35,7 +35,8 @@ mod trials;
 
 use rdsk_testkit::guest::Guest;
 
-/// A guest with the built rdsk in it.
+/// A guest with the built rdsk in it, or with the program that `RDSK_GUEST_PROGRAM` names, such as the static one.
 fn guest() -> Guest {
-    Guest::with_rdsk(env!("CARGO_BIN_EXE_rdsk"))
+    let named = std::env::var("RDSK_GUEST_PROGRAM");
+    Guest::with_rdsk(named.as_deref().unwrap_or(env!("CARGO_BIN_EXE_rdsk")))
 }

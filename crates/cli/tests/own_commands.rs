@@ -55,34 +55,99 @@ fn each_has_its_line_in_the_list_and_a_help_that_is_narrow() {
     }
 }
 
+/// A directory with the program, the script of each shell, and a history with one run, which has a label.
+fn shells() -> tempfile::TempDir {
+    let scratch = scratch();
+    let place = scratch.path();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rdsk"), place.join("rdsk")).unwrap();
+    for shell in ["bash", "fish", "zsh"] {
+        std::fs::write(place.join(shell), quietly(place, &format!("completions {shell}"))).unwrap();
+    }
+    quietly(place, "stream sim:wd2500 --rw read --budget 5s --history h.db --label 'before upgrade' --quiet");
+    scratch
+}
+
+/// What a shell prints that runs a script in this directory, where the history is.
+fn says(place: &Path, shell: &str, flags: &[&str], script: &str) -> String {
+    let path = format!("{}:{}", place.display(), std::env::var("PATH").unwrap());
+    let mut command = std::process::Command::new(shell);
+    command.args(flags).args(["-c", script]).current_dir(place);
+    command.env("PATH", path).env("HOME", place).env("RDSK_HISTORY", "h.db");
+    let run = cli::run(command, common::SOON);
+    assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""), "{shell}: {script}");
+    run.stdout
+}
+
 #[test]
-fn bash_completes_commands_flags_and_operands() {
+fn bash_completes_commands_flags_and_values() {
     if !requires(&[Need::Tool("bash")]) {
         return;
     }
-    let scratch = scratch();
-    let place = scratch.path();
-    std::fs::write(place.join("bash"), quietly(place, "completions bash")).unwrap();
-    let bash = |line: &str, words: &str, index: usize| {
+    let scratch = shells();
+    let bash = |line: &str| {
         let script = format!(
-            "compopt() {{ echo compopt \"$@\"; }}; source ./bash; COMP_WORDS=({words}); COMP_CWORD={index}; COMP_LINE='{line}'; \
-             set -- $(complete -p rdsk); while [ \"$1\" != -F ]; do shift; done; \"$2\" rdsk \"${{COMP_WORDS[$COMP_CWORD]}}\" \"${{COMP_WORDS[$COMP_CWORD-1]}}\"; \
-             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            "compopt() {{ echo compopt \"$@\"; }}; source ./bash; COMP_WORDBREAKS=$' \\t\\n=:'; COMP_LINE='{line}'; \
+             COMP_POINT=${{#COMP_LINE}}; _rdsk rdsk; [[ -v COMPREPLY ]] && printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        let output =
-            std::process::Command::new("bash").args(["-c", &script]).current_dir(place).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        says(scratch.path(), "bash", &["--norc"], &script)
     };
-    assert_eq!(bash("rdsk compa", "rdsk compa", 1), "compare\n");
-    assert_eq!(bash("rdsk list --lim", "rdsk list --lim", 2), "--limit\n");
-    assert_eq!(bash("rdsk watch --inter", "rdsk watch --inter", 2), "--interval\n");
-    assert_eq!(bash("rdsk dd cou", "rdsk dd cou", 2), "compopt -o nospace\ncount=\n");
-    assert_eq!(bash("rdsk dd status=no", "rdsk dd status=no", 2), "status=none\nstatus=noxfer\n");
-    assert_eq!(bash("rdsk run --engine io", "rdsk run --engine io", 3), "io_uring\n");
-    assert_eq!(bash("rdsk export --format c", "rdsk export --format c", 3), "csv\n");
-    assert_eq!(bash("rdsk completions z", "rdsk completions z", 2), "zsh\n");
-    assert_eq!(bash("rdsk man wat", "rdsk man wat", 2), "watch\n");
-    assert_eq!(bash("rdsk schema r", "rdsk schema r", 2), "record\n");
+    for (line, expected) in [
+        ("rdsk compa", "compare\n"),
+        ("rdsk list --lim", "--limit\n"),
+        ("rdsk watch --inter", "--interval\n"),
+        ("rdsk dd cou", "compopt -o nospace\ncount=\n"),
+        // What bash breaks at stays; only what follows is replaced.
+        ("rdsk dd status=no", "none\nnoxfer\n"),
+        ("rdsk run sim:wd2500-", "wd2500-4kn\n"),
+        ("rdsk run --label x s", "compopt -o nospace\nsim:\n"),
+        ("rdsk run --only headline,str", "headline,stream\n"),
+        ("rdsk run --engine io", "io_uring\n"),
+        ("rdsk export --format c", "csv\n"),
+        ("rdsk completions z", "zsh\n"),
+        ("rdsk man wat", "watch\n"),
+        ("rdsk schema r", "record\n"),
+        ("rdsk show la", "last\n"),
+        ("rdsk show bef", "before\\ upgrade\n"),
+        ("rdsk compare last bef", "before\\ upgrade\n"),
+        ("rdsk list --label bef", "before\\ upgrade\n"),
+        ("rdsk run --json h.d", "h.db\n"),
+    ] {
+        assert_eq!(bash(line), expected, "{line}");
+    }
+    let runs = bash("rdsk delete ");
+    assert_eq!(runs.lines().count(), 3, "the word last, the label, the id: {runs}");
+}
+
+#[test]
+fn fish_and_zsh_complete_values_too() {
+    if !requires(&[Need::Tool("fish"), Need::Tool("zsh")]) {
+        return;
+    }
+    let scratch = shells();
+    let fish = |line: &str| {
+        says(
+            scratch.path(),
+            "fish",
+            &["--no-config"],
+            &format!("source ./fish; complete --do-complete '{line}'"),
+        )
+    };
+    // The builtins of zsh that offer words stand in a widget only.
+    let zsh = |words: &str, current: usize, prefix: &str| {
+        let script = format!(
+            "compdef() {{ :; }}; _files() {{ print -r files; }}; compadd() {{ local name=$@[-1]; print -rl -- \"${{(@P)name}}\"; }}; source ./zsh; \
+             words=({words}); CURRENT={current}; PREFIX={prefix}; _rdsk"
+        );
+        says(scratch.path(), "zsh", &["-f"], &script)
+    };
+    assert!(fish("rdsk run sim:wd2500-").starts_with("sim:wd2500-4kn\t"), "{}", fish("rdsk run sim:wd2500-"));
+    assert!(fish("rdsk show bef").starts_with("before upgrade\t"), "{}", fish("rdsk show bef"));
+    assert!(fish("rdsk run --only hea").starts_with("headline"), "{}", fish("rdsk run --only hea"));
+    assert_eq!(zsh("rdsk run sim:wd2500-", 3, "sim:wd2500-"), "sim:wd2500-4kn\n");
+    assert_eq!(zsh("rdsk show bef", 3, "bef"), "before upgrade\n");
+    assert_eq!(zsh("rdsk comp", 2, "compa"), "compare\n");
+    assert_eq!(zsh("rdsk dd cou", 3, "cou"), "count=\n");
+    assert_eq!(zsh("rdsk run nothing-is-called-so", 3, "nothing-is-called-so"), "files\n");
 }
 
 #[test]

@@ -4,11 +4,13 @@
 pub use rustix::io::Errno;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::collections::BTreeMap;
+use std::ops::Range;
+use syscalls::Sysno;
 
-/// A system call that can be forbidden. The numbers are those of arch/*/include/uapi/asm/unistd.h.
+/// A system call that can be forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// io_uring_setup(2); 425 on every architecture.
+    /// io_uring_setup(2).
     IoUringSetup,
     /// io_setup(2).
     IoSetup,
@@ -20,29 +22,91 @@ pub enum Call {
 
 impl Call {
     fn number(self) -> i64 {
-        match self {
-            Self::IoUringSetup => 425,
-            Self::IoSetup if cfg!(target_arch = "x86_64") => 206,
-            Self::IoSetup => 0,
-            Self::Bpf if cfg!(target_arch = "x86_64") => 321,
-            Self::Bpf => 280,
-            Self::SyncFileRange if cfg!(target_arch = "x86_64") => 277,
-            Self::SyncFileRange => 84,
-        }
+        i64::from(match self {
+            Self::IoUringSetup => Sysno::io_uring_setup.id(),
+            Self::IoSetup => Sysno::io_setup.id(),
+            Self::Bpf => Sysno::bpf.id(),
+            Self::SyncFileRange => Sysno::sync_file_range.id(),
+        })
     }
 }
+
+/// The numbers of all system calls that are newer than Linux 4.18. Since 5.1 a new call has the same number on every architecture,
+/// from pidfd_send_signal(2) on. Linux 6.18 has no number above 470.
+const AFTER_4_18: Range<i64> = 424..500;
+
+/// What the default profile of container runtimes forbids a process without capabilities, as far as a program that measures disks
+/// could want it (docker's and podman's seccomp profiles of 2025).
+const NOT_IN_CONTAINERS: &[Sysno] = &[
+    Sysno::add_key,
+    Sysno::bpf,
+    Sysno::fanotify_init,
+    Sysno::fsopen,
+    Sysno::get_mempolicy,
+    Sysno::io_uring_enter,
+    Sysno::io_uring_register,
+    Sysno::io_uring_setup,
+    Sysno::kcmp,
+    Sysno::keyctl,
+    Sysno::mbind,
+    Sysno::mount,
+    Sysno::move_mount,
+    Sysno::move_pages,
+    Sysno::open_by_handle_at,
+    Sysno::open_tree,
+    Sysno::perf_event_open,
+    Sysno::pidfd_getfd,
+    Sysno::pivot_root,
+    Sysno::process_vm_readv,
+    Sysno::process_vm_writev,
+    Sysno::ptrace,
+    Sysno::quotactl,
+    Sysno::request_key,
+    Sysno::set_mempolicy,
+    Sysno::setns,
+    Sysno::swapoff,
+    Sysno::swapon,
+    Sysno::syslog,
+    Sysno::umount2,
+    Sysno::unshare,
+    Sysno::userfaultfd,
+];
 
 /// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there.
 ///
 /// # Panics
 /// When the kernel takes no filter, and when `what` panics.
 pub fn without<T: Send>(calls: &[Call], errno: Errno, what: impl FnOnce() -> T + Send) -> T {
+    forbidding(calls.iter().map(|call| call.number()), errno, what)
+}
+
+/// As [`without`], where every call that came after Linux 4.18 is unknown.
+///
+/// # Panics
+/// As for [`without`].
+pub fn on_linux_4_18<T: Send>(what: impl FnOnce() -> T + Send) -> T {
+    forbidding(AFTER_4_18, Errno::NOSYS, what)
+}
+
+/// As [`without`], with what a container's runtime forbids by default.
+///
+/// # Panics
+/// As for [`without`].
+pub fn in_container<T: Send>(what: impl FnOnce() -> T + Send) -> T {
+    forbidding(NOT_IN_CONTAINERS.iter().map(|call| i64::from(call.id())), Errno::PERM, what)
+}
+
+fn forbidding<T: Send>(
+    numbers: impl Iterator<Item = i64>,
+    errno: Errno,
+    what: impl FnOnce() -> T + Send,
+) -> T {
     let arch = TargetArch::try_from(std::env::consts::ARCH).expect("an architecture with seccomp");
-    let rules: BTreeMap<i64, Vec<_>> = calls.iter().map(|call| (call.number(), Vec::new())).collect();
+    let rules: BTreeMap<i64, Vec<_>> = numbers.map(|number| (number, Vec::new())).collect();
     let refuse = SeccompAction::Errno(errno.raw_os_error().unsigned_abs());
     let filter =
         SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).expect("a filter of bare calls");
-    let program: BpfProgram = filter.try_into().expect("a filter of a few instructions");
+    let program: BpfProgram = filter.try_into().expect("a filter of a few instructions for each call");
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
             seccompiler::apply_filter(&program).expect("the kernel has seccomp");
@@ -88,5 +152,17 @@ mod tests {
                 .stdout
         });
         assert!(String::from_utf8_lossy(&child).contains("Seccomp:\t2"));
+    }
+
+    #[test]
+    fn what_is_newer_is_unknown_and_what_is_older_works() {
+        let (ring, is_known) = on_linux_4_18(|| {
+            let ring = io_uring::IoUring::new(2).map(drop).map_err(|error| error.raw_os_error());
+            (ring, std::fs::metadata("/proc/self").is_ok())
+        });
+        assert_eq!((ring, is_known), (Err(Some(Errno::NOSYS.raw_os_error())), true));
+        let forbidden =
+            in_container(|| io_uring::IoUring::new(2).map(drop).map_err(|error| error.raw_os_error()));
+        assert_eq!(forbidden, Err(Some(Errno::PERM.raw_os_error())));
     }
 }

@@ -12,7 +12,7 @@ const MAX_DEPTH: u32 = 4096;
 const MAX_STREAMS: u32 = 1024;
 /// Longest pause between the starts of two streams: an hour.
 const MAX_STAGGER: Nanos = Nanos(3_600_000_000_000);
-pub(crate) const ENGINES: &[&str] = &["sync", "threads", "aio", "io_uring"];
+const ENGINES: &[&str] = &["sync", "threads", "aio", "io_uring"];
 const ENGINE_KINDS: &[EngineKind] =
     &[EngineKind::Sync, EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
 

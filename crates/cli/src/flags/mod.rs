@@ -15,7 +15,6 @@ use crate::subcommand::{ALL, Subcommand};
 use Value::{List, One, Switch};
 use clap::{Arg, ArgAction};
 
-pub(crate) use issue::ENGINES;
 pub(crate) use output::{HISTORY, json_place, label, page_place};
 pub(crate) use value::BadValue;
 
@@ -65,6 +64,11 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
     [workload::FLAGS, positions::FLAGS, issue::FLAGS, duration::FLAGS, permission::FLAGS, output::FLAGS]
         .into_iter()
         .flatten()
+}
+
+/// The words that the value of a flag can be; none for one that is no choice of words.
+pub(crate) fn words(name: &str) -> &'static [&'static str] {
+    all().find(|flag| flag.name == name).map_or(&[], |flag| flag.words)
 }
 
 impl Flag {

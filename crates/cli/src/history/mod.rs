@@ -6,12 +6,14 @@ mod fallback;
 mod keep;
 mod list;
 mod moment;
+mod names;
 mod options;
 mod pick;
 mod place;
 mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
+pub(crate) use names::{labels, names};
 pub(crate) use options::{delete_command, list_command};
 pub(crate) use pick::{Picked, pick};
 pub(crate) use place::{Place, choose, file, pass_on};
