@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::checked_run::contract::{self, complaints, exit_complaints};
-use crate::support::checked_run::{Answer, ask, directory, rdsk, word, written_file};
+use crate::support::checked_run::{self, Answer, ask, directory, rdsk, word, written_file};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::schema::{self, Writer};
 use rdsk_testkit::{Need, cli, requires};

@@ -40,7 +40,6 @@ fn cargo_home() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeMap;
 
     /// The level of each crate that a profile names.
