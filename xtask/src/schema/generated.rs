@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 enum WatchDocument {
-    Device(WatchLine),
-    Command(WatchCommand),
+    Device(Box<WatchLine>),
+    Command(Box<WatchCommand>),
 }
 
 /// Every file.
