@@ -1,7 +1,6 @@
 //! rdsk on the devices that people use, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
 //! scenarios that share one boot. docs/guest.md explains the guest and how to add a scenario.
 
-// The longest, so that it begins first: tests begin in the order of their names.
 #[path = "guest/bio_tree.rs"]
 mod bio_tree;
 #[path = "guest/faults.rs"]

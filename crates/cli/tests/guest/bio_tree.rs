@@ -6,7 +6,7 @@ use std::time::Duration;
 use rdsk_model::{CellRecord, CrossCheck, Op, Record, Request, Sync};
 use rdsk_report::tree;
 use rdsk_testkit::attempts::{ensure, first_right};
-use rdsk_testkit::guest::{Booted, Disk, Scenario};
+use rdsk_testkit::guest::{Booted, Disk, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
 
 use crate::guest;
@@ -207,7 +207,7 @@ impl Row {
 
 #[test]
 fn what_an_io_became_is_told_as_a_tree() {
-    if !requires(&[Need::Root, Need::Guest]) {
+    if !Tier::Extended.is_wanted() || !requires(&[Need::Root, Need::Guest]) {
         return;
     }
     let mut guest = ["A", "B", "C"]

@@ -47,6 +47,9 @@ fact before $(used)
 
 #[test]
 fn directories_and_zones_and_filesystems_that_turn_read_only() {
+    if !Tier::Extended.is_wanted() {
+        return;
+    }
     let Some(mut guest) = booted() else { return };
     let script = format!(
         "{POOL}
@@ -86,9 +89,6 @@ call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compa
 
 /// Another volume takes what is left of the pool while the run is under way; a pool that is told to fails then.
 fn filled_by_another(guest: &mut Booted) {
-    if !Tier::Extended.is_wanted() {
-        return;
-    }
     let script = "fresh $A; pvcreate -q $A; vgcreate -q vg $A
 lvcreate -q -L 32M --poolmetadatasize 4M -Zn --errorwhenfull y -T vg/pool
 for n in one two; do lvcreate -q -V 40M -T vg/pool -n $n; done; ext4 /dev/mapper/vg-one; at=$(mounted /dev/mapper/vg-one); sync
@@ -108,9 +108,6 @@ fact left $(ls -A $at | grep rdsk-test || :)
 
 /// A run that is killed leaves its file, and the next one finds it.
 fn killed(guest: &mut Booted) {
-    if !Tier::Extended.is_wanted() {
-        return;
-    }
     let script = "fresh $A; ext4 $A; at=$(mounted $A)
 rdsk run $at --only headline --budget 60s --size 8M --quiet > /dev/null 2>&1 & run=$!
 wait_for 30 sh -c \"ls -A $at | grep -q rdsk-test\"; sleep 1
@@ -128,9 +125,6 @@ fact gone $(ls -A $at | grep -c rdsk-test || :)
 
 /// The filesystem turns read-only while the run is under way, as after an error of its device.
 fn read_only(guest: &mut Booted) {
-    if !Tier::Extended.is_wanted() {
-        return;
-    }
     let script = "fresh $A; ext4 $A; at=$(mounted $A)
 rdsk run $at --only headline --rw write --budget 30s --size 8M --quiet --json $OUT/record.json > $OUT/page 2> $OUT/talk & run=$!
 wait_for 30 sh -c \"ls -A $at | grep -q rdsk-test\"
