@@ -2,9 +2,8 @@
 //! all integration tests of a crate is one for each file of them, by its tests' names. No test is run.
 
 use super::{ALL_TASKS, cargo, cargo_program, failure_of, without_words_of_cargo};
-use crate::programs::text_of;
 use crate::step;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +49,10 @@ impl TestProgram {
         if !self.name.ends_with(MERGED) {
             return Ok(vec![self]);
         }
-        let listed = text_of(self.command().args(["--list", "--format", "terse"]))?;
+        let output = self.command().args(["--list", "--format", "terse"]).output();
+        let output = output.with_context(|| self.name.clone())?;
+        ensure!(output.status.success(), "{} does not list its tests: {}", self.name, output.status);
+        let listed = String::from_utf8_lossy(&output.stdout);
         let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for name in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
             let (file, _) = name.split_once("::").with_context(|| format!("{}: {name}", self.name))?;
