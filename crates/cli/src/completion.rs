@@ -15,6 +15,8 @@ use rdsk_model::Experiment;
 use rdsk_targets::SIM_PREFIX;
 use std::ffi::{OsStr, OsString};
 
+/// The shells that a script is printed for.
+pub(crate) const SHELL_NAMES: &[&str] = &["bash", "elvish", "fish", "powershell", "zsh"];
 /// Values that name a file or a directory, as the help calls them.
 const PATHS: &[&str] = &["FILE", "DIR", "PLACE"];
 /// The operands of dd that name files.
@@ -55,7 +57,7 @@ fn with_words(command: &str, commands: &[&'static str], arg: Arg) -> Arg {
         "experiment" => choice(arg, Experiment::PLANNED.iter().map(|experiment| experiment.as_str())),
         "format" if is(OwnCommand::Export) => choice(arg, exchange::FORMATS.iter().copied()),
         "DOCUMENT" if is(OwnCommand::Schema) => choice(arg, schema::DOCUMENTS.iter().copied()),
-        "SHELL" => choice(arg, crate::for_shells::NAMES.iter().copied()),
+        "SHELL" => choice(arg, SHELL_NAMES.iter().copied()),
         "COMMAND" => choice(arg, commands.iter().copied()),
         _ if is_path(&arg) => arg.value_hint(ValueHint::AnyPath),
         name => match flags::words(name) {

@@ -1,6 +1,7 @@
 //! `rdsk completions` and `rdsk man`: the whole command line as text for a shell and for man(1). The parsers stay what they are; this
 //! only tells of them.
 
+use crate::completion::SHELL_NAMES;
 use crate::own_command::{self, Parsed, base};
 use crate::parse::{usage, whole_command};
 use crate::subcommand::{OWN, OwnCommand};
@@ -14,8 +15,7 @@ use std::ffi::OsString;
 /// The hidden command by which scripts ask what can stand at a place.
 pub(crate) const COMPLETE: &str = "complete";
 
-/// The shells that a script is printed for.
-pub(crate) const NAMES: &[&str] = &["bash", "elvish", "fish", "powershell", "zsh"];
+/// In the order of their names.
 const SHELLS: &[Shell] = &[Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh];
 
 const COMPLETIONS_DETAILS: &str = "The script goes to standard output. It completes commands, flags, files, experiments, simulated systems \
@@ -61,13 +61,13 @@ pub(crate) fn man(words: &[OsString]) -> u8 {
 fn parse_completions(words: &[OsString]) -> Result<Parsed<Shell>, Problem> {
     own_command::parse(completions_command(), words, |matches| {
         let word = word(matches, "SHELL").unwrap_or_default();
-        let shell = NAMES.iter().position(|name| *name == word).map(|place| SHELLS[place]);
+        let shell = SHELL_NAMES.iter().position(|name| *name == word).map(|place| SHELLS[place]);
         let what = if word.is_empty() {
             "no shell is named".into()
         } else {
             format!("unknown shell \"{}\"", printable(&word))
         };
-        shell.ok_or_else(|| usage(what, format!("name one of {}", NAMES.join(", "))))
+        shell.ok_or_else(|| usage(what, format!("name one of {}", SHELL_NAMES.join(", "))))
     })
 }
 
@@ -164,7 +164,7 @@ mod tests {
         for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
             assert!(script(shell).contains(&format!(" {COMPLETE} ")), "{shell}");
         }
-        assert!(NAMES.iter().zip(SHELLS).all(|(name, shell)| *name == shell.to_string()));
+        assert!(SHELL_NAMES.iter().zip(SHELLS).all(|(name, shell)| *name == shell.to_string()));
         for name in names() {
             let page = page(Some(name)).unwrap();
             let title = format!(".TH rdsk-{name} 1  \"rdsk {}\"", env!("CARGO_PKG_VERSION"));

@@ -2,11 +2,8 @@
 //! packages themselves are tried by `cargo xtask dist --try`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/checked_run.rs"]
-mod checked_run;
-mod common;
-
-use checked_run::{Answer, start_command};
+use crate::common;
+use crate::support::checked_run::{Answer, start_command};
 use rdsk_testkit::cli;
 use rdsk_testkit::sandbox::{Errno, in_container, on_linux_4_18};
 use rdsk_testkit::{Call, Need, requires, without};

@@ -16,6 +16,7 @@ mod exchange;
 mod exit_paths;
 mod experiments;
 mod faults;
+mod fleet;
 mod fusedisk;
 mod gnu_dd;
 mod golden;

@@ -5,13 +5,14 @@ use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_default;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::schema;
 pub use rustix::process::Signal;
@@ -82,7 +83,7 @@ pub fn run(command: impl Into<CommandSource>, timeout: Duration) -> Run {
 pub fn start(command: impl Into<CommandSource>) -> Running {
     let CommandSource(mut command) = command.into();
     let text = format!("{command:?}");
-    let document = document_of(&command).map(|file| (file, SystemTime::now()));
+    let document = document_of(&command).map(|file| (state_of(&file), file));
     let started = Instant::now();
     // A process group of its own, so that killing a hung program also kills what it started.
     let mut child = command
@@ -113,8 +114,8 @@ pub struct Running {
     child: Child,
     started: Instant,
     text: String,
-    /// The file that is to get its document, and when it was started.
-    document: Option<(PathBuf, SystemTime)>,
+    /// The file that is to get its document, and what it was at the start.
+    document: Option<(Option<FileState>, PathBuf)>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
 }
@@ -222,11 +223,19 @@ fn document_of(command: &Command) -> Option<PathBuf> {
     Some(command.get_current_dir().unwrap_or(Path::new("")).join(joined.or_else(after)?))
 }
 
-/// What a program wrote into a regular file since it was started.
-fn written((file, started): (PathBuf, SystemTime)) -> Option<String> {
-    let facts = std::fs::metadata(&file).ok()?;
-    let is_new = facts.is_file() && facts.modified().is_ok_and(|modified| modified >= started);
-    is_new.then(|| std::fs::read_to_string(file).ok())?
+/// Inode, size and time of change of a regular file. The clock of filesystems goes in steps of milliseconds, so a time alone says not which of
+/// two writes was first.
+type FileState = (u64, u64, i64, i64);
+
+fn state_of(file: &Path) -> Option<FileState> {
+    let facts = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
+    Some((facts.ino(), facts.size(), facts.mtime(), facts.mtime_nsec()))
+}
+
+/// What a program wrote into a regular file that was in this state when it was started.
+fn written((before, file): (Option<FileState>, PathBuf)) -> Option<String> {
+    let after = state_of(&file)?;
+    (before != Some(after)).then(|| std::fs::read_to_string(file).ok())?
 }
 
 fn pid_of(pid: u32) -> io::Result<Pid> {
@@ -350,12 +359,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let there = directory.path().join("r.json");
         std::fs::write(&there, r#"{"schema": "rdsk.record/1"}"#).unwrap();
-        std::fs::File::options()
-            .write(true)
-            .open(&there)
-            .unwrap()
-            .set_modified(SystemTime::UNIX_EPOCH)
-            .unwrap();
         let mut reading = shell("exit 3");
         reading.arg("sh").arg(format!("--json={}", there.display()));
         assert_eq!(run(reading, LONG).status_code, Some(3));

@@ -165,7 +165,8 @@ mod tests {
             record.copies = vec![copies::to_file(times_ns)];
             record
         };
-        let (five, twenty) = ([5_000_000, 1_000_000, 1_010_000], [20_000_000, 1_000_000, 1_010_000]);
+        let (five, twenty) =
+            ([500_000_000, 100_000_000, 101_000_000], [2_000_000_000, 100_000_000, 101_000_000]);
         fires(RULE, &copied(&five, 0));
         silent(RULE, &copied(&five, 1_900_000_000));
         fires(RULE, &copied(&twenty, 1_900_000_000));
