@@ -1,5 +1,6 @@
 //! What the history of accesses makes of a disk, in real time: first accesses are told from later ones, in reads, writes and copies; a
 //! disk that sleeps shows its latency after idle; and read-ahead that a test leaves in flight is not taken for other programs.
+#![expect(clippy::print_stderr, reason = "what a run showed is needed when it fails")]
 
 use crate::support::{
     cell, complete, figure, findings, identity, programmed, programmed_of, rdsk, record_of, word,
