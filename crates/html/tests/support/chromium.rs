@@ -70,16 +70,17 @@ impl Chromium {
             json!({ "urlPattern": "", "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         chromium.devtools(
             "Network.emulateNetworkConditionsByRule",
-            &json!({ "offline": true, "matchedNetworkConditions": [everything] }),
+            json!({ "offline": true, "matchedNetworkConditions": [everything] }),
         )?;
-        chromium.devtools("Emulation.setFocusEmulationEnabled", &json!({ "enabled": true }))?;
+        chromium.devtools("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }))?;
         chromium.window(1100, 900, 1);
         chromium.system("light");
         Ok(chromium)
     }
 
     /// The answer to a command of the DevTools protocol.
-    fn devtools(&mut self, command: &str, parameters: &Value) -> io::Result<Value> {
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it in place")]
+    fn devtools(&mut self, command: &str, parameters: Value) -> io::Result<Value> {
         self.driver.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
     }
 
@@ -88,7 +89,7 @@ impl Chromium {
     /// # Panics
     /// When the browser refuses it, or does not answer in time.
     fn done(&mut self, command: &str, parameters: Value) -> Value {
-        self.devtools(command, &parameters).unwrap_or_else(|error| panic!("chromium: {command}: {error}"))
+        self.devtools(command, parameters).unwrap_or_else(|error| panic!("chromium: {command}: {error}"))
     }
 
     /// Opens a page and waits until it is loaded; what an earlier page told is forgotten.
