@@ -16,6 +16,8 @@ const NEARLY_ALL: f64 = 0.9;
 const HARDLY_ANY: f64 = 0.02;
 /// How many times as slow first accesses are at least.
 const MIN_FACTOR: f64 = 1.5;
+/// The same where one visit shows them, or two: a first visit is slow for reasons of its own, too, such as processors that were idle.
+const FEW_FIRST: [f64; 2] = [3.0, 2.0];
 /// By how many standard deviations of the later visits, in logarithms, their median is above the first ones: a rate that wanders by
 /// itself has been as slow before.
 const SPREADS: f64 = 3.0;
@@ -158,7 +160,8 @@ fn by_visits(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     let middle = median(&rates)?;
     let logarithms: Vec<f64> = later.iter().map(|(.., busy_rate)| busy_rate.max(1.0).ln()).collect();
     let spread = stddev(&logarithms).unwrap_or(0.0);
-    let is_slower = middle >= MIN_FACTOR * fastest && (middle / fastest).ln() >= SPREADS * spread;
+    let least_factor = FEW_FIRST.get(first.len() - 1).copied().unwrap_or(MIN_FACTOR);
+    let is_slower = middle >= least_factor * fastest && (middle / fastest).ln() >= SPREADS * spread;
     if !is_slower || (clear as f64) < MOST_LATER * later.len() as f64 {
         return Some(None);
     }

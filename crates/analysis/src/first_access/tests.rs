@@ -50,6 +50,15 @@ fn visits_of_first_accesses_give_both_rates() {
         assert!((mib(cost.later_bytes_per_s) - 3000.0).abs() < 10.0, "{cost:?}");
     }
     assert_eq!(shown(&[slow_at_first(5)]), [], "one later visit is chance");
+    // A visit is slow for reasons of its own now and then.
+    let slower = |first: usize, times: f64| {
+        let rate = |index| if index < first { 1320.0 / times } else { 1320.0 };
+        shown(&[cell_of(&(0..8).map(|index| steady(20, rate(index))).collect::<Vec<_>>(), first)]).len()
+    };
+    assert_eq!(
+        [slower(1, 1.54), slower(1, 3.1), slower(2, 1.8), slower(2, 2.1), slower(3, 1.6)],
+        [0, 1, 0, 1, 1]
+    );
 }
 
 /// What first accesses explain is no change over time: the same rates without them are.
