@@ -162,7 +162,7 @@ pub(crate) const ROWS: &[Refusal] = &[
     },
     Refusal {
         name: "journal of a mounted ext4",
-        set_up: "mke2fs -q -F -O journal_dev $A; mkfs.ext4 -q -F -J device=$A $B; at=$(mounted $B ext4 commit=900); settle $at",
+        set_up: "mke2fs -q -F -O journal_dev $A; mkfs.ext4 -q -F -J device=$A $B; at=$(mounted $B ext4 ro)",
         hashed: "$A $B",
         code: "in-use",
         says: &["exclusively"],
