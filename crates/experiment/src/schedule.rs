@@ -10,8 +10,8 @@ use rdsk_model::{Cell, EngineKind, Extent};
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
-/// The first round, in which cells have what they at least need, may go beyond the budget by one part in so many, and by so much in
-/// any case: where few cells were asked for, what each of them needs before its visit may take longer.
+/// The first round may exceed the budget by one part in `OVERRUN_PART`, and in any case by `MIN_OVERRUN_NS` or its share of
+/// `MIN_OVERRUN_OF_ALL_CELLS_NS`: with few cells, the preparation of one may take longer than a part of a short budget.
 const OVERRUN_PART: u64 = 4;
 const MIN_OVERRUN_NS: u64 = 1_500_000_000;
 const MIN_OVERRUN_OF_ALL_CELLS_NS: u64 = 60_000_000_000;

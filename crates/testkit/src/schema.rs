@@ -1,5 +1,5 @@
-//! Whether a document keeps its JSON Schema (docs/*.schema.json), by the keywords that these files use; one that it does not know
-//! is a panic, lest something pass that nobody looked at. Here a schema is closed: a key that it does not name is wrong, too.
+//! Whether a document keeps its JSON Schema (docs/*.schema.json), by the keywords that these files use; an unknown
+//! keyword panics, so that no rule is passed over. Here a schema is closed: a key that it does not name is wrong, too.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};

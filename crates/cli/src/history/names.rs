@@ -5,7 +5,7 @@ use super::{Place, moment, place};
 use rdsk_store::{Filter, History, RunLine};
 use rdsk_units::printable;
 
-/// Runs at most, the newest: more are no help to who looks for one.
+/// Runs offered, the newest: a longer list is no help.
 const MAX_RUNS: usize = 100;
 
 /// Each word that names a run, with when it began and what it measured: the word last, labels, ids.

@@ -78,8 +78,8 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
     let apart = first_apart(copy)?;
     let op = apart.longer_at?;
     let cell = copy::cell(analysis, copy, op)?;
-    let is_crowded = contention(cell).is_some_and(|seen| seen.is_much() || seen.is_crowded());
-    if (op == Op::Read && is_warmed(copy, cell)) || (is_crowded && apart.factor() < BESIDE_OTHERS) {
+    let is_beside_others = contention(cell).is_some_and(|seen| seen.is_much() || seen.is_crowded());
+    if (op == Op::Read && is_warmed(copy, cell)) || (is_beside_others && apart.factor() < BESIDE_OTHERS) {
         return None;
     }
     let rate = |ns: f64| words::rate(apart.first.written_bytes as f64 * 1e9 / ns.max(1.0));
