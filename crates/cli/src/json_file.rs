@@ -11,14 +11,16 @@ use crate::same_place::is_database;
 use crate::{history, out};
 use problem::{beside_it, refused, shown, unwritable};
 use rdsk_model::{Problem, ProblemKind};
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::iter;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// What kind of document goes to a place: how messages call it, and which files it may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +58,12 @@ const MAX_BESIDE: u32 = 99;
 pub(crate) enum Sink {
     Stdout,
     /// A pipe or character device, written as it is.
-    Plain(PathBuf),
-    /// A regular file that is not there yet.
-    New(PathBuf),
-    /// A regular file that holds such a document, replaced by renaming a finished one over it.
-    Replaced(PathBuf),
-    /// A regular file in a directory that takes no new files: written in place.
-    InPlace(PathBuf),
+    Stream(PathBuf),
+    /// A regular file, put there by renaming a finished one; whether it replaces such a document that was there at the start.
+    File {
+        path: PathBuf,
+        replaces: bool,
+    },
 }
 
 impl Sink {
@@ -105,7 +106,7 @@ impl Sink {
             return Err(refused(kind, path, "a device"));
         }
         if file_type.is_char_device() || file_type.is_fifo() {
-            return Ok(Self::Plain(path.clone()));
+            return Ok(Self::Stream(path.clone()));
         }
         if !file_type.is_file() {
             let what = if file_type.is_dir() { "a directory" } else { "not a regular file" };
@@ -143,10 +144,8 @@ impl Sink {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
             Self::Stdout => return out::data(&document),
-            Self::Plain(path) => (path, plain(path, &document).map(|()| Went::There)),
-            Self::New(path) => (path, placed(path, &document, None)),
-            Self::Replaced(path) => (path, placed(path, &document, Some(kind))),
-            Self::InPlace(path) => (path, in_place(kind, path, &document)),
+            Self::Stream(path) => (path, streamed(path, &document).map(|()| Went::There)),
+            Self::File { path, replaces } => (path, placed(kind, path, &document, *replaces)),
         };
         match written {
             Ok(Went::Nowhere) => {
@@ -192,35 +191,22 @@ fn new_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
     if path.file_name().is_none() {
         return Err(refused(kind, path, "not a file name"));
     }
-    try_directory(path).map_err(|error| unwritable(kind, path, &error))?;
-    Ok(Sink::New(path.to_owned()))
+    temporary(path).map_err(|error| unwritable(kind, path, &error))?;
+    Ok(Sink::File { path: path.to_owned(), replaces: false })
 }
 
 fn existing_file(kind: DocumentKind, path: &Path) -> Result<Sink, Problem> {
-    // Opening without truncating changes nothing, and fails as a later write would.
-    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(kind, path, &error))?;
-    Ok(match try_directory(path) {
-        Ok(()) => Sink::Replaced(path.to_owned()),
-        Err(_) => Sink::InPlace(path.to_owned()),
-    })
-}
-
-/// Creates and removes a file beside `path`, the only sure way to know that one can be created.
-fn try_directory(path: &Path) -> io::Result<()> {
-    let temporary = beside(path);
-    new_temporary(&temporary)?;
-    fs::remove_file(&temporary)
+    // Opening without truncating changes nothing, and fails as a later write would; so does making a file beside it.
+    let writable = OpenOptions::new().write(true).open(path).and_then(|_| temporary(path));
+    writable.map_err(|error| unwritable(kind, path, &error))?;
+    Ok(Sink::File { path: path.to_owned(), replaces: true })
 }
 
 /// Whether a file is empty or looks like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
 /// file start with `[`, and package.json with `{`.
 fn is_replaceable(kind: DocumentKind, path: &Path) -> io::Result<bool> {
-    holds_document(kind, &File::open(path)?)
-}
-
-fn holds_document(kind: DocumentKind, file: &File) -> io::Result<bool> {
     let mut start = Vec::new();
-    file.take(4096).read_to_end(&mut start)?;
+    File::open(path)?.take(4096).read_to_end(&mut start)?;
     let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
     let has_mark = kind.marks.is_empty() || kind.marks.iter().any(|mark| text.contains(mark));
     Ok(start.is_empty() || text.starts_with(kind.start) && has_mark)
@@ -245,28 +231,32 @@ enum Went {
 }
 
 /// Writes a finished document to its place: over a document of this kind if one was there at the start, else only where nothing is.
-fn placed(path: &Path, document: &str, replaces: Option<DocumentKind>) -> io::Result<Went> {
-    let temporary = beside(path);
-    let still = || replaces.is_some_and(|kind| is_still(kind, path));
-    if still() && measured::stays(replaces, path, document) {
+fn placed(kind: DocumentKind, path: &Path, document: &str, replaces: bool) -> io::Result<Went> {
+    let may_replace = || replaces && is_still(kind, path);
+    let old = may_replace().then(|| fs::metadata(path).ok()).flatten();
+    let finished = finished(path, document, old)?;
+    // Writing may have taken long, and another run may have put its document there meanwhile.
+    if !may_replace() {
+        return placed_where_free(finished, path);
+    }
+    if kind.code == JSON.code && measured::stays(path, document) {
         return Ok(Went::Nowhere);
     }
-    let old = still().then(|| fs::metadata(path).ok()).flatten();
-    let result = finished(&temporary, document, old).and_then(|()| {
-        // Writing may have taken long, and another run may have put its document there meanwhile.
-        if !still() {
-            return moved(&temporary, path, document);
+    finished.persist(path)?;
+    Ok(Went::There)
+}
+
+/// Gives a finished file the name of its place, or, if something has that, another beside it. What appears there in this moment stays.
+fn placed_where_free(mut finished: NamedTempFile, path: &Path) -> io::Result<Went> {
+    for place in iter::once(path.to_owned()).chain(names_beside(path)) {
+        match finished.persist_noclobber(&place) {
+            Ok(_) if place == path => return Ok(Went::There),
+            Ok(_) => return Ok(Went::Beside(place)),
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => finished = refused.file,
+            Err(refused) => return Err(refused.error),
         }
-        if measured::stays(replaces, path, document) {
-            return Ok(Went::Nowhere);
-        }
-        fs::rename(&temporary, path).map(|()| Went::There)
-    });
-    if !matches!(result, Ok(Went::There | Went::Beside(_))) {
-        // The first error is the one to report; a temporary file that cannot be removed has an unmistakable name.
-        let _ = fs::remove_file(&temporary);
     }
-    result
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Whether a place still holds what may be replaced.
@@ -275,63 +265,23 @@ fn is_still(kind: DocumentKind, path: &Path) -> bool {
         && is_replaceable(kind, path).unwrap_or(false)
 }
 
-/// Writes a document to a file of its own, whose owner and mode are those of the file that it replaces.
-fn finished(temporary: &Path, document: &str, old: Option<fs::Metadata>) -> io::Result<()> {
-    let mut file = new_temporary(temporary)?;
+/// Writes a document to a hidden file in the directory of its place, whose owner and mode are those of the file that it replaces. It
+/// is removed unless it is given its name.
+fn finished(path: &Path, document: &str, old: Option<fs::Metadata>) -> io::Result<NamedTempFile> {
+    let mut file = temporary(path)?;
     if let Some(old) = old {
         // Under sudo it stays its owner's; who is not root may give it to a group of his own at most.
         let given = fchown(&file, Some(old.uid()), Some(old.gid()));
         let _ = given.or_else(|_| fchown(&file, None, Some(old.gid())));
-        file.set_permissions(old.permissions())?;
+        file.as_file().set_permissions(old.permissions())?;
     }
     file.write_all(document.as_bytes())?;
-    file.sync_all()
-}
-
-/// Gives a finished file the name of its place, or, if something has that, another beside it.
-fn moved(temporary: &Path, path: &Path, document: &str) -> io::Result<Went> {
-    for place in iter::once(path.to_owned()).chain(free_names(path)) {
-        match rename_to_free(temporary, &place, document) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Ok(()) if place == path => return Ok(Went::There),
-            renamed => return renamed.map(|()| Went::Beside(place)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Gives a finished file a name that nothing has: whatever appears there in this moment stays (`AlreadyExists`).
-fn rename_to_free(temporary: &Path, path: &Path, document: &str) -> io::Result<()> {
-    let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
-    renamed_or_written(renamed, temporary, path, document)
-}
-
-/// Where renaming does not know the flag (rename(2): kernels before 3.15, NFS, 9P, FUSE servers), the file is written again.
-fn renamed_or_written(
-    renamed: Result<(), Errno>,
-    temporary: &Path,
-    path: &Path,
-    document: &str,
-) -> io::Result<()> {
-    match renamed {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            write_new(path, document)?;
-            let _ = fs::remove_file(temporary);
-            Ok(())
-        }
-        renamed => renamed.map_err(Into::into),
-    }
-}
-
-/// Writes a file that is not there yet: `O_EXCL` sees to it that it is ours, which has its name before it is whole.
-fn write_new(path: &Path, document: &str) -> io::Result<()> {
-    let mut file = new_temporary(path)?;
-    let written = file.write_all(document.as_bytes()).and_then(|()| file.sync_all());
-    written.inspect_err(|_| drop(fs::remove_file(path)))
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// Names beside `path` of which one is free: `r-2.json`, `r-3.json`.
-fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
+fn names_beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     let part = |part: Option<&OsStr>| part.unwrap_or_default().to_os_string();
     let (stem, extension) = (part(path.file_stem()), path.extension().map(OsStr::to_os_string));
     (2..=MAX_BESIDE).map(move |number| {
@@ -345,22 +295,7 @@ fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Nothing can be created beside such a file, so that a document that may not go there is lost.
-fn in_place(kind: DocumentKind, path: &Path, document: &str) -> io::Result<Went> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-    if !(file.metadata()?.is_file() && holds_document(kind, &file)?) {
-        return Err(io::Error::other("something else is there by now"));
-    }
-    if measured::stays(Some(kind), path, document) {
-        return Ok(Went::Nowhere);
-    }
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(document.as_bytes())?;
-    file.sync_all().map(|()| Went::There)
-}
-
-fn plain(path: &Path, document: &str) -> io::Result<()> {
+fn streamed(path: &Path, document: &str) -> io::Result<()> {
     // Opening a pipe that nobody reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
     // block again, as long as its reader does.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open(2) fits its argument");
@@ -369,14 +304,11 @@ fn plain(path: &Path, document: &str) -> io::Result<()> {
     file.write_all(document.as_bytes())
 }
 
-fn new_temporary(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o666).open(path)
-}
-
-/// A hidden name in the same directory that no other process uses.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.rdsk-{}.tmp", std::process::id()))
+/// A new file with a hidden name in the directory of `path`, readable as far as the umask lets it.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new().prefix(".rdsk-document-").suffix(".tmp").permissions(mode).tempfile_in(directory)
 }
 
 fn is_same(target: &str, metadata: &fs::Metadata) -> bool {

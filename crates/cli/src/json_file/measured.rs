@@ -1,6 +1,5 @@
 //! Whether a file holds what a run measured: nothing else replaces such a file, least of all the document of a mistake. It only reads.
 
-use super::{DocumentKind, JSON};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fs::File;
@@ -48,10 +47,10 @@ impl Document {
     }
 }
 
-/// Whether the file, a document of this kind, stays because it holds what was measured and `document` does not. The other forms of a
-/// Record can be made again from it.
-pub(super) fn stays(kind: Option<DocumentKind>, path: &Path, document: &str) -> bool {
-    kind.is_some_and(|kind| kind.code == JSON.code) && !is_measured(document) && !is_expendable(path)
+/// Whether the file, a JSON document, stays because it holds what was measured and `document` does not. The other forms of a Record
+/// can be made again from it.
+pub(super) fn stays(path: &Path, document: &str) -> bool {
+    !is_measured(document) && !is_expendable(path)
 }
 
 fn is_measured(document: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Places of documents, what may be replaced there, and what appears there meanwhile.
 
 use super::*;
-use std::os::unix::fs::PermissionsExt as _;
 
 /// Begins as each document of this kind does.
 const OWN: &str = "{\"schema\":\"rdsk.record/1\"}";
@@ -89,39 +88,6 @@ fn a_document_that_was_removed_meanwhile_is_written_anew() {
 }
 
 #[test]
-fn without_the_flag_of_rename_nothing_is_replaced_either() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (path, temporary) = (scratch.path().join("a"), scratch.path().join("temporary"));
-    for errno in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP] {
-        fs::write(&temporary, "new").unwrap();
-        fs::write(&path, "mine").unwrap();
-        let place = || renamed_or_written(Err(errno), &temporary, &path, "new");
-        assert_eq!(place().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        fs::remove_file(&path).unwrap();
-        place().unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(names(scratch.path()), ["a"]);
-    }
-    let full = renamed_or_written(Err(Errno::NOSPC), &temporary, &path, "new").unwrap_err();
-    assert_eq!(full.raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
-}
-
-#[test]
-fn a_file_in_a_closed_directory_is_checked_again() {
-    let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("a");
-    fs::write(&path, format!("{OWN}{}", "x".repeat(100))).unwrap();
-    let sink = Sink::InPlace(path.clone());
-    sink.write(OWN).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{OWN}\n"), "what is longer is cut off");
-    fs::write(&path, "mine").unwrap();
-    let problem = sink.write(OWN).unwrap_err();
-    assert!(problem.kind == ProblemKind::Io && problem.message.contains("by now"), "{}", problem.message);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-}
-
-#[test]
 fn a_document_that_is_replaced_stays_its_owners() {
     if !rdsk_testkit::requires(&[rdsk_testkit::Need::Root]) {
         return;
@@ -195,7 +161,7 @@ fn what_cannot_be_written_is_refused_before() {
     let missing = sink(&scratch.path().join("no/such/file")).unwrap_err();
     assert_eq!((missing.kind, missing.code.as_str()), (ProblemKind::Refused, "json-unwritable"));
     assert_eq!(sink(Path::new("/dev/zero")).unwrap_err().code, "json-refused", "a device");
-    assert_eq!(sink(Path::new("/dev/null")), Ok(Sink::Plain("/dev/null".into())));
+    assert_eq!(sink(Path::new("/dev/null")), Ok(Sink::Stream("/dev/null".into())));
 }
 
 #[test]
@@ -227,14 +193,12 @@ fn a_measured_run_is_replaced_only_by_another() {
     let path = scratch.path().join("a.json");
     for old in [&ran, &copied, &compared, &cut, &never_ran] {
         fs::write(&path, old).unwrap();
-        for sink in [sink(&path).unwrap(), Sink::InPlace(path.clone())] {
-            for new in poor {
-                let problem = sink.write(new).unwrap_err();
-                let (kind, code) = (problem.kind, problem.code.as_str());
-                assert_eq!((kind, code), (ProblemKind::Refused, "json-refused"), "{old} {new}");
-                assert!(problem.message.contains("measured run"), "{}", problem.message);
-                assert_eq!(&fs::read_to_string(&path).unwrap(), old, "{new}");
-            }
+        for new in poor {
+            let problem = sink(&path).unwrap().write(new).unwrap_err();
+            let (kind, code) = (problem.kind, problem.code.as_str());
+            assert_eq!((kind, code), (ProblemKind::Refused, "json-refused"), "{old} {new}");
+            assert!(problem.message.contains("measured run"), "{}", problem.message);
+            assert_eq!(&fs::read_to_string(&path).unwrap(), old, "{new}");
         }
         for new in &rich {
             fs::write(&path, old).unwrap();
