@@ -3,9 +3,9 @@
 
 use crate::registry::question;
 use crate::run_state::RunState;
-use crate::runner::Runner;
-use rdsk_engine::{CacheCheck, Flow, Job, Limits, Progress};
-use rdsk_model::{AfterIdle, IoPath, Plan, StreamRange, Target, TargetKind, Workload};
+use rdsk_engine::{CacheCheck, Engine, Flow, Job, Limits, Progress};
+use rdsk_model::{AfterIdle, IoPath, Plan, StopFlag, StreamRange, Target, TargetKind, Workload};
+use rdsk_targets::Claim;
 use rdsk_units::Nanos;
 
 /// The rests before reads. Disks and links sleep after some hundred milliseconds.
@@ -65,16 +65,20 @@ impl AfterIdlePlan {
     }
 }
 
-impl Runner<'_> {
-    /// What is to be read after rests, and which part of the budget is kept for it.
-    pub(crate) fn plan_rests(&self) -> AfterIdlePlan {
-        AfterIdlePlan::of(self.plan, self.targets)
-    }
+/// What the reads need, all of it the runner's.
+pub(crate) struct IdleReads<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) claims: &'a [Claim],
+    pub(crate) engine: &'a mut dyn Engine,
+    pub(crate) pin_cpus: &'a [usize],
+    pub(crate) stop: &'a StopFlag,
+}
 
+impl IdleReads<'_> {
     /// Makes the reads; a target that fails has none.
-    pub(crate) fn read_after_rests(&mut self, what: &AfterIdlePlan, state: &mut RunState) {
-        for &index in &what.cells {
-            for (number, &rest_ns) in (0..).zip(what.rests_ns.iter().chain(&[0])) {
+    pub(crate) fn make(&mut self, planned: &AfterIdlePlan, state: &mut RunState) {
+        for &index in &planned.cells {
+            for (number, &rest_ns) in (0..).zip(planned.rests_ns.iter().chain(&[0])) {
                 let totals = &state.totals[index];
                 let has_failed = totals.failure.is_some() || !totals.errors.is_empty();
                 if self.stop.is_raised() || has_failed || totals.visits.is_empty() || state.has_hung {

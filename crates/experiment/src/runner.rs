@@ -1,11 +1,13 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! When it is whose turn, `schedule` decides. It never opens a path, prints, or reads a clock other than the engine's.
 
+use crate::after_idle::{AfterIdlePlan, IdleReads};
 use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
 use crate::registry::question;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
+use crate::schedule::{Schedule, Turn};
 use crate::settle::SettleWatch;
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use crate::warm_up::candidate_ns;
@@ -61,18 +63,38 @@ impl Runner<'_> {
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
-        let after_idle = self.plan_rests();
+        let after_idle = AfterIdlePlan::of(self.plan, self.targets);
         state.deadline_ns = state.deadline_ns.saturating_sub(after_idle.reserved_ns);
-        self.run_rounds(&mut state);
-        self.run_further_rounds(&mut state);
-        self.read_after_rests(&after_idle, &mut state);
+        let mut schedule = Schedule::new(self.plan);
+        while !self.stop.is_raised() {
+            let Some(turn) = schedule.next(self.clock.now_ns(), &mut state) else { break };
+            self.take_turn(turn, &mut state);
+        }
+        let (plan, claims, engine) = (self.plan, self.claims, &mut *self.engine);
+        let mut reads = IdleReads { plan, claims, engine, pin_cpus: self.pin_cpus, stop: self.stop };
+        reads.make(&after_idle, &mut state);
         let mut outcome = self.finish(&state);
         outcome.notes.extend(after_idle.note);
         outcome
     }
 
+    fn take_turn(&mut self, turn: Turn, state: &mut RunState) {
+        let Turn { index, round, slice } = turn;
+        state.totals[index].round = round;
+        state.slices_ns[index] += slice.ns;
+        state.rounds_done[index] += 1;
+        let began_ns = self.clock.now_ns();
+        self.spend_slice(index, slice, state);
+        state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
+        state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
+        state.margins[index] = state.totals[index].margin(&self.plan.cells[index]);
+        let context = self.cell_context();
+        let sum_up = |position| context.so_far(position, state);
+        self.watch.event(&Event::TurnEnded { position: index, cells: CellsSoFar::new(&sum_up) });
+    }
+
     /// Spends one slice on one cell: one visit, or as many short ones as fit.
-    pub(crate) fn spend_slice(&mut self, index: usize, slice: Slice, state: &mut RunState) {
+    fn spend_slice(&mut self, index: usize, slice: Slice, state: &mut RunState) {
         let plan = self.plan;
         let cell = &plan.cells[index];
         let begin_ns = self.clock.now_ns().saturating_add(cell.workload.ramp_ns());
@@ -269,13 +291,6 @@ impl Runner<'_> {
         let problem = first_problem(&cells, &state.totals);
         let observer = state.observers.values().next().map(|observer| observer.describe());
         RunOutcome { cells, interrupted, problem, notes, observer }
-    }
-
-    /// Tells that the turn of a cell is over, with the cells as far as they are.
-    pub(crate) fn tell_of_turn(&mut self, position: usize, state: &RunState) {
-        let context = self.cell_context();
-        let sum_up = |position| context.so_far(position, state);
-        self.watch.event(&Event::TurnEnded { position, cells: CellsSoFar::new(&sum_up) });
     }
 }
 

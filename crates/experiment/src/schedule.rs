@@ -3,10 +3,10 @@
 //! measures nothing.
 
 use crate::run_state::{RunState, Slice};
-use crate::runner::Runner;
 use crate::stopping::MIN_RUN_NS;
 use rdsk_model::plan::turned;
-use rdsk_model::{Cell, EngineKind, Extent};
+use rdsk_model::{Cell, EngineKind, Extent, Plan};
+use std::collections::VecDeque;
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
@@ -18,76 +18,115 @@ const MIN_OVERRUN_OF_ALL_CELLS_NS: u64 = 60_000_000_000;
 /// A further turn of a group is begun where at least this part of what its last one took is left.
 const NEARLY_ALL: f64 = 0.95;
 
-impl Runner<'_> {
-    /// The rounds of the plan. A group whose passes take longer than its part of the budget has fewer, all cells alike; so has one
-    /// whose last round took longer than all the time that is left: visits that were cut short would be unlike the others, and a
-    /// flush cannot be cut.
-    pub(crate) fn run_rounds(&mut self, state: &mut RunState) {
-        let order = self.plan.order();
-        let groups = self.plan.groups();
-        for (round, cells) in (0..).zip(&order) {
-            let mut position = 0;
-            for group in &groups {
-                let turns_left = &cells[position..];
-                position += group.len();
-                if round > 0 && !self.affords(group, round, turns_left, state) {
-                    continue;
-                }
-                for (place, &index) in turns_left[..group.len()].iter().enumerate() {
-                    let slice = self.slice(round, &turns_left[place..], state);
-                    self.take_turn(index, round, slice, state);
-                }
+/// One turn of a cell: its visits of one round.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    /// The cell, by its place in the plan.
+    pub(crate) index: usize,
+    pub(crate) round: u32,
+    pub(crate) slice: Slice,
+}
+
+/// Gives the turns of a run, one after the other: what came of the turns before decides on the next one.
+///
+/// With two groups, A of cells 0 and 1 and B of cell 2, and two rounds, the turns are 0 1 2, then 1 0 2 (`Plan::order`). If B's
+/// first turn took 20 s and 13 s are left when its second one comes, it has none. If turns of A take 2 s and the margin of cell 0 is
+/// wider than wanted, A has further rounds in these 13 s: 0 1, 1 0, 0 1.
+pub(crate) struct Schedule<'a> {
+    plan: &'a Plan,
+    groups: Vec<Vec<usize>>,
+    /// The cells of each round of the plan, group by group.
+    order: Vec<Vec<usize>>,
+    round: u32,
+    /// Groups of this round that had their turn, and the cells in them.
+    groups_done: usize,
+    cells_done: usize,
+    /// Cells of the group whose turn it is that wait.
+    waiting: VecDeque<usize>,
+}
+
+impl<'a> Schedule<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        let (groups, order) = (plan.groups(), plan.order());
+        Self { plan, groups, order, round: 0, groups_done: 0, cells_done: 0, waiting: VecDeque::new() }
+    }
+
+    /// The next turn at this moment; `None` when the run is over.
+    pub(crate) fn next(&mut self, now_ns: u64, state: &mut RunState) -> Option<Turn> {
+        loop {
+            if state.has_given_up() {
+                return None;
+            }
+            let left_ns = state.deadline_ns.saturating_sub(now_ns);
+            let Some(index) = self.waiting.pop_front() else {
+                self.waiting = self.next_group(left_ns, state)?.into();
+                continue;
+            };
+            let slice = self.slice_of(index, left_ns, state);
+            let cell = &self.plan.cells[index];
+            let is_left_out = cell.not_applicable.is_some()
+                || self.is_too_late(cell, now_ns, state)
+                || state.skips_visit(index, cell);
+            if !is_left_out {
+                return Some(Turn { index, round: self.round, slice });
             }
         }
     }
 
-    /// Rounds over single groups in the time that is left, until all cells are precise: each time the group that gains
-    /// most, all of its cells alike, so that a comparison has the same rounds on both sides.
-    pub(crate) fn run_further_rounds(&mut self, state: &mut RunState) {
-        if self.plan.runtime_ns.is_some() {
-            return;
+    /// The cells of the next group that has a turn, in their order.
+    fn next_group(&mut self, left_ns: u64, state: &mut RunState) -> Option<Vec<usize>> {
+        while let Some(cells) = self.order.get(self.round as usize) {
+            let Some(group) = self.groups.get(self.groups_done) else {
+                (self.round, self.groups_done, self.cells_done) = (self.round + 1, 0, 0);
+                continue;
+            };
+            let turns_left = &cells[self.cells_done..];
+            self.groups_done += 1;
+            self.cells_done += group.len();
+            if self.round == 0 || self.affords(group, turns_left, left_ns, state) {
+                return Some(turns_left[..group.len()].to_vec());
+            }
         }
-        let groups = self.plan.groups();
-        let mut round = self.plan.rounds;
-        while !self.stop.is_raised() && !state.has_given_up() && !state.has_hung {
-            let Some(group) = self.least_precise(&groups, state) else { return };
-            state.visits += group.len();
-            for index in turned(&group, round) {
+        self.further_group(left_ns, state)
+    }
+
+    /// Once the rounds of the plan are over, the group that gains most from another one, all of its cells alike, so that a comparison
+    /// has the same rounds on both sides; `None` when all cells are precise or no time is left.
+    fn further_group(&mut self, left_ns: u64, state: &mut RunState) -> Option<Vec<usize>> {
+        if self.plan.runtime_ns.is_some() || state.has_hung {
+            return None;
+        }
+        let group = self.least_precise(left_ns, state)?;
+        state.visits += group.len();
+        if self.groups_done > 0 {
+            self.round += 1;
+        }
+        self.groups_done += 1;
+        Some(turned(&group, self.round))
+    }
+
+    fn slice_of(&self, index: usize, left_ns: u64, state: &RunState) -> Slice {
+        match self.order.get(self.round as usize) {
+            Some(cells) => {
+                let place = self.cells_done - self.waiting.len() - 1;
+                self.slice(&cells[place..], left_ns, state)
+            }
+            None => {
                 let ns = state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
-                let limit_ns =
-                    if is_pass(&self.plan.cells[index]) { self.left_ns(state).max(ns) } else { ns };
-                self.take_turn(index, round, Slice { ns, limit_ns }, state);
+                let limit_ns = if is_pass(&self.plan.cells[index]) { left_ns.max(ns) } else { ns };
+                Slice { ns, limit_ns }
             }
-            round += 1;
         }
-    }
-
-    /// One turn of a cell: its visits of one round.
-    fn take_turn(&mut self, index: usize, round: u32, slice: Slice, state: &mut RunState) {
-        let cell = &self.plan.cells[index];
-        let is_over = self.stop.is_raised() || state.has_given_up() || cell.not_applicable.is_some();
-        if is_over || self.is_too_late(cell, round, state) || state.skips_visit(index, cell) {
-            return;
-        }
-        state.totals[index].round = round;
-        state.slices_ns[index] += slice.ns;
-        state.rounds_done[index] += 1;
-        let began_ns = self.clock.now_ns();
-        self.spend_slice(index, slice, state);
-        state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
-        state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
-        state.margins[index] = state.totals[index].margin(cell);
-        self.tell_of_turn(index, state);
     }
 
     /// Whether a cell's first turn comes when the time was long used up: what comes before visits, such as filling the page cache, is
     /// in no cell's slice. Simulated time costs nothing, and whatever the time is, something is measured.
-    fn is_too_late(&self, cell: &Cell, round: u32, state: &RunState) -> bool {
-        let over_ns = self.clock.now_ns().saturating_sub(state.deadline_ns);
+    fn is_too_late(&self, cell: &Cell, now_ns: u64, state: &RunState) -> bool {
+        let over_ns = now_ns.saturating_sub(state.deadline_ns);
         let least_ns =
             (MIN_OVERRUN_OF_ALL_CELLS_NS / self.plan.cells.len().max(1) as u64).max(MIN_OVERRUN_NS);
         let may_be_ns = (self.plan.budget_ns / OVERRUN_PART).max(least_ns);
-        round == 0
+        self.round == 0
             && over_ns > may_be_ns
             && state.visits_done > 0
             // What hangs is told of each cell, once.
@@ -98,12 +137,12 @@ impl Runner<'_> {
 
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the time left; that of
     /// passes, which cannot be shorter, into the group's part of it. Where even the first pass was cut short, the time left
-    /// goes to more parts.
-    fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
+    /// goes to more parts. So cells of a group have the same number of rounds: visits that were cut short would be unlike the others,
+    /// and a flush cannot be cut.
+    fn affords(&self, group: &[usize], turns_left: &[usize], left_ns: u64, state: &RunState) -> bool {
         if self.plan.runtime_ns.is_some() {
             return true;
         }
-        let left_ns = self.left_ns(state);
         if group.iter().any(|&index| self.is_cut(index, state)) {
             return left_ns > state.longest_wait_ns(group, self.plan.budget_ns);
         }
@@ -113,7 +152,7 @@ impl Runner<'_> {
             return fits;
         }
         // As long as the turns of all cells fit, none is skipped: it would come later, among others of its own.
-        let later_rounds = u64::from(self.plan.rounds.saturating_sub(round + 1));
+        let later_rounds = u64::from(self.plan.rounds.saturating_sub(self.round + 1));
         let round_ns: u64 = state.turns_ns.iter().sum();
         let all_ns =
             turns_ns(turns_left, &state.turns_ns).saturating_add(round_ns.saturating_mul(later_rounds));
@@ -121,12 +160,12 @@ impl Runner<'_> {
             return true;
         }
         let weight: f64 = self.running(group).map(|cell| cell.weight).sum();
-        takes_ns <= share(left_ns, weight, self.weight_left(round, turns_left))
+        takes_ns <= share(left_ns, weight, self.weight_left(turns_left))
     }
 
     /// The time for the first of the turns that are left in a round: as requested, else an equal part of the cell's share
     /// of the budget, and no more than its share of the time that is left. A pass may take half of the cell's share.
-    fn slice(&self, round: u32, turns_left: &[usize], state: &RunState) -> Slice {
+    fn slice(&self, turns_left: &[usize], left_ns: u64, state: &RunState) -> Slice {
         let plan = self.plan;
         let rounds = u64::from(plan.rounds.max(1));
         if let Some(runtime_ns) = plan.runtime_ns {
@@ -134,16 +173,16 @@ impl Runner<'_> {
             return Slice { ns, limit_ns: ns };
         }
         let cell = &plan.cells[turns_left[0]];
-        let later_rounds = rounds - 1 - u64::from(round);
+        let later_rounds = rounds - 1 - u64::from(self.round);
         let later_ns = self.ramps_ns_of_all().saturating_mul(later_rounds);
         let ramps_ns = self.ramps_ns(turns_left).saturating_add(later_ns);
-        let left_ns = self.left_ns(state).saturating_sub(ramps_ns);
-        let share_ns = share(left_ns, cell.weight, self.weight_left(round, turns_left)).max(MIN_RUN_NS);
+        let left_ns = left_ns.saturating_sub(ramps_ns);
+        let share_ns = share(left_ns, cell.weight, self.weight_left(turns_left)).max(MIN_RUN_NS);
         let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all().saturating_mul(rounds));
         let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
         let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
         // What no longer fits is left out whole, so that only the first round is squeezed into what is left: it sets the length.
-        let ns = if round > 0 { equal_ns } else { share_ns.min(equal_ns) }.max(MIN_RUN_NS);
+        let ns = if self.round > 0 { equal_ns } else { share_ns.min(equal_ns) }.max(MIN_RUN_NS);
         let limit_ns = match cell {
             cell if !is_pass(cell) => ns,
             // Half of the time was not enough for a pass: its parts have what is left, not half of all each time.
@@ -161,8 +200,7 @@ impl Runner<'_> {
 
     /// The group whose least precise cell gains most from another round, if one fits into the time left; without the cells
     /// that are not repeated.
-    fn least_precise(&self, groups: &[Vec<usize>], state: &RunState) -> Option<Vec<usize>> {
-        let left_ns = self.left_ns(state);
+    fn least_precise(&self, left_ns: u64, state: &RunState) -> Option<Vec<usize>> {
         // A turn may take as long as the longest so far: a cache that was full is flushed for longer.
         let fits = |group: &Vec<usize>| {
             turns_ns(group, &state.longest_turns_ns).max(self.with_a_wait_ns(group, state)) <= left_ns
@@ -178,7 +216,7 @@ impl Runner<'_> {
             }
         };
         let gain = |group: &Vec<usize>| group.iter().map(gain_of).fold(0.0, f64::max);
-        groups
+        self.groups
             .iter()
             .map(|group| group.iter().copied().filter(|&index| self.is_repeatable(index, state)).collect())
             .filter(|group| fits(group) && gain(group) > 0.0)
@@ -200,14 +238,9 @@ impl Runner<'_> {
         turns.iter().map(least_ns).fold(wait_ns, u64::saturating_add)
     }
 
-    /// Time of the budget that is left.
-    fn left_ns(&self, state: &RunState) -> u64 {
-        state.deadline_ns.saturating_sub(self.clock.now_ns())
-    }
-
     /// Weight of the turns left in a round and of all later rounds.
-    fn weight_left(&self, round: u32, turns_left: &[usize]) -> f64 {
-        let later = self.plan.rounds.saturating_sub(round + 1);
+    fn weight_left(&self, turns_left: &[usize]) -> f64 {
+        let later = self.plan.rounds.saturating_sub(self.round + 1);
         self.running(turns_left).map(|cell| cell.weight).sum::<f64>()
             + self.weight_of_all() * f64::from(later)
     }
