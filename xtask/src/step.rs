@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long a child may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last lines of a program that has ended are waited for, where something that it started keeps its output open.
-const DRAIN: Duration = Duration::from_secs(20);
+const DRAIN: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 20 });
 
 /// Lines that were read and wait to be passed on.
 const MOST_WAITING: usize = 4096;
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_child_that_hangs_is_ended_with_what_it_started() {
         let script = "sleep 1000 & echo $!; wait";
-        let (ending, lines, took) = shell(script, Duration::from_secs(30), false);
+        let (ending, lines, took) = shell(script, Duration::from_secs(3), false);
         assert!(matches!(ending, Ending::TimedOut(_)), "{ending:?}");
         assert!(took < Duration::from_secs(300), "{took:?}");
         let grandchild = std::path::Path::new("/proc").join(&lines[0]).join("stat");
