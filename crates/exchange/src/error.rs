@@ -28,10 +28,13 @@ pub enum ImportError {
         /// What it says that it is; untrusted text.
         schema: String,
     },
+    /// A document of rdsk with something in it that a Record does not hold.
+    #[error("rdsk writes no such document: {0}")]
+    Record(String),
     /// A key does not hold what belongs there.
     #[error("{program} writes no such document, at {path}: {why}")]
     Key {
-        /// `rdsk` or `fio`.
+        /// `fio`.
         program: &'static str,
         /// The key: `jobs[0].read.total_ios`.
         path: String,
