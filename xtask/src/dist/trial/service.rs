@@ -25,6 +25,9 @@ pub(super) fn run(tree: &Tree<'_>) -> Result<()> {
     checked(
         Command::new("systemd-tmpfiles").args([&root, "--create"]).arg(files.join("rdsk.tmpfiles.conf")),
     )?;
+    // The line that gives the user the right to write there asks this machine for the user, who is in the tree only.
+    let directory = METRICS.rsplit_once('/').map_or("", |(directory, _)| directory);
+    tree.says(&["chown", "rdsk", &format!("/{directory}")])?;
     let unit = fs::read_to_string(files.join("rdsk.service"))?;
     let line = unit
         .lines()
