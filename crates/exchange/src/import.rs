@@ -5,7 +5,7 @@ use crate::error::ImportError;
 use crate::fio;
 use crate::text::decoded;
 use crate::typed::typed;
-use rdsk_model::{Record, SCHEMA};
+use rdsk_model::{READABLE_SCHEMAS, Record};
 use serde_json::Value;
 
 /// The Records in a file, in its order: those that rdsk wrote, and what documents of fio (version 2 or 3, `--output-format=json`
@@ -29,7 +29,7 @@ fn record(document: Value, reports: usize) -> Result<Record, ImportError> {
         return fio::record(document, reports);
     }
     match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => typed("rdsk", document),
+        Some(schema) if READABLE_SCHEMAS.contains(&schema) => typed("rdsk", document),
         other => Err(ImportError::Schema { schema: other.unwrap_or("no text").into() }),
     }
 }
@@ -86,8 +86,8 @@ mod tests {
             );
         }
         assert_eq!(
-            said("{\"schema\": \"rdsk.record/2\"}"),
-            "its schema is \"rdsk.record/2\", and this version reads \"rdsk.record/1\""
+            said("{\"schema\": \"rdsk.record/3\"}"),
+            "its schema is \"rdsk.record/3\", and this version reads rdsk.record/1 and rdsk.record/2"
         );
         assert!(said("{\"schema\": 7}").starts_with("its schema is \"no text\""));
         assert!(said("{\"schema\": \"rdsk.re").starts_with("its JSON is damaged or cut off: EOF"));

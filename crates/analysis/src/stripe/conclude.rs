@@ -297,26 +297,26 @@ pub(super) fn chunk_advice(chunk_bytes: u64) -> String {
 
 /// What to write, and where, for a layout that is sure.
 pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start: Option<u64>) -> String {
+    let stripe = bytes(stripe_bytes);
     let Some(start_bytes) = start.or((!has_parity).then_some(0)) else {
         return format!(
-            "write multiples of {}, because full stripes need no reads; these requests do not show where a stripe begins",
-            bytes(stripe_bytes)
+            "write multiples of {stripe}, because full stripes need no reads; where a stripe begins is not known"
         );
     };
-    if has_parity {
-        let begin =
-            if start_bytes > 0 { format!("{} and then at ", bytes(start_bytes)) } else { String::new() };
-        return format!(
-            "write multiples of {0} at {begin}multiples of {0}{1}: full stripes need no reads",
-            bytes(stripe_bytes),
-            if start_bytes > 0 { " from there" } else { "" }
-        );
+    let (align_bytes, why) = match has_parity {
+        true => (stripe_bytes, "full stripes need no reads"),
+        false => (chunk_bytes, "all members then share the work equally"),
+    };
+    let (first_bytes, align) = (start_bytes % align_bytes.max(1), bytes(align_bytes));
+    match first_bytes {
+        0 => format!("write multiples of {stripe} at multiples of {align}: {why}"),
+        first => {
+            format!(
+                "write multiples of {stripe} at {} and then at multiples of {align} from there: {why}",
+                bytes(first)
+            )
+        }
     }
-    format!(
-        "write multiples of {} at multiples of {}: all members then share the work equally",
-        bytes(stripe_bytes),
-        bytes(chunk_bytes)
-    )
 }
 
 /// An answer that names no stripe.
