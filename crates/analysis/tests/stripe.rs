@@ -217,7 +217,7 @@ fn assert_no_stripe(params: &DeviceParams, seed: u64) -> Answer {
     let seen = answer(params, seed, noise, 1500);
     assert_eq!((seen.chunk, seen.stripe, seen.parity), (None, None, None), "{seed} {params:?} {seen:#?}");
     assert!(seen.none_confidence >= 0.5 && !seen.evidence.is_empty(), "{seen:#?}");
-    assert_eq!((seen.advice.write_bytes, seen.advice.align_bytes), (None, None));
+    assert!(seen.advice.starts_with("no stripe was seen"), "{}", seen.advice);
     seen
 }
 
@@ -295,7 +295,11 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
     };
     let seen = answer(&DeviceParams::Array(params), 5, Noise::None, 1500);
     assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)), "{seen:#?}");
-    assert_eq!((seen.advice.write_bytes, seen.advice.align_bytes), (Some(256 * KIB), Some(256 * KIB)));
+    assert!(
+        seen.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB:"),
+        "{}",
+        seen.advice
+    );
     let whole = seen.sizes.iter().find(|point| point.bytes == 256 * KIB).unwrap();
     assert!(whole.aligned_median_ns.unwrap() < 0.8 * whole.other_median_ns.unwrap(), "{:#?}", seen.sizes);
     assert_eq!(seen.boundary_profile.len(), 11);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rdsk_model::Op;
 use rdsk_stats::median;
 
-use super::answer::{Advice, Answer, Figure, SURE, SizePoint, exact as bytes};
+use super::answer::{Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
 use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
 use super::shape::{Layout, Redundancy};
@@ -153,13 +153,8 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
         chunk: Some(Figure {
             bytes: layout.chunk_bytes,
             confidence: shares.chunk.min(chunk_limit(case, &layout, proof)),
-            p_value: if proof.is_seen { case.profile.p_value(layout.chunk_bytes) } else { proof.gain_p },
         }),
-        stripe: Some(Figure {
-            bytes: layout.stripe_bytes(),
-            confidence: stripe_confidence,
-            p_value: proof.gain_p,
-        }),
+        stripe: Some(Figure { bytes: layout.stripe_bytes(), confidence: stripe_confidence }),
         parity,
         start_offset_bytes: (has_parity && has_reads).then_some(layout.shift_chunks * layout.chunk_bytes),
         none_confidence: shares.none,
@@ -273,14 +268,11 @@ fn chance(p_value: f64) -> String {
     if p_value < NEGLIGIBLE { format!("p < {NEGLIGIBLE:.0e}") } else { format!("p {p_value:.1e}") }
 }
 
-fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
-    let (chunk, stripe) = (layout.chunk_bytes, layout.stripe_bytes());
+fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> String {
     if confidence < SURE {
-        return Advice { write_bytes: None, align_bytes: Some(chunk), text: chunk_advice(chunk) };
+        return chunk_advice(layout.chunk_bytes);
     }
-    let text = advice(chunk, stripe, parity == Some(true), Some(0));
-    let align_bytes = if parity == Some(true) { stripe } else { chunk };
-    Advice { write_bytes: Some(stripe), align_bytes: Some(align_bytes), text }
+    advice(layout.chunk_bytes, layout.stripe_bytes(), parity == Some(true), Some(0))
 }
 
 /// What is left to say without a stripe.
@@ -331,7 +323,7 @@ pub(super) fn inconclusive(op: Op, rows: &[Row], profile: Option<&BoundaryProfil
         evidence: vec![why],
         boundary_profile: profile.map(BoundaryProfile::steps).unwrap_or_default(),
         sizes: sizes(rows, None),
-        advice: Advice { write_bytes: None, align_bytes: None, text: NO_ADVICE.to_owned() },
+        advice: NO_ADVICE.to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ mod shape;
 mod sweep;
 mod sysfs_hints;
 
-pub use answer::{Advice, Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
+pub use answer::{Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
 pub use described::{ArrayLayout, Described, unrest};
 pub use inference::infer;
 pub use level::Level;

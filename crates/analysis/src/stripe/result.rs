@@ -1,7 +1,7 @@
 //! The result of `stripe` on one target in one direction: what the kernel says of the array and what its stripes cost, or without such words
 //! what the latencies of the sweep say; beside it the kernel's hints. Derived from a Record.
 
-use super::answer::{Advice, Answer, Figure, SURE, Sample, SizePoint};
+use super::answer::{Answer, Figure, SURE, Sample, SizePoint};
 use super::conclude;
 use super::described::{Described, no_array, unrest};
 use super::inference::infer;
@@ -69,15 +69,7 @@ impl StripeResult {
 
     /// What to write, and where, as a sentence.
     pub fn advice(&self) -> String {
-        let chunk = self.chunk().map(|(bytes, _)| bytes);
-        let stripe = self.stripe().filter(|&(_, sure)| sure >= SURE);
-        match (chunk, stripe) {
-            _ if self.described.is_some() => self.answer.advice.text.clone(),
-            (Some(chunk), Some((stripe, _))) => {
-                conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
-            }
-            _ => self.answer.advice.text.clone(),
-        }
+        self.answer.advice.clone()
     }
 
     /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` if it
@@ -117,7 +109,7 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
 
 /// The answer that the kernel's words are.
 fn answer(op: Op, described: &Described, costs: &[RequestCost]) -> Answer {
-    let figure = |bytes| Figure { bytes, confidence: 1.0, p_value: 0.0 };
+    let figure = |bytes| Figure { bytes, confidence: 1.0 };
     let (chunk, stripe) = (described.chunk_bytes, described.stripe_bytes);
     let none_confidence = match chunk {
         Some(_) => 0.0,
@@ -140,10 +132,10 @@ fn answer(op: Op, described: &Described, costs: &[RequestCost]) -> Answer {
     }
 }
 
-fn advice(described: &Described) -> Advice {
+/// What to write, and where.
+fn advice(described: &Described) -> String {
     let (chunk, stripe) = (described.chunk_bytes, described.stripe_bytes);
-    let align_bytes = if described.has_parity { stripe } else { chunk };
-    let text = match (chunk, stripe, described.parity_below()) {
+    match (chunk, stripe, described.parity_below()) {
         (_, _, Some(layout)) => {
             format!(
                 "write long sequences: {}, and what covers such stripes whole needs no reads",
@@ -158,8 +150,7 @@ fn advice(described: &Described) -> Advice {
             "the arrays below differ: what is best for one of them is not for the others".into()
         }
         (None, _, _) => NO_STRIPE_ADVICE.into(),
-    };
-    Advice { write_bytes: stripe, align_bytes, text }
+    }
 }
 
 /// Cost over size: full stripes beside all other requests.
@@ -211,6 +202,12 @@ fn by_latency(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     // Fitted from the first byte of the span.
     let start = answer.start_offset_bytes.zip(answer.stripe);
     answer.start_offset_bytes = start.map(|(start, stripe)| (workload.offset_bytes + start) % stripe.bytes);
+    if let (Some(chunk), Some(stripe)) =
+        (answer.chunk, answer.stripe.filter(|stripe| stripe.confidence >= SURE))
+    {
+        let has_parity = answer.parity == Some(true);
+        answer.advice = conclude::advice(chunk.bytes, stripe.bytes, has_parity, answer.start_offset_bytes);
+    }
     let sizes = || samples.iter().map(|sample| sample.bytes);
     let mut result = StripeResult {
         described: None,
