@@ -49,6 +49,7 @@ const CHANGES: &[(&str, Change)] = &[
     ),
     ("targets[].device.model", Change::Words),
     ("notes[]", Change::Words),
+    ("schema", Change::Words),
     ("error.message", Change::Words),
     ("error.hint", Change::Words),
     ("observer.why_not_higher", Change::Words),

@@ -3,7 +3,7 @@
 
 use crate::history::{self, Picked};
 use crate::{input_file, out};
-use rdsk_model::{Problem, ProblemKind, Record, SCHEMA};
+use rdsk_model::{Problem, ProblemKind, READABLE_SCHEMAS, Record};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -69,8 +69,12 @@ fn read(path: &Path, asked: &str, code: &'static str) -> Result<Record, Problem>
         Ok(record) => Some(record.schema.clone()),
         Err(_) => schema_of(&document),
     };
-    if let Some(other) = schema.filter(|schema| schema != SCHEMA) {
-        return Err(problem(format!("its schema is {}, and this version reads {SCHEMA}", printable(&other))));
+    if let Some(other) = schema.filter(|schema| !READABLE_SCHEMAS.contains(&schema.as_str())) {
+        let readable = READABLE_SCHEMAS.join(" and ");
+        return Err(problem(format!(
+            "its schema is {}, and this version reads {readable}",
+            printable(&other)
+        )));
     }
     record.map_err(|error| match rdsk_exchange::is_of_fio(&document) {
         true => of_fio(),

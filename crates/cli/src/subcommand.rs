@@ -141,17 +141,18 @@ pub(crate) static ALIGN: Subcommand = Subcommand {
 pub(crate) static STRIPE: Subcommand = Subcommand {
     name: "stripe",
     experiments: &[Experiment::Stripe],
-    summary: "Find the chunk and the full stripe of an array from the cost of requests",
-    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
-          chunks and stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk \
-          but leave the stripe uncertain. If the members of the array have counters, these are read around every \
-          request and give exact sizes.",
+    summary: "Find the chunk and the full stripe of an array, and what partial stripes cost",
+    details: "Where the kernel describes the array (md, device mapper, LVM), its words give chunk, full stripe, level and \
+          where the first stripe begins, and whole stripes are compared with parts of them. Where it does not (hardware \
+          RAID, a SAN), requests of chosen sizes at chosen offsets show them: their cost steps at the boundaries of \
+          chunks and stripes. Requests are direct, one at a time: O_DSYNC writes if writing is allowed, else reads, \
+          whose cost leaves the stripe uncertain.",
     targets: TARGETS,
     examples: &[
-        ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
+        ("rdsk stripe /dev/md0", "an array that is only read"),
         (
             "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
-            "an empty array that is written: its full stripe too",
+            "an empty array that is written: what partial stripes cost, too",
         ),
         ("rdsk stripe sim:raid5", "a simulated array"),
     ],

@@ -173,12 +173,14 @@ fn a_record_of_another_schema_is_refused_by_every_command() {
     let run = rdsk(["run", "sim:wd2500", "--only", "headline", "--budget=5s", "--json", &ours]);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let text = fs::read_to_string(&ours).unwrap();
-    let other = text.replacen("\"rdsk.record/1\"", "\"rdsk.record/2\"", 1);
+    let other = text.replacen("\"rdsk.record/2\"", "\"rdsk.record/3\"", 1);
     assert_ne!(text, other);
     fs::write(&theirs, other).unwrap();
     fs::write(&far, "{\"schema\": \"rdsk.record/9\", \"what\": \"ever\"}").unwrap();
-    for (named, schema) in [(&theirs, "rdsk.record/2"), (&far, "rdsk.record/9")] {
-        let why = format!("{named}: its schema is {schema}, and this version reads rdsk.record/1");
+    for (named, schema) in [(&theirs, "rdsk.record/3"), (&far, "rdsk.record/9")] {
+        let why = format!(
+            "{named}: its schema is {schema}, and this version reads rdsk.record/1 and rdsk.record/2"
+        );
         let page = file("page.html");
         for line in [
             &["show", named][..],

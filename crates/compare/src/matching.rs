@@ -69,13 +69,12 @@ pub(crate) fn is_alike(
         && is_span_alike((base_run, a), (other_run, b))
 }
 
-/// As many places of the same sizes, found in the same way.
+/// As many places of the same sizes, visited in the same way.
 fn are_points_alike(a: Option<&Points>, b: Option<&Points>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => {
-            (a.len(), &a.block_bytes, a.chosen_first, a.moves_start)
-                == (b.len(), &b.block_bytes, b.chosen_first, b.moves_start)
+            (a.len(), &a.block_bytes, a.moves_start) == (b.len(), &b.block_bytes, b.moves_start)
         }
         _ => false,
     }

@@ -1,6 +1,6 @@
 //! RAID 0, 1, 5 and 6 over equal members: which member is asked what, and when all have answered. Parity is counted, not
-//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests. The extra work of the
-//! kernel (flushes, bitmap, superblock, stripe cache, merging) is modelled if the parameters include it.
+//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests. The extra work of a
+//! kernel (flushes, bitmap, superblock, stripe cache, merging) is not modelled.
 //!
 //! The completion time of a request is computed when it arrives, so nothing later can change it: a member that has read for a
 //! partial write is idle until the write's parity is known, and serves no other request in between. That costs nothing for
@@ -15,10 +15,7 @@ use crate::gather::{Gather, MAX_HELD, Part, parts};
 use crate::params::{ArrayParams, RaidLevel};
 use crate::request::{Completion, Force, Op, Request};
 
-/// Bytes of a kernel page, which is also a row of its stripe cache and a page of its bitmap.
-const PAGE_BYTES: u64 = 4096;
-
-/// The requests that a member received. `rdsk_model::MemberIo` has the same fields; neither room may import the other.
+/// The requests that a member received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberCounts {
     /// Reads.
@@ -45,9 +42,6 @@ pub struct Array {
     gather: Gather,
     /// Which mirror reads next.
     turn: usize,
-    /// Writes taken so far, and the rows of pages that the stripe cache holds.
-    writes: u64,
-    cached: VecDeque<u64>,
 }
 
 impl Array {
@@ -64,8 +58,6 @@ impl Array {
             write_back_held_bytes: 0,
             gather: Gather::default(),
             turn: 0,
-            writes: 0,
-            cached: VecDeque::new(),
         }
     }
 
@@ -95,10 +87,7 @@ impl Array {
         self.interface_free_ns = received_ns;
         let (end_ns, outcome) = match request.op {
             Op::Flush if self.params.write_back_bytes > 0 => (ready_ns, Ok(())),
-            Op::Flush => {
-                self.count_flush();
-                self.everywhere(ready_ns, Request::flush())
-            }
+            Op::Flush => self.everywhere(ready_ns, Request::flush()),
             Op::Read => {
                 let (read_ns, outcome) = self.in_parts(ready_ns, request, Array::read_part);
                 (read_ns.max(received_ns), outcome)
@@ -111,55 +100,11 @@ impl Array {
                     let held = self.gather.take_stripe(part.stripe);
                     self.release(received_ns, &held);
                 }
-                let begin_ns = self.write_besides(received_ns, request.force);
-                let (written_ns, outcome) = self.in_parts(begin_ns, request, Array::write_part);
+                let (written_ns, outcome) = self.in_parts(received_ns, request, Array::write_part);
                 (self.seen_by_host(received_ns, written_ns, request.bytes), outcome)
             }
         };
         Completion { start_ns, end_ns: end_ns.max(start_ns), outcome }
-    }
-
-    /// Every member counts a flush as a write of no bytes, if the extra work of the kernel is modelled.
-    fn count_flush(&mut self) {
-        if self.params.besides.is_some() {
-            self.counts.iter_mut().for_each(|counts| counts.writes += 1);
-        }
-    }
-
-    /// What goes to all members with a write: bitmap, superblock, and the flush that makes it durable. Returns the time at
-    /// which the write itself may start.
-    fn write_besides(&mut self, now_ns: u64, force: Force) -> u64 {
-        let Some(besides) = self.params.besides else { return now_ns };
-        if force == Force::Media {
-            self.count_flush();
-        }
-        let is_turn = |every: u64| every > 0 && self.writes.is_multiple_of(every);
-        let pages = [
-            (is_turn(besides.bitmap_every_writes), PAGE_BYTES),
-            (is_turn(besides.superblock_every_writes), 512),
-        ];
-        self.writes += 1;
-        let write = |now_ns, (is_due, bytes)| {
-            if is_due { self.everywhere(now_ns, Request::write(0, bytes)).0 } else { now_ns }
-        };
-        pages.into_iter().fold(now_ns, write)
-    }
-
-    /// Whether the stripe cache spares a small write its reads; the row is in it from then on.
-    fn is_cached(&mut self, part: Part) -> bool {
-        let rows = self.params.besides.map_or(0, |besides| besides.cached_rows);
-        if rows == 0 || part.end - part.first > PAGE_BYTES {
-            return false;
-        }
-        let row = (part.stripe * self.params.chunk_bytes + part.first % self.params.chunk_bytes) / PAGE_BYTES;
-        let known = self.cached.contains(&row);
-        if !known {
-            self.cached.push_back(row);
-            if self.cached.len() > rows {
-                self.cached.pop_front();
-            }
-        }
-        known
     }
 
     /// When the write completes for the host: at once while the protected cache has room.
@@ -278,11 +223,7 @@ impl Array {
         // Parity covers the rows of bytes that any of the chunks touch.
         let first = touched.iter().map(|&(_, first, _)| first).min().unwrap_or(0);
         let end = touched.iter().map(|&(_, first, bytes)| first + bytes).max().unwrap_or(0);
-        let read_done = if self.is_cached(part) {
-            (now_ns, Ok(()))
-        } else {
-            self.read_before_write(now_ns, part, &touched, (first, end))
-        };
+        let read_done = self.read_before_write(now_ns, part, &touched, (first, end));
         let mut latest = read_done;
         for &(chunk, first, bytes) in &touched {
             let member = self.data_member(part.stripe, chunk);
@@ -373,9 +314,7 @@ impl Array {
                 counts.read_bytes += request.bytes;
             }
             Op::Write => {
-                let every = self.params.besides.map_or(0, |besides| besides.merged_every_writes);
-                let is_merged = every == 0 || self.writes.is_multiple_of(every);
-                counts.writes += if is_merged { 1 } else { request.bytes.div_ceil(PAGE_BYTES).max(1) };
+                counts.writes += 1;
                 counts.write_bytes += request.bytes;
             }
             Op::Flush => {}

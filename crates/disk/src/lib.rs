@@ -34,10 +34,10 @@ pub use error::{HostError, ParamError};
 pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
 pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use params::{
-    ArrayParams, BesidesParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams,
-    DiskParams, DriftParams, ErrorRange, FaultParams, FirstAccessParams, FirstOf, Hold, HostParams,
-    LateParams, LunParams, NoiseParams, PaceParams, Partial, RaidLevel, RamParams, SleepParams, SlowDown,
-    SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
+    ArrayParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams, DiskParams,
+    DriftParams, ErrorRange, FaultParams, FirstAccessParams, FirstOf, Hold, HostParams, LateParams,
+    LunParams, NoiseParams, PaceParams, Partial, RaidLevel, RamParams, SleepParams, SlowDown, SsdParams,
+    StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
 pub use provenance::{Figure, Mark, Tally, complete_text, figures};

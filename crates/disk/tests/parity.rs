@@ -66,7 +66,6 @@ proptest! {
             interface_bytes_per_s: 1e9,
             write_back_bytes: 0,
             gather_ns: 0,
-            besides: None,
 member: Box::new(DeviceParams::Ram(RamParams {
                 capacity_bytes: 64 << 20,
                 read_command_ns: 1000,

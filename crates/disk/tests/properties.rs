@@ -116,7 +116,6 @@ fn device() -> impl Strategy<Value = DeviceParams> {
                 interface_bytes_per_s: 1e9,
                 write_back_bytes,
                 gather_ns: gathers * 30_000_000 * u64::from(write_back_bytes > 0),
-                besides: None,
                 member: Box::new(DeviceParams::Disk(disk)),
             })
         },

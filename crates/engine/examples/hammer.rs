@@ -38,8 +38,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let job = Job {
         begin_bytes: 0,
         first_position: 0,
-        members: None,
-        chooser: None,
         workload: &workload,
         claims: &claims,
         limits: Limits {

@@ -81,7 +81,6 @@ pub(crate) fn trials(
         window_ns: TRIAL_NS,
         visit: 0,
         first_position: 0,
-        members: None,
         cache_check: CacheCheck::Span,
         ..job.clone()
     };

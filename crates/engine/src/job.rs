@@ -3,8 +3,8 @@
 
 use crate::error::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, MemberCounters, OwnGap, PageCacheState,
-    PointRun, PositionChooser, ReadContent, StopFlag, StreamResult, Workload,
+    ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, OwnGap, PageCacheState, PointRun,
+    ReadContent, StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -45,10 +45,6 @@ pub struct Job<'a> {
     pub begin_bytes: u64,
     /// Chosen positions to skip at the start of the visit's order, because an earlier run has visited them.
     pub first_position: u32,
-    /// Counters of an array's members, read before and after each I/O at a chosen position.
-    pub members: Option<&'a dyn MemberCounters>,
-    /// Chooses positions from these counters, before those of the list.
-    pub chooser: Option<&'a dyn PositionChooser>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
     /// Width of a rate window. The engine doubles it as long as a run needs too many windows.

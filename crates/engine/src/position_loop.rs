@@ -1,14 +1,13 @@
-//! The sync engine's loop over chosen positions, which keeps the latency of each. Over listed positions it allocates
-//! nothing; its memory is reserved before it starts. Between positions that are chosen one by one it does, outside their
-//! latencies.
+//! The sync engine's loop over chosen positions, which keeps the latency of each. It allocates nothing; its memory is reserved
+//! before it starts.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
-use crate::positions::{MemberDeltas, Position, PositionSource};
+use crate::positions::PositionSource;
 use crate::sync::{answer, transfer};
 use crate::watchdog::SHORT_NS;
 use crate::work::{StreamEnd, StreamOutcome, Work};
-use rdsk_model::{ChosenIo, Op, PointRun};
+use rdsk_model::{Op, PointRun};
 
 /// So many failed positions in a row end the pass: then the device fails, not the position.
 const FAILED_IN_A_ROW: u32 = 4;
@@ -43,23 +42,19 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         latency_ns: Vec::with_capacity(source.left()),
         ..PointRun::default()
     };
-    let mut member_deltas = MemberDeltas::of(source.members, source.left());
     work.start();
     let mut failed_in_a_row = 0;
     let end = loop {
         if let Some(end) = work.must_stop(work.outcome.end_ns) {
             break end;
         }
-        let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
+        let Some(position) = source.next() else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
         let buffer = buffers.next(len);
         if !may_issue(&mut work, buffer, position.offset_bytes) {
             break StreamEnd::Halted;
         }
         work.outcome.asked_bytes += position.bytes;
-        if position.index.is_none() {
-            member_deltas.renew();
-        }
         let new_places = spec.touch(position.offset_bytes, len);
         let begin_ns = now_ns();
         let result = transfer(&spec, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls);
@@ -72,39 +67,24 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
                 let may_go_on = is_of_this_position(&other)
                     && failed_in_a_row < FAILED_IN_A_ROW
                     && work.outcome.missed.len() < MAX_MISSED;
-                // Without its result, no further position can be chosen from the counters.
                 let Some(index) = position.index.filter(|_| may_go_on) else {
                     work.fail(position.offset_bytes, len, answer(&other));
                     break StreamEnd::Failed;
                 };
                 work.miss(position.offset_bytes, len, answer(&other));
                 seen.failed.push(index);
-                member_deltas.forget();
                 continue;
             }
         }
         failed_in_a_row = 0;
         work.count(end_ns, end_ns - begin_ns, position.bytes);
         if end_ns - begin_ns > SHORT_NS && work.was_away(begin_ns, end_ns, begin_ns) {
-            // How long it took is not known: a listed position has no latency in this pass, and a chosen one is chosen again.
-            member_deltas.forget();
+            // How long it took is not known: the position has no latency in this pass.
             continue;
         }
         work.count_first(new_places, begin_ns, end_ns, position.bytes);
-        let Some(index) = position.index else {
-            let (Position { offset_bytes, bytes, .. }, latency_ns) = (position, end_ns - begin_ns);
-            seen.chosen.push(ChosenIo {
-                offset_bytes,
-                bytes,
-                latency_ns,
-                members: member_deltas.note_chosen(),
-            });
-            continue;
-        };
-        seen.order.push(index);
+        seen.order.extend(position.index);
         seen.latency_ns.push(end_ns - begin_ns);
-        member_deltas.note();
     };
-    seen.members = member_deltas.finish();
     StreamOutcome { positions: Some(seen), ..work.finish(end) }
 }

@@ -65,7 +65,7 @@ fn check_positions(workload: &Workload) -> Result<(), EngineError> {
     if workload.streams != 1 || workload.queue_depth != 1 {
         return invalid("need one stream with one I/O in flight");
     }
-    if (points.is_empty() && points.chosen_first.is_none()) || u32::try_from(points.len()).is_err() {
+    if points.is_empty() || u32::try_from(points.len()).is_err() {
         return invalid("are none or more than 2^32");
     }
     if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {

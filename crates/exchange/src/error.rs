@@ -23,7 +23,7 @@ pub enum ImportError {
         column: usize,
     },
     /// A document of rdsk that is no Record, or one of a later version.
-    #[error("its schema is \"{schema}\", and this version reads \"{expected}\"", expected = rdsk_model::SCHEMA)]
+    #[error("its schema is \"{schema}\", and this version reads {readable}", readable = rdsk_model::READABLE_SCHEMAS.join(" and "))]
     Schema {
         /// What it says that it is; untrusted text.
         schema: String,

@@ -4,7 +4,7 @@ use crate::documents::documents;
 use crate::error::ImportError;
 use crate::fio;
 use crate::text::decoded;
-use rdsk_model::{Record, SCHEMA};
+use rdsk_model::{READABLE_SCHEMAS, Record};
 use serde_json::Value;
 
 /// The Records in a file, in its order: those that rdsk wrote, and what documents of fio (version 2 or 3, `--output-format=json`
@@ -29,7 +29,7 @@ fn record(document: Value, reports: usize) -> Result<Record, ImportError> {
     }
     match document.get("schema").and_then(Value::as_str) {
         // The key of a mistake would make the program half a megabyte larger: no person writes Records.
-        Some(SCHEMA) => {
+        Some(schema) if READABLE_SCHEMAS.contains(&schema) => {
             serde_json::from_value(document).map_err(|error| ImportError::Record(error.to_string()))
         }
         other => Err(ImportError::Schema { schema: other.unwrap_or("no text").into() }),
@@ -88,8 +88,8 @@ mod tests {
             );
         }
         assert_eq!(
-            said("{\"schema\": \"rdsk.record/2\"}"),
-            "its schema is \"rdsk.record/2\", and this version reads \"rdsk.record/1\""
+            said("{\"schema\": \"rdsk.record/3\"}"),
+            "its schema is \"rdsk.record/3\", and this version reads rdsk.record/1 and rdsk.record/2"
         );
         assert!(said("{\"schema\": 7}").starts_with("its schema is \"no text\""));
         assert!(said("{\"schema\": \"rdsk.re").starts_with("its JSON is damaged or cut off: EOF"));

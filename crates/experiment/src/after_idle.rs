@@ -118,8 +118,6 @@ impl IdleReads<'_> {
             visit: state.totals[index].next_visit().saturating_add(number),
             begin_bytes: 0,
             first_position: 0,
-            members: None,
-            chooser: None,
             cache_check: CacheCheck::Span,
             window_ns: rest_ns.max(MIN_WINDOW_NS),
             pin_cpus: self.pin_cpus,

@@ -3,9 +3,9 @@
 
 use crate::options::{EvidenceChoice, PlanOptions};
 use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
-use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
+use rdsk_model::{Clock, Host, IoError, Problem, ProblemKind, Target};
 use rdsk_observe::bpf::{Attachment, available};
-use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
+use rdsk_observe::{KernelObserver, Observer, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, REMOVAL_TAKES, Roots};
 use std::cell::OnceCell;
 use std::path::Path;
@@ -15,9 +15,6 @@ use std::time::Instant;
 /// Creates the observer of the targets with the given indices.
 pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 
-/// Finds the members of the target with the given index, if it is an array.
-pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
-
 /// Names the disk and position behind a failed I/O, if they are known.
 pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
 
@@ -25,7 +22,6 @@ pub(crate) struct Backend {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
-    pub(crate) members: Members,
     pub(crate) error_location: ErrorLocation,
     /// The machine that is measured.
     pub(crate) host: Option<Host>,
@@ -52,11 +48,6 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy, evidence: Evidenc
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
-    let (all, sys_too) = (targets.clone(), sys.clone());
-    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
-        let target = all.iter().find(|target| target.index == index)?;
-        Some(Box::new(KernelMembers::of(target, &sys_too)?))
-    };
     let (known, sys_for_errors) = (targets.clone(), sys.clone());
     // All errors of a run wait together.
     let patience_ends = OnceCell::new();
@@ -80,7 +71,6 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy, evidence: Evidenc
         engine: Box::new(RealEngine { policy, ..RealEngine::default() }),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
-        members: Box::new(members),
         error_location: Box::new(error_location),
         host: Some(host),
     }
@@ -98,10 +88,6 @@ fn attachment(evidence: EvidenceChoice) -> Option<Attachment> {
 fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
     let engine = SimEngine::new(claims, seed)?;
     let (lab, luns) = (engine.lab(), engine.luns().to_vec());
-    let (lab_too, all) = (engine.lab(), engine.luns().to_vec());
-    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
-        Some(Box::new(SimMembers::of(lab_too.clone(), *all.get(index as usize)?)?))
-    };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let watched: Vec<_> =
             indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
@@ -111,7 +97,6 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
         clock: Box::new(engine.clock()),
         host: engine.host(),
         observer: Box::new(observer),
-        members: Box::new(members),
         // A simulated disk has no other below it.
         error_location: Box::new(|_: &IoError| None),
         engine: Box::new(engine),

@@ -27,11 +27,7 @@ impl CellTotals {
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         // Requests of different sizes have no common rate.
-        let mixed = cell
-            .workload
-            .points
-            .as_ref()
-            .is_some_and(|points| !points.block_bytes.is_empty() || points.chosen_first.is_some());
+        let mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
         let bytes_per_s =
             if ran && !mixed { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
         let block_bytes = cell.workload.block_bytes as f64;
@@ -108,13 +104,6 @@ impl CellTotals {
                 "its streams never all ran at once, so there is no common rate; more bytes or a shorter --stagger help"
                     .into(),
             );
-        }
-        let chosen: usize = self.positions.iter().map(|run| run.chosen.len()).sum();
-        if chosen > 0 && self.ended == Some(Ended::Complete) {
-            let listed: usize = self.positions.iter().map(|run| run.order.len()).sum();
-            let listed = if listed > 0 { format!(", and {listed} of the list") } else { String::new() };
-            let why = format!("{chosen} requests where the members' counters asked for them{listed}");
-            return (StopReason::Complete, why);
         }
         let width = self.margin(cell);
         let precise = width.is_some_and(|width| width <= precision);

@@ -153,7 +153,6 @@ impl CellTotals {
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);
         run.failed.append(&mut rest.failed);
-        run.members.append(&mut rest.members);
     }
 
     /// Keeps the first reason and the first trials; adds up what completed within submissions, which is unknown if it is

@@ -168,7 +168,6 @@ fn measure(
         engine: backend.engine.as_mut(),
         clock: backend.clock.as_ref(),
         observer: backend.observer.as_ref(),
-        members: backend.members.as_ref(),
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
         pin_cpus: &request.options.pin_cpus,
         watch,
@@ -209,7 +208,7 @@ fn sustain_writes(
         let made = Backend::of(&claimed.claims, &request.roots, &request.options);
         copy = Some(made.map_err(|error| error.problem())?);
     }
-    let Backend { engine, clock, observer, members, .. } = copy.as_mut().unwrap_or(backend);
+    let Backend { engine, clock, observer, .. } = copy.as_mut().unwrap_or(backend);
     let left_ns = request.options.budget_ns.saturating_sub(elapsed_ns(began));
     let time = if is_simulated { Time::Free } else { Time::Until(clock.now_ns().saturating_add(left_ns)) };
     let mut watch = sustained::ProgressOnly(watch);
@@ -223,7 +222,6 @@ fn sustain_writes(
             engine: engine.as_mut(),
             clock: clock.as_ref(),
             observer: observer.as_ref(),
-            members: members.as_ref(),
             cpu_count: record.host.as_ref().map(|host| host.cpu_count),
             pin_cpus: &request.options.pin_cpus,
             watch: &mut watch,

@@ -3,7 +3,7 @@
 
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
-use rdsk_model::{Cell, PositionChooser, Workload};
+use rdsk_model::{Cell, Workload};
 
 /// Rounds over the cells, so that every figure rests on visits at this many moments of the run.
 pub(crate) const ROUNDS: u32 = 6;
@@ -83,15 +83,5 @@ pub(crate) trait Question: Sync {
     /// Whether a writing cell is visited once more, until its rate has settled, after everything else.
     fn is_sustained(&self, _cell: &Cell) -> bool {
         false
-    }
-
-    /// Whether the counters of an array's members are read around every request.
-    fn reads_members(&self) -> bool {
-        false
-    }
-
-    /// What chooses requests one by one from these counters.
-    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PositionChooser>> {
-        None
     }
 }

@@ -192,8 +192,7 @@ fn continues_passes(cell: &Cell, then: &CellRecord, now: &Record) -> bool {
 
 /// Whether a cell is one of whole passes over a list of positions, of which the earlier run made some.
 fn has_passes(cell: &Cell, then: &CellRecord) -> bool {
-    let is_list = cell.workload.points.as_ref().is_some_and(|points| points.chosen_first.is_none());
-    is_list
+    cell.workload.points.is_some()
         && matches!(cell.extent, Extent::Pass { .. })
         && !then.result.points.is_empty()
         && then.result.stop != StopReason::NotApplicable

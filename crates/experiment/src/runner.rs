@@ -4,7 +4,6 @@
 use crate::after_idle::{AfterIdlePlan, IdleReads};
 use crate::cell_record::CellContext;
 use crate::cell_totals::{CellTotals, add_new};
-use crate::registry::question;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::schedule::{Schedule, Turn};
@@ -16,9 +15,7 @@ use rdsk_analysis::MIN_PAGES;
 use rdsk_engine::{
     Ended, Engine, EngineError, Job, Limits, PAGE_BYTES, PAGES_LOOKED_AT, Prepared, Run, Settled, look_ns,
 };
-use rdsk_model::{
-    CellRecord, CellsSoFar, Clock, Event, Extent, MemberCounters, Plan, ReadContent, StopFlag, Target, Watch,
-};
+use rdsk_model::{CellRecord, CellsSoFar, Clock, Event, Extent, Plan, ReadContent, StopFlag, Target, Watch};
 use rdsk_observe::Observer;
 use rdsk_targets::Claim;
 
@@ -43,8 +40,6 @@ pub struct Runner<'a> {
     pub clock: &'a dyn Clock,
     /// Creates the observer of the targets with these indices.
     pub observer: &'a dyn Fn(&[u32]) -> Box<dyn Observer>,
-    /// Finds the members of the target with this index, if it is an array whose members are visible.
-    pub members: &'a dyn Fn(u32) -> Option<Box<dyn MemberCounters>>,
     /// Processors that the process may use, if known; the verdict on processor time needs it.
     pub cpu_count: Option<u32>,
     /// Processors to pin streams to; empty leaves them free.
@@ -158,10 +153,6 @@ impl Runner<'_> {
         let plan = self.plan;
         let cell = &plan.cells[index];
         let totals = &mut state.totals[index];
-        let question = question(cell.experiment);
-        let first_target = cell.workload.targets.first().filter(|_| question.reads_members());
-        let members = first_target.and_then(|&target| (self.members)(target));
-        let chooser = question.chooser(&cell.workload);
         let (workload, begin_bytes) = of_visit(cell, state.sequences.begin_bytes(cell));
         let job = Job {
             workload: &workload,
@@ -170,8 +161,6 @@ impl Runner<'_> {
             visit: totals.next_visit(),
             begin_bytes,
             first_position: totals.first_position(),
-            members: members.as_deref(),
-            chooser: chooser.as_deref(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pin_cpus: self.pin_cpus,

@@ -10,7 +10,6 @@ pub mod event;
 pub mod evidence;
 pub mod finding;
 pub mod latency;
-pub mod members;
 pub mod nvme;
 pub mod output_flags;
 pub mod plan;
@@ -38,7 +37,6 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
-pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use nvme::is_nvme_path;
 pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
 pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
@@ -57,12 +55,16 @@ pub use watch::{
 };
 pub use watch_document::{BlockLayer, DeviceInterval, WatchCommand, WatchLine};
 pub use workload::{
-    BufferPages, CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points,
-    StreamRange, Sync, Untold, Workload,
+    BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
+    Untold, Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.
-pub const SCHEMA: &str = "rdsk.record/1";
+pub const SCHEMA: &str = "rdsk.record/2";
+
+/// The schemas whose documents are read. Those of the first one may have keys that have gone since, which count nothing: what the
+/// members of an array did for each request of `stripe`.
+pub const READABLE_SCHEMAS: [&str; 2] = ["rdsk.record/1", SCHEMA];
 
 #[cfg(feature = "schema")]
 pub(crate) const ID_PATTERN: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";

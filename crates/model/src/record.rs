@@ -1,4 +1,4 @@
-//! The Record: what was seen, as versioned JSON (schema `rdsk.record/1`). Raw values in base units with the unit in the
+//! The Record: what was seen, as versioned JSON (schema `rdsk.record/2`). Raw values in base units with the unit in the
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
 use crate::cell::CellRecord;

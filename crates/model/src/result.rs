@@ -62,14 +62,6 @@ pub struct PointRun {
     /// Positions that failed; they are not in `order`, and `errors` of the cell names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<u32>,
-    /// What each member of an array was asked to do for each, in the same order, as reads, bytes read, writes and bytes written; empty if
-    /// nobody counted.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<Vec<[u64; 4]>>"))]
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<Vec<crate::MemberIo>>,
-    /// The requests whose places were chosen as the run went on, before those of the list, in their order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub chosen: Vec<crate::ChosenIo>,
 }
 
 /// The part of a visit in which all of its streams ran.

@@ -82,7 +82,7 @@ pub struct ArrayFacts {
     pub level: Option<String>,
     /// The chunk in bytes.
     pub chunk_bytes: Option<u64>,
-    /// The layout as it is spelled there: md's number, or a word of dm-raid.
+    /// The layout as it is spelled there: md's number, or a word of dm-raid; `near=2` for RAID 10 of dm-raid.
     pub layout: Option<String>,
     /// Members that share the data, parity and copies included; spares are none.
     pub members: Option<u64>,
@@ -90,6 +90,10 @@ pub struct ArrayFacts {
     pub activity: Option<String>,
     /// Members that are missing.
     pub degraded: Option<u64>,
+    /// The byte of the array at which the target's device begins, by the starts of partitions and the tables of device mapper; `None`
+    /// where it does not lie there in one piece, where that is not known, and for arrays further down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_offset_bytes: Option<u64>,
 }
 
 /// A block device: the target itself, or the one that carries the file.

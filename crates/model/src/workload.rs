@@ -134,16 +134,6 @@ words!(
 );
 
 words!(
-    /// What requests whose places are chosen one by one, by the members' counters, are to those of the list behind them.
-    ChosenFirst {
-        /// Where the counters told the geometry, the list is left out.
-        Enough = "enough",
-        /// The list is visited all the same.
-        Besides = "besides",
-    }
-);
-
-words!(
     /// A word of a workload that the document of another program does not hold; its key is null in the Record.
     Untold {
         /// [`Workload::pattern`].
@@ -167,9 +157,6 @@ pub struct Points {
     pub offset_bytes: Vec<u64>,
     /// Size of each I/O; empty where all have the workload's block size.
     pub block_bytes: Vec<u64>,
-    /// Whether places that the members' counters ask for come before these; without counters there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chosen_first: Option<ChosenFirst>,
     /// Whether every pass of a sequential workload but the first begins at a random place and goes round, so that what
     /// depends on the time since a pass began is not taken for what depends on the place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -40,24 +40,11 @@ impl Spread {
     }
 }
 
-/// How the devices below another one share its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// Each holds a part or a copy.
-    Members,
-    /// They are paths to the same device.
-    Paths,
-}
-
 /// The devices that carry the data of another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Below {
     /// Kernel names.
     pub names: Vec<String>,
-    /// Their directories in sysfs, sorted by name.
-    pub directories: Vec<PathBuf>,
-    /// Members or paths.
-    pub share: Share,
     /// What they write together.
     pub spread: Spread,
     /// In words: `raid1`, `paths`; `None` if sysfs does not name it.
@@ -129,34 +116,25 @@ impl Stack {
 }
 
 /// [`below`], with what is known of the target's array: sysfs tells paths from members only where multipath-tools made the device.
-pub(crate) fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
+fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let found = below(name, directory, sys)?;
     let array = target.device.as_ref().and_then(|device| device.array.as_ref());
     let has_paths =
         array.is_some_and(|array| array.device == name && array.level.as_deref() == Some("multipath"));
-    let paths =
-        |found| Below { share: Share::Paths, spread: Spread::ONCE, kind: Some("paths".to_owned()), ..found };
+    let paths = |found| Below { spread: Spread::ONCE, kind: Some("paths".to_owned()), ..found };
     Some(if has_paths { paths(found) } else { found })
 }
 
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device
 /// with nothing below it, and for a partition, because the counters of its disk include other I/O; those of an NVMe device with
 /// several paths count nothing, so that its disk's are all there is.
-pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
+fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
-        let (names, kind) = (names_of(&paths), Some("paths".to_owned()));
-        return Some(Below { names, directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });
+        return Some(Below { names: names_of(&paths), spread: Spread::ONCE, kind: Some("paths".to_owned()) });
     }
     if let Some(disk) = crate::sysfs::nvme_disk_with_paths(name, sys) {
-        let (directories, kind) = (vec![block_path(sys, &disk)], Some("its disk".to_owned()));
-        return Some(Below {
-            names: vec![disk],
-            directories,
-            share: Share::Paths,
-            spread: Spread::ONCE,
-            kind,
-        });
+        return Some(Below { names: vec![disk], spread: Spread::ONCE, kind: Some("its disk".to_owned()) });
     }
     let mut directories: Vec<PathBuf> = fs::read_dir(directory.join("slaves"))
         .ok()?
@@ -170,13 +148,13 @@ pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let count = u32::try_from(directories.len()).unwrap_or(u32::MAX);
     let uuid = read_trimmed(&directory.join("dm/uuid")).unwrap_or_default();
     let level = read_trimmed(&directory.join("md/level"));
-    let (share, spread, kind) = match level {
-        Some(level) => (Share::Members, md_spread(&level, count, directory), Some(level)),
-        None if has_paths(&uuid) => (Share::Paths, Spread::ONCE, Some("paths".to_owned())),
-        None if count == 1 && uuid.starts_with("CRYPT-") => (Share::Members, Spread::ONCE, None),
-        None => (Share::Members, Spread::ONCE_OR_MORE, None),
+    let (spread, kind) = match level {
+        Some(level) => (md_spread(&level, count, directory), Some(level)),
+        None if has_paths(&uuid) => (Spread::ONCE, Some("paths".to_owned())),
+        None if count == 1 && uuid.starts_with("CRYPT-") => (Spread::ONCE, None),
+        None => (Spread::ONCE_OR_MORE, None),
     };
-    Some(Below { names: names_of(&directories), directories, share, spread, kind })
+    Some(Below { names: names_of(&directories), spread, kind })
 }
 
 fn names_of(directories: &[PathBuf]) -> Vec<String> {

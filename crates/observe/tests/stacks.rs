@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use rdsk_model::{Clock, Device, Evidence, EvidenceSource, Filesystem, Op, StopFlag, Target, TargetKind};
-use rdsk_observe::{EvidenceSum, KernelMembers, KernelObserver, Observer as _, Stack};
+use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, Stack};
 use rdsk_testkit::fakesys::{FakeDisk, FakeKind, FakeSys, STAT_FIELDS};
 use std::fs;
 use std::sync::Arc;
@@ -252,7 +252,6 @@ fn nvme_paths_add_up_to_the_device() {
     let (evidence, _) = visit(&mut fake, &target, &after);
     assert_eq!(counted(&evidence), Some((vec!["nvme0c0n1", "nvme0c1n1"], 1.0, Some(1.0))));
     assert_eq!(bytes(&evidence, Op::Read), 4 * MIB);
-    assert!(KernelMembers::of(&target, &fake.sys()).is_none(), "paths are no members");
 }
 
 /// A mounted btrfs over these devices, with these data profiles.
@@ -348,11 +347,6 @@ fn what_holds_metadata_is_no_member() {
     }
     let stack = Stack::of(&target("dm-0", (253, 0), None), &fake.sys()).unwrap();
     assert_eq!(stack.below["dm-0"].names, ["dm-2", "dm-4"]);
-    assert_eq!(
-        KernelMembers::of(&target("dm-0", (253, 0), None), &fake.sys())
-            .map(|members| rdsk_model::MemberCounters::count(&members)),
-        Some(2)
-    );
     let fake = FakeSys::new()
         .disk(dm("dm-0", "vg-pool_tmeta", "LVM-a-tmeta"))
         .disk(dm("dm-1", "vg-pool_tdata", "LVM-b-tdata"))
@@ -366,7 +360,7 @@ fn what_holds_metadata_is_no_member() {
 }
 
 #[test]
-fn paths_of_one_lun_are_no_members() {
+fn paths_of_one_lun_write_each_byte_once() {
     let fake = FakeSys::new()
         .disk(FakeDisk::scsi("sda"))
         .disk(FakeDisk::scsi("sdb"))
@@ -374,10 +368,27 @@ fn paths_of_one_lun_are_no_members() {
         .holder("sda", "dm-0")
         .holder("sdb", "dm-0");
     let target = target("dm-0", (253, 0), None);
-    assert!(KernelMembers::of(&target, &fake.sys()).is_none());
     let below = &Stack::of(&target, &fake.sys()).unwrap().below["dm-0"];
     assert_eq!(
         (below.names.as_slice(), below.spread.most),
         (&["sda".to_owned(), "sdb".to_owned()][..], Some(1.0))
     );
+}
+
+/// As dmsetup makes it, whose devices have no UUID.
+#[test]
+fn paths_are_known_by_their_table_too() {
+    let fake = FakeSys::new()
+        .disk(FakeDisk::scsi("sda"))
+        .disk(FakeDisk::scsi("sdb"))
+        .disk(dm("dm-0", "paths", ""))
+        .holder("sda", "dm-0")
+        .holder("sdb", "dm-0");
+    let mut target = target("dm-0", (253, 0), None);
+    let most = |target: &Target| Stack::of(target, &fake.sys()).unwrap().below["dm-0"].spread.most;
+    assert_eq!(most(&target), None, "they may be members");
+    let level = Some("multipath".into());
+    target.device.as_mut().unwrap().array =
+        Some(rdsk_model::ArrayFacts { device: "dm-0".into(), level, ..rdsk_model::ArrayFacts::default() });
+    assert_eq!(most(&target), Some(1.0));
 }

@@ -11,7 +11,7 @@ pub enum Compactness {
     Compact,
 }
 
-/// The Record as indented JSON (schema `rdsk.record/1`) with a line feed at the end. Figures that are not finite become
+/// The Record as indented JSON (schema `rdsk.record/2`) with a line feed at the end. Figures that are not finite become
 /// null.
 pub fn json(record: &Record, compactness: Compactness) -> String {
     let text = match compactness {

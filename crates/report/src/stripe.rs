@@ -1,12 +1,13 @@
-//! The stripe page: chunk and full stripe with their confidence, what the requests cost by size and by offset, what
-//! partial stripes made the members read, and what to write. It draws what [`rdsk_analysis::stripe`] derives.
+//! The stripe page: chunk and full stripe with where they are from, what requests cost (of each kind with what the disks did for it, or by
+//! size and by offset), and what to write. It draws what [`rdsk_analysis::stripe`] derives.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult};
+use rdsk_analysis::metrics::{self, whole};
+use rdsk_analysis::stripe::{DiskBytes, SURE, StripeResult};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -14,12 +15,12 @@ use rdsk_units::{Bytes, percent};
 const WORTH_SAYING: f64 = 0.5;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
-    page.heading("STRIPE: chunk and full stripe, from request latencies");
+    page.heading("STRIPE: chunk and full stripe");
     for cell in cells::of(analysis, Experiment::Stripe) {
         match analysis.stripe(cell) {
             Some(reading) => draw_cell(page, analysis, cell, reading),
-            // Reads beside writes: the page of the writes includes what they show.
-            None if !cell.result.points.is_empty() => {}
+            // Requests of another kind: the page of the first cell has them all.
+            None if metrics::ran(cell) => {}
             None => cells::draw_whys(page, analysis, &[cell], |cell| cell.id.clone()),
         }
     }
@@ -36,12 +37,6 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
     } else {
         format!("{} requests", result.requests)
     };
-    let op = match &result.counted {
-        Some(layout) if layout.writes > 0 && result.requests > result.timed => {
-            "direct reads and durable direct writes"
-        }
-        _ => op,
-    };
     let sizes = match (Bytes(result.smallest_bytes), Bytes(result.largest_bytes)) {
         (smallest, largest) if smallest == largest => smallest.to_string(),
         (smallest, largest) => format!("{smallest} to {largest}"),
@@ -50,27 +45,31 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
     if !result.is_of_device {
         page.line("  These requests did not reach a device, so they say nothing about its stripes.");
-        return;
     }
-    draw_answer(page, result);
-    draw_reasons(page, result);
-    draw_offsets(page, result);
-    draw_sizes(page, result);
+    if result.described.is_some() {
+        draw_answer(page, result);
+        draw_words(page, result);
+        draw_costs(page, result);
+    } else if result.is_of_device {
+        draw_answer(page, result);
+        draw_reasons(page, result);
+        draw_offsets(page, result);
+        draw_sizes(page, result);
+    }
     if result.is_conclusive() {
         page.sentence(Tone::Plain, "  Advice: ", format!("{}.", result.advice()));
     }
 }
 
-/// What was found, a line each, with its confidence.
+/// Chunk, full stripe and parity, a line each, with where they are from.
 fn draw_answer(page: &mut Page, result: &StripeResult) {
     let Some(chunk) = result.chunk() else {
         page.sentence(Tone::Plain, "  ", without_chunk(result));
         return;
     };
     let row = |name: &str, bytes: u64, confidence: f64, words: String| {
-        let how = match &result.counted {
-            Some(layout) if layout.is_sure() => "counted".to_owned(),
-            Some(_) => "counted, not certain".to_owned(),
+        let how = match &result.described {
+            Some(_) => "from the kernel".to_owned(),
             None if confidence >= SURE => percent(confidence),
             None => format!("{}, not certain", percent(confidence)),
         };
@@ -81,17 +80,9 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
     };
     let mut rows = vec![row("chunk", chunk.0, chunk.1, String::new())];
     if let Some((bytes, confidence)) = result.stripe() {
-        let what = if result.counted.as_ref().is_some_and(has_copies) {
-            "chunks side by side"
-        } else {
-            "data members"
-        };
+        let what = if has_copies(result) { "chunks side by side" } else { "data members" };
         let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
-        let mut words = row("full stripe", bytes, confidence, members);
-        if result.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
-            words[2] = "from the kernel".into();
-        }
-        rows.push(words);
+        rows.push(row("full stripe", bytes, confidence, members));
     }
     let parity = match result.parity() {
         Some(true) => "yes",
@@ -103,12 +94,6 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
         rows.push(vec!["first stripe at".into(), Bytes(begin).to_string(), String::new(), String::new()]);
     }
     page.table_with(&["", "size", "confidence", ""], &rows, &[3]);
-    if let Some(level) = result.counted.as_ref().and_then(level_words) {
-        page.sentence(Tone::Plain, "  level: ", format!("{level}."));
-    }
-    if let Some(words) = parity_words(result) {
-        page.sentence(Tone::Plain, "  parity reads: ", words);
-    }
 }
 
 /// What there is to say when no chunk was seen.
@@ -118,10 +103,12 @@ pub(crate) fn without_chunk(result: &StripeResult) -> String {
     }
     let sure = result.none_confidence();
     let doubt = if sure >= SURE { "" } else { ", which is not certain" };
-    if let Some(layout) = &result.counted {
-        let seen = if sure >= SURE { "" } else { " is seen" };
-        let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
-        return format!("No stripe{seen}{doubt}{level}.");
+    if let Some(described) = &result.described {
+        let level = described.levels.first().map_or("", |layout| layout.level.name());
+        return match described.has_hidden_stripes() {
+            true => format!("No stripe is that of all of it: {level}, over arrays that differ."),
+            false => format!("No stripe: {level}."),
+        };
     }
     format!(
         "No stripe is seen{doubt} (confidence {}). These requests cannot show full stripes larger than {}.",
@@ -130,52 +117,60 @@ pub(crate) fn without_chunk(result: &StripeResult) -> String {
     )
 }
 
-fn has_copies(layout: &MemberLayout) -> bool {
-    layout.copies.is_some_and(|copies| copies > 1)
+fn has_copies(result: &StripeResult) -> bool {
+    let first = result.described.as_ref().and_then(|described| described.levels.first());
+    first.and_then(|layout| layout.copies).is_some_and(|copies| copies > 1)
 }
 
-/// The level as it was counted: `RAID 5, left-symmetric, 4 members`.
-fn level_words(layout: &MemberLayout) -> Option<String> {
-    let mut words = vec![layout.level?.name().to_owned()];
-    words.extend(layout.rotation.map(|rotation| rotation.name().to_owned()));
-    words.extend(layout.copies.filter(|&copies| copies > 1).map(|copies| format!("{copies} copies")));
-    words.push(format!("{} members", layout.members));
-    Some(words.join(", "))
-}
-
-/// The reads that partial stripes caused, where they were counted.
-fn parity_words(result: &StripeResult) -> Option<String> {
-    let layout = result.counted.as_ref().filter(|layout| layout.writes > 0)?;
-    if layout.writes_with_reads == 0 {
-        // Parity further down, where nothing was counted, may have read all the same.
-        layout.parity_members?;
-        return Some("no write made a member read.".into());
+/// The kernel's words, level by level, and what is doubtful about them or about the figures.
+fn draw_words(page: &mut Page, result: &StripeResult) {
+    let Some(described) = &result.described else { return };
+    for layout in &described.levels {
+        page.sentence(
+            Tone::Plain,
+            "  kernel: ",
+            format!("{}, as {} says.", layout.sentence(), layout.source),
+        );
     }
-    Some(format!(
-        "{} of {} writes made members read {} in all.",
-        layout.writes_with_reads,
-        layout.writes,
-        Bytes(layout.caused_read_bytes).approx()
-    ))
+    for doubt in &described.doubts {
+        page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
+    }
+    if let Some((_, text)) = &result.hints {
+        page.sentence(Tone::Plain, "  hints: ", format!("{text}."));
+    }
+}
+
+/// What each kind of request took, and what the disks below the array did for it.
+fn draw_costs(page: &mut Page, result: &StripeResult) {
+    if result.costs.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line("  Cost of one request: median, and what the disks below the array did for it");
+    let rows: Vec<Vec<String>> = result
+        .costs
+        .iter()
+        .map(|cost| {
+            let disks = |bytes: fn(&DiskBytes) -> f64| {
+                cost.disks
+                    .as_ref()
+                    .map_or_else(|| MISSING.into(), |disks| Bytes(whole(bytes(disks))).approx())
+            };
+            vec![
+                cost.name(),
+                Bytes(cost.request.bytes).to_string(),
+                cost.count.to_string(),
+                cost.median_ns.map_or_else(|| MISSING.into(), |ns| millis(ns as f64)),
+                disks(|disks| disks.read_bytes),
+                disks(|disks| disks.write_bytes),
+            ]
+        })
+        .collect();
+    page.table(&["", "size", "count", "ms", "disks read", "disks wrote"], &rows);
 }
 
 fn draw_reasons(page: &mut Page, result: &StripeResult) {
-    if let Some(layout) = &result.counted {
-        for reason in &layout.evidence {
-            page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
-        }
-        if let Some(declared) = &layout.declared {
-            page.sentence(Tone::Plain, "  kernel: ", format!("{}.", declared.text));
-        }
-        for doubt in &layout.doubts {
-            page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
-        }
-    }
-    if result.timed > 0 && !result.agrees() {
-        page.sentence(Tone::Plain, "  timed: ", "the latencies of these requests alone do not show it.");
-        return;
-    }
-    for reason in result.answer.evidence.iter().filter(|_| result.timed > 0) {
+    for reason in &result.answer.evidence {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
     }
     if let Some((_, text)) = &result.hints {
@@ -252,45 +247,47 @@ fn millis(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_analysis::fixtures::stripe::counted_as;
+    use rdsk_analysis::fixtures::stripe::{described, words};
     use rdsk_model::ArrayFacts;
 
-    fn page(level: &str, below: Option<&str>, reached: impl Fn(u64) -> Vec<bool>) -> String {
-        let facts = |device: &str, level: &str| ArrayFacts {
-            device: device.into(),
-            source: "md".into(),
-            level: Some(level.into()),
-            chunk_bytes: Some(64 << 10),
-            ..ArrayFacts::default()
-        };
-        let mut record = counted_as(reached);
-        let device = record.targets[0].device.as_mut().unwrap();
-        device.array = Some(facts("md0", level));
-        device.arrays_below = below.map(|level| facts("md1", level)).into_iter().collect();
+    fn page(array: ArrayFacts, below: &[ArrayFacts]) -> String {
+        let record = described(array, below);
         let text =
             crate::experiment(&Analysis::of(&record), Experiment::Stripe, crate::style::Style::default());
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn what_was_not_counted_below_is_said_in_words() {
-        let by_turns = |offset: u64| [0, 1].map(|member| offset / (64 << 10) % 2 == member).to_vec();
-        let sure = page("raid0", Some("raid1"), by_turns);
-        assert!(sure.contains("parity no") && sure.contains("no write made a member read."), "{sure}");
-        assert!(!sure.contains("uncertain"), "{sure}");
-        let why = "uncertain: md1 below is raid5 with chunks of 64 KiB, which these counts do not show.";
-        let seen = page("raid0", Some("raid5"), by_turns);
-        assert!(seen.contains(why) && seen.contains("parity –") && seen.contains("not certain"), "{seen}");
-        assert!(!seen.contains("no write made a member read"), "{seen}");
-        let mirror = page("raid1", Some("raid5"), |_| vec![true; 2]);
-        assert!(mirror.contains("No stripe is seen, which is not certain: RAID 1.") && mirror.contains(why));
+    fn the_kernels_words_stand_with_what_requests_cost() {
+        let offset =
+            ArrayFacts { target_offset_bytes: Some(1 << 20), ..words("md0", "raid5", Some(64 << 10)) };
+        let text = page(offset, &[]);
+        for part in [
+            "chunk 64 KiB from the kernel",
+            "full stripe 192 KiB from the kernel 3 data members of 64 KiB",
+            "parity yes",
+            "first stripe at 128 KiB",
+            "kernel: md0 is RAID 5, left-symmetric, 4 members, chunk 64 KiB, full stripe 192 KiB, as md says.",
+            "single chunks 64 KiB 192",
+            "Advice: write multiples of 192 KiB at 128 KiB and then at multiples of 192 KiB from there",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("timed") && !text.contains("uncertain"), "{text}");
     }
 
     #[test]
-    fn a_cache_is_no_mirror() {
-        let seen = page("bcache", None, |_| vec![true; 2]);
-        assert!(seen.contains("No stripe is seen, which is not certain."), "{seen}");
-        assert!(seen.contains("uncertain: md0 is a cache and no array"), "{seen}");
-        assert!(!seen.contains("RAID 1"), "{seen}");
+    fn stacks_are_said_level_by_level_and_what_is_busy_is_doubted() {
+        let below = ["md1", "md2"].map(|name| words(name, "raid5", Some(512 << 10)));
+        let text = page(words("md0", "raid0", Some(64 << 10)), &below);
+        assert!(
+            text.contains("kernel: md0 is RAID 0, 4 members, chunk 64 KiB, full stripe 256 KiB"),
+            "{text}"
+        );
+        assert!(text.contains("kernel: md1 and md2 are RAID 5") && text.contains("parity yes"), "{text}");
+        let mirror = page(words("md0", "raid1", None), &[]);
+        assert!(mirror.contains("No stripe: RAID 1.") && mirror.contains("4 copies"), "{mirror}");
+        let busy = ArrayFacts { activity: Some("resync".into()), ..words("md0", "raid0", Some(64 << 10)) };
+        assert!(page(busy, &[]).contains("uncertain: md0 is busy with a resync."));
     }
 }

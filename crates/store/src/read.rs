@@ -4,7 +4,7 @@ use crate::document::unpack;
 use crate::error::StoreError;
 use crate::list::{RunLine, State};
 use crate::open::History;
-use rdsk_model::{CellRecord, Problem, ProblemKind, Record, SCHEMA, Status};
+use rdsk_model::{CellRecord, Problem, ProblemKind, READABLE_SCHEMAS, Record, Status};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 /// What a history holds of a run.
@@ -28,8 +28,9 @@ impl History {
             return Err(unreadable("it was deleted meanwhile".into()));
         };
         let mut record: Record = unpack(&document).map_err(unreadable)?;
-        if record.schema != SCHEMA {
-            return Err(unreadable(format!("its schema is {}, not {SCHEMA}", record.schema)));
+        if !READABLE_SCHEMAS.contains(&record.schema.as_str()) {
+            let readable = READABLE_SCHEMAS.join(" or ");
+            return Err(unreadable(format!("its schema is {}, not {readable}", record.schema)));
         }
         // Those of a run that has ended are in its document, unless the version 1 kept it.
         if record.cells.is_empty() {

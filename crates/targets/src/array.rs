@@ -1,7 +1,7 @@
 //! What the kernel reports about the array that a device is or lies on: md's files in sysfs, and device mapper's table
 //! if it may be read. It opens no disk, compares nothing and decides nothing.
 
-use crate::device_mapper::Mapper;
+use crate::device_mapper::{Mapper, Part, Row, Span};
 use crate::sysfs::{Node, SECTOR_BYTES, Tree, read_number, read_text};
 use rdsk_model::ArrayFacts;
 use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
@@ -11,12 +11,14 @@ const MAX_LEVELS: usize = 8;
 /// Arrays below an array; more are left out.
 const MAX_ARRAYS: usize = 64;
 
-/// The facts of the first device at or below `node` whose data lie on several others; `None` if there is none.
+/// The facts of the first device at or below `node` whose data lie on several others, and where `node` begins on it; `None` if there
+/// is none.
 pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<ArrayFacts> {
     let mut at = tree.whole(node);
+    let mut target_offset_bytes = start_bytes(node);
     for _ in 0..MAX_LEVELS {
         if at.directory.join("md").is_dir() && !at.slaves.is_empty() {
-            return Some(of_md(at));
+            return Some(ArrayFacts { target_offset_bytes, ..of_md(at) });
         }
         // Several paths lead to one device, whose members cannot be seen.
         if has_paths(at.dm_uuid().trim()) {
@@ -26,12 +28,38 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
         let data: Vec<&Node> = lower.filter(|node| holds_data(node)).collect();
         match data.as_slice() {
             [] => return None,
-            [only] => at = tree.whole(only),
+            [only] => {
+                let on_it = begins_on(at, only, mapper);
+                let of_it = start_bytes(only);
+                target_offset_bytes = target_offset_bytes.zip(on_it).zip(of_it).map(|((a, b), c)| a + b + c);
+                at = tree.whole(only);
+            }
             _ if is_bcache(at) => return Some(of_bcache(at)),
-            _ => return Some(of_dm(at, mapper)),
+            _ => return Some(ArrayFacts { target_offset_bytes, ..of_dm(at, mapper) }),
         }
     }
     None
+}
+
+/// Where a partition begins on its disk; 0 for a whole device.
+fn start_bytes(node: &Node) -> Option<u64> {
+    if node.parent.is_none() {
+        return Some(0);
+    }
+    read_number::<u64>(&node.directory.join("start"))?.checked_mul(SECTOR_BYTES)
+}
+
+/// Where a device of device mapper begins on the only one below it, if it lies there in one piece.
+fn begins_on(above: &Node, below: &Node, mapper: &Mapper<'_>) -> Option<u64> {
+    let table = mapper.table(above).ok()?;
+    let piece = |row: &Row| match row.parts.as_slice() {
+        [Part { device, span: Span::Linear { offset }, .. }] if *device == below.number => {
+            offset.checked_sub(row.begin)
+        }
+        _ => None,
+    };
+    let first = piece(table.first()?)?;
+    table.iter().all(|row| piece(row) == Some(first)).then_some(first)
 }
 
 /// The facts of the other arrays below `node`, top down, each once: RAID 1 below RAID 0, the arrays that carry the volumes of a group;
@@ -81,6 +109,7 @@ fn of_md(node: &Node) -> ArrayFacts {
         members: word("raid_disks").and_then(|text| text.split_whitespace().next()?.parse().ok()),
         activity: word("sync_action"),
         degraded: read_number(&md.join("degraded")),
+        target_offset_bytes: None,
     }
 }
 
@@ -142,9 +171,10 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
             let missing = states.get(2).map(|health| health.chars().filter(is_missing).count() as u64);
             let kind = words.first().map(|word| (*word).to_owned()).unwrap_or_default();
             let (level, layout) = kind.split_once('_').map_or((kind.as_str(), None), |(a, b)| (a, Some(b)));
+            let copies = || copies_of_raid10(&words[..words.len().min(2 + count)], layout);
             ArrayFacts {
                 level: Some(level.to_owned()).filter(|level| !level.is_empty()),
-                layout: layout.map(str::to_owned),
+                layout: if level == "raid10" { Some(copies()) } else { layout.map(str::to_owned) },
                 chunk_bytes: sectors(words.get(2)).filter(|&n| n > 0).map(|sectors| sectors * SECTOR_BYTES),
                 members: sectors(words.get(2 + count)),
                 activity: states.get(4).map(|&word| word.to_owned()),
@@ -160,6 +190,13 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
         },
         kind => ArrayFacts { level: Some(kind.to_owned()), ..silent },
     }
+}
+
+/// The copies of RAID 10 as `mdadm --detail` writes them: `near=2`, which dm-raid has unless its parameters name others.
+fn copies_of_raid10(parameters: &[&str], format: Option<&str>) -> String {
+    let named = |name: &str| parameters.windows(2).find(|pair| pair[0] == name).map(|pair| pair[1]);
+    let format = format.or_else(|| named("raid10_format")).unwrap_or("near");
+    format!("{format}={}", named("raid10_copies").unwrap_or("2"))
 }
 
 /// The paths that the status of a multipath device calls failed: `… 8:16 F 1 …`, where `A` is one that works
@@ -371,5 +408,56 @@ mod tests {
         assert_eq!(mixed.level, None);
         assert_eq!(read(&[], &[]).level, None, "who may not ask is told nothing");
         assert_eq!(read(&[line("raid", "")], &[]).chunk_bytes, None);
+    }
+
+    /// A volume in two pieces that follow each other, on a partition at 1 MiB of an array; and volumes that lie otherwise.
+    #[test]
+    fn where_a_volume_begins_on_the_array_is_the_sum_of_what_lies_between() {
+        let uuid = format!("LVM-{}", "a".repeat(64));
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::md("md0", "raid5", 3, 64 << 10, 16 * GIB))
+            .partition("md0", 1, 1 << 20, 8 * GIB)
+            .disk(FakeDisk::dm("dm-0", "vg-lv", &uuid, 2 * GIB))
+            .holder("sda", "md0")
+            .holder("sdb", "md0")
+            .holder("md0p1", "dm-0");
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let below = tree.get("md0p1").unwrap().number;
+        let begins = |table: &str| {
+            let answers =
+                BTreeMap::from([("table dm-0".to_owned(), table.replace("LOWER", &below.to_string()))]);
+            facts(&tree, tree.get("dm-0").unwrap(), &Mapper::Answers(&answers)).unwrap().target_offset_bytes
+        };
+        let table = "0 2048 linear LOWER 640\n2048 2048 linear LOWER 2688\n";
+        assert_eq!(begins(table), Some((1 << 20) + 640 * 512));
+        assert_eq!(begins("0 4096 crypt aes-xts-plain64 - 0 LOWER 4096\n"), Some((1 << 20) + 4096 * 512));
+        for table in [
+            "0 2048 linear LOWER 640\n2048 2048 linear LOWER 9000\n",
+            "0 4096 thin LOWER 1\n",
+            "0 4096 linear 8:99 0\n",
+            "",
+        ] {
+            assert_eq!(begins(table), None, "{table}");
+        }
+        let answers = BTreeMap::new();
+        let of = |name: &str| facts(&tree, tree.get(name).unwrap(), &Mapper::Answers(&answers)).unwrap();
+        assert_eq!(
+            (of("md0").target_offset_bytes, of("md0p1").target_offset_bytes),
+            (Some(0), Some(1 << 20))
+        );
+    }
+
+    #[test]
+    fn raid10_of_device_mapper_has_its_copies_in_the_words_of_mdadm() {
+        for (parameters, layout) in [
+            ("raid10 3 128 region_size 1024 4 - 8:16 - 8:32 - 8:48 - 8:64", "near=2"),
+            ("raid10 5 128 raid10_copies 3 raid10_format far 4 - 8:16 - 8:32 - 8:48 - 8:64", "far=3"),
+            ("raid10_offset 1 128 4 - 8:16 - 8:32 - 8:48 - 8:64", "offset=2"),
+        ] {
+            let facts = read(&[line("raid", parameters)], &[]);
+            assert_eq!((facts.layout.as_deref(), facts.members), (Some(layout), Some(4)), "{parameters}");
+        }
     }
 }

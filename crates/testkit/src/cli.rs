@@ -349,7 +349,7 @@ mod tests {
     #[should_panic(expected = "/id is missing")]
     fn a_document_in_a_file_keeps_its_schema() {
         let directory = tempfile::tempdir().unwrap();
-        let mut writing = shell(r#"echo '{"schema": "rdsk.record/1"}' > "$2""#);
+        let mut writing = shell(r#"echo '{"schema": "rdsk.record/2"}' > "$2""#);
         writing.current_dir(directory.path()).args(["sh", "--json", "r.json"]);
         let _ = run(writing, LONG);
     }
@@ -358,7 +358,7 @@ mod tests {
     fn a_document_that_was_there_before_is_not_the_programs() {
         let directory = tempfile::tempdir().unwrap();
         let there = directory.path().join("r.json");
-        std::fs::write(&there, r#"{"schema": "rdsk.record/1"}"#).unwrap();
+        std::fs::write(&there, r#"{"schema": "rdsk.record/2"}"#).unwrap();
         let mut reading = shell("exit 3");
         reading.arg("sh").arg(format!("--json={}", there.display()));
         assert_eq!(run(reading, LONG).status_code, Some(3));

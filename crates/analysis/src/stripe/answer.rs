@@ -1,4 +1,4 @@
-//! The samples of a sweep, and what they say of the geometry: plain data.
+//! The samples of a sweep, and what they or the kernel's words say of the geometry: plain data.
 
 use rdsk_model::Op;
 use rdsk_units::Bytes;
@@ -29,8 +29,6 @@ pub struct Figure {
     pub bytes: u64,
     /// How likely it is, among all layouts that were considered, 0 … 1; exact evidence gives 1.
     pub confidence: f64,
-    /// Chance of evidence as strong as this from a device without such a size, corrected for the number of candidates.
-    pub p_value: f64,
 }
 
 /// What the small requests around the odd multiples of one power of two took.
@@ -63,18 +61,7 @@ pub struct SizePoint {
     pub other_median_ns: Option<f64>,
 }
 
-/// What to write, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// Writes of a multiple of this; `None` if nothing was found that the size should heed.
-    pub write_bytes: Option<u64>,
-    /// At a multiple of this, counted from [`Answer::start_offset_bytes`].
-    pub align_bytes: Option<u64>,
-    /// The same as a sentence.
-    pub text: String,
-}
-
-/// What the latencies say of the geometry.
+/// What the latencies, or the kernel's words, say of the geometry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// What was issued.
@@ -95,6 +82,6 @@ pub struct Answer {
     pub boundary_profile: Vec<BoundaryStep>,
     /// Cost over size.
     pub sizes: Vec<SizePoint>,
-    /// What follows for the writer.
-    pub advice: Advice,
+    /// What to write, and where, as a sentence.
+    pub advice: String,
 }

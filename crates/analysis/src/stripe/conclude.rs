@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rdsk_model::Op;
 use rdsk_stats::median;
 
-use super::answer::{Advice, Answer, Figure, SURE, SizePoint, exact as bytes};
+use super::answer::{Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
 use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
 use super::shape::{Layout, Redundancy};
@@ -153,13 +153,8 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
         chunk: Some(Figure {
             bytes: layout.chunk_bytes,
             confidence: shares.chunk.min(chunk_limit(case, &layout, proof)),
-            p_value: if proof.is_seen { case.profile.p_value(layout.chunk_bytes) } else { proof.gain_p },
         }),
-        stripe: Some(Figure {
-            bytes: layout.stripe_bytes(),
-            confidence: stripe_confidence,
-            p_value: proof.gain_p,
-        }),
+        stripe: Some(Figure { bytes: layout.stripe_bytes(), confidence: stripe_confidence }),
         parity,
         start_offset_bytes: (has_parity && has_reads).then_some(layout.shift_chunks * layout.chunk_bytes),
         none_confidence: shares.none,
@@ -273,14 +268,11 @@ fn chance(p_value: f64) -> String {
     if p_value < NEGLIGIBLE { format!("p < {NEGLIGIBLE:.0e}") } else { format!("p {p_value:.1e}") }
 }
 
-fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
-    let (chunk, stripe) = (layout.chunk_bytes, layout.stripe_bytes());
+fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> String {
     if confidence < SURE {
-        return Advice { write_bytes: None, align_bytes: Some(chunk), text: chunk_advice(chunk) };
+        return chunk_advice(layout.chunk_bytes);
     }
-    let text = advice(chunk, stripe, parity == Some(true), Some(0));
-    let align_bytes = if parity == Some(true) { stripe } else { chunk };
-    Advice { write_bytes: Some(stripe), align_bytes: Some(align_bytes), text }
+    advice(layout.chunk_bytes, layout.stripe_bytes(), parity == Some(true), Some(0))
 }
 
 /// What is left to say without a stripe.
@@ -297,26 +289,26 @@ pub(super) fn chunk_advice(chunk_bytes: u64) -> String {
 
 /// What to write, and where, for a layout that is sure.
 pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start: Option<u64>) -> String {
+    let stripe = bytes(stripe_bytes);
     let Some(start_bytes) = start.or((!has_parity).then_some(0)) else {
         return format!(
-            "write multiples of {}, because full stripes need no reads; these requests do not show where a stripe begins",
-            bytes(stripe_bytes)
+            "write multiples of {stripe}, because full stripes need no reads; where a stripe begins is not known"
         );
     };
-    if has_parity {
-        let begin =
-            if start_bytes > 0 { format!("{} and then at ", bytes(start_bytes)) } else { String::new() };
-        return format!(
-            "write multiples of {0} at {begin}multiples of {0}{1}: full stripes need no reads",
-            bytes(stripe_bytes),
-            if start_bytes > 0 { " from there" } else { "" }
-        );
+    let (align_bytes, why) = match has_parity {
+        true => (stripe_bytes, "full stripes need no reads"),
+        false => (chunk_bytes, "all members then share the work equally"),
+    };
+    let (first_bytes, align) = (start_bytes % align_bytes.max(1), bytes(align_bytes));
+    match first_bytes {
+        0 => format!("write multiples of {stripe} at multiples of {align}: {why}"),
+        first => {
+            format!(
+                "write multiples of {stripe} at {} and then at multiples of {align} from there: {why}",
+                bytes(first)
+            )
+        }
     }
-    format!(
-        "write multiples of {} at multiples of {}: all members then share the work equally",
-        bytes(stripe_bytes),
-        bytes(chunk_bytes)
-    )
 }
 
 /// An answer that names no stripe.
@@ -331,7 +323,7 @@ pub(super) fn inconclusive(op: Op, rows: &[Row], profile: Option<&BoundaryProfil
         evidence: vec![why],
         boundary_profile: profile.map(BoundaryProfile::steps).unwrap_or_default(),
         sizes: sizes(rows, None),
-        advice: Advice { write_bytes: None, align_bytes: None, text: NO_ADVICE.to_owned() },
+        advice: NO_ADVICE.to_owned(),
     }
 }
 

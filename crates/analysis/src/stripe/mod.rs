@@ -1,32 +1,26 @@
-//! The chunk and the full stripe of an array, by two methods. From latency: [`sweep()`] lists the requests, [`infer`] fits
-//! layouts to their latencies. From the members' own counters: [`AdaptiveProbes`] chooses one request after the other,
-//! [`infer_from_members`] finds the layouts that explain which members each one reached. [`StripeResult`] puts both beside the
-//! kernel's hints ([`compare_with_sysfs`]). No I/O is issued here, and what the evidence does not show stays open.
+//! The chunk and the full stripe of an array. Where the kernel describes it, by its words ([`Described`]), beside what requests of the sizes
+//! and at the places that follow from them cost ([`requests`]). Where there are no words, from latency alone: [`sweep()`] lists the requests,
+//! [`infer`] fits layouts to their latencies. [`StripeResult`] is what either shows, beside the kernel's hints ([`compare_with_sysfs`]). No
+//! I/O is issued here, and what the evidence does not show stays open.
 
-mod adaptive_probes;
 mod answer;
 mod boundary_profile;
 mod candidates;
 mod conclude;
-mod declared;
+mod described;
 mod inference;
-mod layouts;
-mod matching;
-mod member_layout;
-mod members;
+mod level;
+mod requests;
 mod result;
 mod shape;
-mod stacked;
 mod sweep;
 mod sysfs_hints;
-mod unit_members;
 
-pub use adaptive_probes::{AdaptiveProbes, MAX_ADAPTIVE_PROBES};
-pub use answer::{Advice, Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
+pub use answer::{Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
+pub use described::{ArrayLayout, Described, unrest};
 pub use inference::infer;
-pub use layouts::{Level, Rotation};
-pub use member_layout::{Declared, MemberLayout};
-pub use members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
+pub use level::Level;
+pub use requests::{DiskBytes, RequestCost, RequestKind, StripeRequest, requests};
 pub use result::StripeResult;
 pub(crate) use result::stripe;
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};

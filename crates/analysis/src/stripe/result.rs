@@ -1,124 +1,181 @@
-//! The result of a cell of `stripe`: the latencies, the members' counters if they were seen, and the kernel's hints, side by
-//! side. Derived from a Record.
+//! The result of `stripe` on one target in one direction: what the kernel says of the array and what its stripes cost, or without such words
+//! what the latencies of the sweep say; beside it the kernel's hints. Derived from a Record.
 
-use super::adaptive_probes::AdaptiveProbes;
-use super::answer::{Answer, Figure, SURE, Sample};
+use super::answer::{Answer, Figure, SURE, Sample, SizePoint};
 use super::conclude;
+use super::described::{Described, no_array, unrest};
 use super::inference::infer;
-use super::member_layout::MemberLayout;
-use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
+use super::requests::{RequestCost, RequestKind, beside, costs};
 use super::sysfs_hints::{Agreement, compare_with_sysfs};
+use crate::groups::by_key;
 use crate::metrics::{first_device, first_target, is_of_memory};
-use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, Device, Op, Record, VerdictCode};
 
 /// The most confidence in latencies that others' I/O may have changed.
 const IN_DOUBT: f64 = 0.5;
+/// What is left to say of an array without stripes.
+const NO_STRIPE_ADVICE: &str =
+    "there is no stripe that request size or alignment should follow; see `rdsk align` for sectors and pages";
 
-/// What a cell shows of the geometry.
+/// What is shown of the geometry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripeResult {
-    /// What the latencies say; offsets count from the first byte of the cell's span.
+    /// What the kernel says of the arrays, which the answer then is; `None` where it says nothing, and latencies alone answer.
+    pub described: Option<Described>,
+    /// What requests of each kind cost, where the kernel's words say which there are.
+    pub costs: Vec<RequestCost>,
+    /// The geometry; offsets count from the first byte of the target.
     pub answer: Answer,
-    /// What the members' counters say; `None` if they were not seen, or did not move.
-    pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` if there are none.
     pub hints: Option<(Agreement, String)>,
-    /// Whether the requests reached a device at all; if not, there is no conclusion.
+    /// Whether the requests reached a device at all; if not, their times say nothing.
     pub is_of_device: bool,
-    /// First byte of the cell's span.
-    pub begin_bytes: u64,
-    /// Requests made, those to count by included.
-    pub requests: usize,
-    /// Requests of the sweep, whose latencies were taken; 0 if the counters showed enough.
-    pub timed: usize,
+    /// Requests made.
+    pub requests: u64,
     /// Requests planned.
-    pub planned: usize,
+    pub planned: u64,
     /// The smallest request.
     pub smallest_bytes: u64,
-    /// The largest request; no full stripe above half of it is seen.
+    /// The largest request; no full stripe above half of it shows in latencies.
     pub largest_bytes: u64,
 }
 
 impl StripeResult {
-    /// Whether the latencies say the same as the counters; true if only one of the two speaks.
-    pub fn agrees(&self) -> bool {
-        let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
-        let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
-        is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
-    }
-
-    /// Chunk in bytes and how sure it is: counted, or inferred.
+    /// Chunk in bytes and how sure it is: 1 where the kernel names it.
     pub fn chunk(&self) -> Option<(u64, f64)> {
-        match &self.counted {
-            Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, sureness(counted))),
-            None => self.answer.chunk.map(|figure| (figure.bytes, figure.confidence)),
-        }
+        self.answer.chunk.map(|figure| (figure.bytes, figure.confidence))
     }
 
     /// Full stripe in bytes and how sure it is.
     pub fn stripe(&self) -> Option<(u64, f64)> {
-        match &self.counted {
-            Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, sureness(counted))),
-            None => self.answer.stripe.map(|figure| (figure.bytes, figure.confidence)),
-        }
+        self.answer.stripe.map(|figure| (figure.bytes, figure.confidence))
     }
 
-    /// Whether enough was seen for a conclusion, which may be that there is no stripe.
+    /// Whether enough is known for a conclusion, which may be that there is no stripe.
     pub fn is_conclusive(&self) -> bool {
-        self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
+        let is_seen = self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0);
+        self.described.is_some() || is_seen
     }
 
-    /// How likely it is that there is no stripe to be seen at all, 0 … 1: counted, or inferred.
+    /// How likely it is that there is no stripe, 0 … 1.
     pub fn none_confidence(&self) -> f64 {
-        match &self.counted {
-            Some(counted) if counted.chunk_bytes.is_some() => 0.0,
-            // Reads that all reach one member leave open what the others hold.
-            Some(counted) if counted.is_sure() && counted.writes > 0 => 1.0,
-            Some(_) => IN_DOUBT,
-            None => self.answer.none_confidence,
-        }
+        self.answer.none_confidence
     }
 
     /// Whether partial stripes cost reads; `None` when it cannot be told.
     pub fn parity(&self) -> Option<bool> {
-        match &self.counted {
-            Some(layout) => layout.parity_members.map(|members| members > 0),
-            None => self.answer.parity,
-        }
+        self.answer.parity
     }
 
     /// What to write, and where, as a sentence.
     pub fn advice(&self) -> String {
-        let (Some((chunk, _)), Some((stripe, _))) =
-            (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
-        else {
-            return match (&self.counted, self.chunk()) {
-                (Some(_), Some((chunk, _))) => conclude::chunk_advice(chunk),
-                (Some(_), None) => conclude::NO_ADVICE.to_owned(),
-                (None, _) => self.answer.advice.text.clone(),
-            };
-        };
-        conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
+        self.answer.advice.clone()
     }
 
     /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` if it
     /// makes no difference or is not known.
     pub fn start_offset_bytes(&self) -> Option<u64> {
-        let (stripe, _) = self.stripe()?;
-        match &self.counted {
-            Some(layout) => layout.start_offset_bytes,
-            None => self.answer.start_offset_bytes.map(|start| (self.begin_bytes + start) % stripe),
-        }
+        self.answer.start_offset_bytes
     }
 }
 
-fn sureness(counted: &MemberLayout) -> f64 {
-    if counted.is_sure() { 1.0 } else { IN_DOUBT }
+/// Reads the cells of `stripe` on one target in one direction, by the first of them that ran: `None` for the others, and if none of its
+/// requests was made.
+pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
+    let target = first_target(record, cell)?;
+    let Some(described) = Described::new(target) else { return by_latency(record, cell) };
+    let cells = beside(record, cell);
+    if cells.first().is_none_or(|first| first.id != cell.id) {
+        return None;
+    }
+    let costs = costs(record, target, &described, &cells);
+    let requests = |cell: &&CellRecord| cell.result.ops.unwrap_or(0);
+    let sizes = || cells.iter().map(|cell| cell.workload.block_bytes);
+    let made = cells.iter().map(requests).sum();
+    let mut result = StripeResult {
+        answer: answer(cell.workload.op, &described, &costs),
+        hints: None,
+        is_of_device: cells.iter().any(|cell| !is_of_memory(cell)),
+        requests: made,
+        planned: made,
+        smallest_bytes: sizes().min().unwrap_or(0),
+        largest_bytes: sizes().max().unwrap_or(0),
+        costs,
+        described: Some(described),
+    };
+    result.hints = hints(target.device.as_ref(), &result);
+    Some(result)
 }
 
-/// Reads a cell of `stripe`; `None` if none of its requests was made, and of reads that only stand beside the writes of the
-/// same target: what those say rests on both.
-pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
+/// The answer that the kernel's words are.
+fn answer(op: Op, described: &Described, costs: &[RequestCost]) -> Answer {
+    let figure = |bytes| Figure { bytes, confidence: 1.0 };
+    let (chunk, stripe) = (described.chunk_bytes, described.stripe_bytes);
+    let none_confidence = match chunk {
+        Some(_) => 0.0,
+        None if described.has_hidden_stripes() => IN_DOUBT,
+        None => 1.0,
+    };
+    let words =
+        described.levels.iter().map(|layout| format!("{}, as {} says", layout.sentence(), layout.source));
+    Answer {
+        op,
+        chunk: chunk.map(figure),
+        stripe: stripe.map(figure),
+        parity: Some(described.has_parity).filter(|_| chunk.is_some()),
+        start_offset_bytes: described.start_offset_bytes,
+        none_confidence,
+        evidence: words.chain(described.doubts.iter().cloned()).collect(),
+        boundary_profile: Vec::new(),
+        sizes: sizes(costs),
+        advice: advice(described),
+    }
+}
+
+/// What to write, and where.
+fn advice(described: &Described) -> String {
+    let (chunk, stripe) = (described.chunk_bytes, described.stripe_bytes);
+    match (chunk, stripe, described.parity_below()) {
+        (_, _, Some(layout)) => {
+            format!(
+                "write long sequences: {}, and what covers such stripes whole needs no reads",
+                layout.sentence()
+            )
+        }
+        (Some(chunk), Some(stripe), _) => {
+            conclude::advice(chunk, stripe, described.has_parity, described.start_offset_bytes)
+        }
+        (Some(chunk), None, _) => conclude::chunk_advice(chunk),
+        (None, _, _) if described.has_hidden_stripes() => {
+            "the arrays below differ: what is best for one of them is not for the others".into()
+        }
+        (None, _, _) => NO_STRIPE_ADVICE.into(),
+    }
+}
+
+/// Cost over size: full stripes beside all other requests.
+fn sizes(costs: &[RequestCost]) -> Vec<SizePoint> {
+    let mut by_size = by_key(costs.iter().map(|cost| (cost.request.bytes, cost)));
+    by_size.sort_by_key(|&(bytes, _)| bytes);
+    let point = |(bytes, costs): (u64, Vec<&RequestCost>)| {
+        let (whole, others): (Vec<&RequestCost>, Vec<&RequestCost>) =
+            costs.into_iter().partition(|cost| cost.request.kind == RequestKind::FullStripe);
+        let count =
+            |of: &[&RequestCost]| usize::try_from(of.iter().map(|cost| cost.count).sum::<u64>()).unwrap_or(0);
+        let median = |of: &[&RequestCost]| of.first().and_then(|cost| Some(cost.median_ns? as f64));
+        SizePoint {
+            bytes,
+            aligned_count: count(&whole),
+            aligned_median_ns: median(&whole),
+            other_count: count(&others),
+            other_median_ns: median(&others),
+        }
+    };
+    by_size.into_iter().map(point).collect()
+}
+
+/// What the latencies of a sweep say.
+fn by_latency(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
     let mut samples = Vec::new();
@@ -129,93 +186,42 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
             samples.push(Sample { offset_bytes, bytes, latency_ns });
         }
     }
-    let beside = sibling(record, cell);
-    let is_companion =
-        workload.op == Op::Read && points.is_empty() && beside.is_some_and(|one| !chosen(one).is_empty());
-    let own = chosen(cell);
-    if (samples.is_empty() && own.is_empty()) || is_companion {
+    if samples.is_empty() {
         return None;
     }
-    let sizes = || samples.iter().map(|sample| sample.bytes).chain(own.iter().map(|io| io.bytes));
-    let beside_chosen = beside.map_or(0, |one| if own.is_empty() { 0 } else { chosen(one).len() });
-    let requests = samples.len() + own.len() + beside_chosen;
     let mut answer = infer(workload.op, &samples);
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
         doubt(&mut answer, "other I/O used the device meanwhile, so none of this is certain");
     }
     let device = first_device(record, cell);
-    let layout = counted(record, cell, beside);
-    doubt_array(&mut answer, device, layout.as_ref());
-    // Members that share the data in a way that no layout explains: no latency explains it better.
-    if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
-        doubt(&mut answer, "the members' counters show no chunk, so none of this is certain");
+    for array in device.iter().flat_map(|device| device.arrays()) {
+        for why in no_array(array).into_iter().chain(unrest(array)) {
+            doubt(&mut answer, &format!("{why}, so none of this is certain"));
+        }
     }
+    // Fitted from the first byte of the span.
+    let start = answer.start_offset_bytes.zip(answer.stripe);
+    answer.start_offset_bytes = start.map(|(start, stripe)| (workload.offset_bytes + start) % stripe.bytes);
+    if let (Some(chunk), Some(stripe)) =
+        (answer.chunk, answer.stripe.filter(|stripe| stripe.confidence >= SURE))
+    {
+        let has_parity = answer.parity == Some(true);
+        answer.advice = conclude::advice(chunk.bytes, stripe.bytes, has_parity, answer.start_offset_bytes);
+    }
+    let sizes = || samples.iter().map(|sample| sample.bytes);
     let mut result = StripeResult {
+        described: None,
+        costs: Vec::new(),
         hints: None,
         answer,
-        // Enough was counted: the sweep was not planned to be made any more.
-        planned: if samples.is_empty() { requests } else { requests - samples.len() + points.len() },
-        counted: layout,
         is_of_device: !is_of_memory(cell),
-        begin_bytes: workload.offset_bytes,
-        requests,
-        timed: samples.len(),
+        requests: samples.len() as u64,
+        planned: points.len() as u64,
         smallest_bytes: sizes().min().unwrap_or(0),
         largest_bytes: sizes().max().unwrap_or(0),
     };
     result.hints = hints(device, &result);
     Some(result)
-}
-
-/// The cell of the other direction on the same target.
-fn sibling<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
-    record.cells.iter().find(|one| {
-        one.experiment == Experiment::Stripe
-            && one.workload.op != cell.workload.op
-            && one.workload.targets == cell.workload.targets
-            && one.workload.points.is_some()
-    })
-}
-
-/// The requests whose places the counters chose; of the last pass, since each begins anew.
-fn chosen(cell: &CellRecord) -> &[ChosenIo] {
-    cell.result.points.last().map_or(&[], |run| &run.chosen)
-}
-
-/// What the members' counters say: of writes together with the reads beside them, of reads alone if nothing was written.
-fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> Option<MemberLayout> {
-    let of = |op: Op| {
-        let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
-        let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
-        cell.workload.points.as_ref()?.chosen_first?;
-        Some(AdaptiveRun { probes: AdaptiveProbes::of(&cell.workload), chosen: chosen(cell) })
-    };
-    if chosen(cell).is_empty() {
-        return None;
-    }
-    let device = first_device(record, cell);
-    let hints =
-        device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
-    let words = device.and_then(|device| device.array.as_ref());
-    let below = device.map_or(&[][..], |device| &device.arrays_below);
-    // Only a target that is its device, and no file on it, begins with it.
-    let target = first_target(record, cell);
-    let device = target.filter(|target| target.kind != TargetKind::File).and(device);
-    let device = device.map(|device| device.name.as_str());
-    let (reads, writes) = (of(Op::Read), of(Op::Write));
-    infer_from_members(&MemberEvidence { reads, writes, words, below, hints, device })
-}
-
-/// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:
-/// its cache answers, or all members do.
-fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
-    let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
-    if layout.is_none() && array.source != "sim" {
-        doubt(answer, "no member's counters followed these requests, so none of this is certain");
-    }
-    for why in device.iter().flat_map(|device| device.arrays()).flat_map(unrest) {
-        doubt(answer, &format!("{why}, so none of this is certain"));
-    }
 }
 
 /// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
@@ -230,62 +236,90 @@ fn doubt(answer: &mut Answer, why: &str) {
 fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, String)> {
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
-    let seen = (bytes(result.chunk()), bytes(result.stripe()));
+    let sizes = (bytes(result.chunk()), bytes(result.stripe()));
     let physical_block_bytes = device.physical_block_bytes.unwrap_or(0);
     let optimal_io_bytes = device.optimal_io_bytes.unwrap_or(0);
-    Some(compare_with_sysfs(seen, physical_block_bytes, device.minimum_io_bytes?, optimal_io_bytes))
+    Some(compare_with_sysfs(sizes, physical_block_bytes, device.minimum_io_bytes?, optimal_io_bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::stripe::{array, counted, counted_as, single};
-    use crate::stripe::{Level, Rotation};
-    use rdsk_model::{ArrayFacts, MemberIo};
+    use crate::fixtures::stripe::{array, described, single, words};
+    use crate::stripe::DiskBytes;
+    use rdsk_model::ArrayFacts;
+
+    const KIB: u64 = 1024;
+
+    fn of(record: &Record) -> StripeResult {
+        stripe(record, &record.cells[0]).unwrap()
+    }
 
     #[test]
-    fn counters_of_writes_that_are_never_whole_tell_the_stripe_all_the_same() {
-        // Chunks of 512 KiB on three members of data: no request of the sweep is as large as a stripe.
-        let seen = of(&counted(512 << 10, 3));
-        assert_eq!((seen.chunk(), seen.stripe()), (Some((512 << 10, 1.0)), Some((1536 << 10, 1.0))));
+    fn the_kernels_words_are_the_answer_and_requests_their_cost() {
+        let raid5 = |offset: u64| ArrayFacts {
+            target_offset_bytes: Some(offset),
+            ..words("md0", "raid5", Some(64 * KIB))
+        };
+        let record = described(raid5(0), &[]);
+        let seen = of(&record);
+        assert_eq!((seen.chunk(), seen.stripe()), (Some((64 * KIB, 1.0)), Some((192 * KIB, 1.0))));
         assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
+        assert!(seen.advice().starts_with("write multiples of 192 KiB at multiples of 192 KiB: "));
+        let costs: Vec<(String, Option<DiskBytes>)> =
+            seen.costs.iter().map(|cost| (cost.name(), cost.disks)).collect();
+        let moved = |read: u64, written: u64| {
+            Some(DiskBytes { read_bytes: (read * KIB) as f64, write_bytes: (written * KIB) as f64 })
+        };
+        assert_eq!(costs[0], ("full stripes".into(), moved(0, 256)));
+        assert_eq!(costs[2], ("single chunks".into(), moved(128, 128)));
+        assert_eq!(costs[3], ("4 KiB within a chunk".into(), moved(8, 8)));
+        assert!(costs[1].1.unwrap().read_bytes > 0.0 && costs.len() == 4, "{costs:?}");
+        let [small, chunk, whole] = &seen.answer.sizes[..] else { panic!("{:?}", seen.answer.sizes) };
+        assert!(
+            small.other_median_ns < chunk.other_median_ns && whole.aligned_median_ns < whole.other_median_ns
+        );
+        // The first cell has it all.
+        assert!(record.cells[1..].iter().all(|cell| stripe(&record, cell).is_none()));
+        let partition = of(&described(raid5(1 << 20), &[]));
+        assert_eq!(partition.start_offset_bytes(), Some(128 * KIB));
+        assert!(
+            partition.advice().contains("at 128 KiB and then at multiples of 192 KiB"),
+            "{}",
+            partition.advice()
+        );
     }
 
     #[test]
-    fn counters_that_follow_nothing_are_sure_of_nothing() {
-        let mut record = counted(64 << 10, 3);
-        // A disk that is scrubbed meanwhile.
-        for cell in &mut record.cells {
-            for io in &mut cell.result.points[0].chosen {
-                io.members[0] = MemberIo { read_bytes: 1 << 20, write_bytes: 1 << 20, ..io.members[0] };
-            }
-        }
-        let seen = of(&record);
-        assert!(!seen.counted.as_ref().unwrap().is_sure(), "{:?}", seen.counted);
-        assert!(seen.chunk().is_none_or(|(_, sure)| sure < SURE) && seen.none_confidence() < SURE);
+    fn a_mirror_has_no_stripe_and_a_stack_says_its_levels() {
+        let mirror = of(&described(words("md0", "raid1", None), &[]));
+        assert_eq!((mirror.chunk(), mirror.none_confidence(), mirror.costs.len()), (None, 1.0, 1));
+        let below = ["md1", "md2"].map(|name| words(name, "raid5", Some(512 * KIB)));
+        let stack = of(&described(words("md0", "raid0", Some(64 * KIB)), &below));
+        assert_eq!((stack.stripe(), stack.parity()), (Some((256 * KIB, 1.0)), Some(true)));
+        let expected = "write long sequences: md1 and md2 are RAID 5, left-symmetric, 4 members, chunk 512 KiB, full stripe 1.5 MiB, and";
+        assert!(stack.advice().starts_with(expected), "{}", stack.advice());
+        let unlike = [words("md1", "raid5", Some(512 * KIB)), words("md2", "raid5", Some(64 * KIB))];
+        let row = of(&described(words("dm-0", "linear", None), &unlike));
+        assert!(row.chunk().is_none() && row.none_confidence() < SURE && row.is_conclusive());
     }
 
+    /// The geometry stays the kernel's; what requests cost is another matter.
     #[test]
-    fn reads_beside_writes_are_no_answer_of_their_own_and_stand_alone_without_them() {
-        let mut record = counted(64 << 10, 3);
-        assert!(stripe(&record, &record.cells[1]).is_none());
-        record.cells.remove(0);
-        // Parity that moves to the right shows in who is read.
-        let seen = of(&record);
-        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), Some(true)), "{:?}", seen.counted);
-        assert_eq!(seen.stripe(), Some((192 << 10, 1.0)));
-    }
-
-    #[test]
-    fn an_array_at_work_is_sure_of_nothing() {
+    fn an_array_at_work_is_doubted_and_latencies_of_one_are_sure_of_nothing() {
         for (activity, degraded) in [("resync", 0), ("idle", 1)] {
-            for mut record in [counted(64 << 10, 3), array(64 << 10, 3), single()] {
-                record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
-                    source: "md".into(),
-                    activity: Some(activity.into()),
-                    degraded: Some(degraded),
-                    ..ArrayFacts::default()
-                });
+            let state = |array: ArrayFacts| ArrayFacts {
+                activity: Some(activity.into()),
+                degraded: Some(degraded),
+                ..array
+            };
+            let seen = of(&described(state(words("md0", "raid5", Some(64 * KIB))), &[]));
+            assert_eq!(seen.stripe(), Some((192 * KIB, 1.0)));
+            assert_eq!(seen.described.as_ref().unwrap().doubts.len(), 1);
+            assert!(seen.answer.evidence.last().unwrap().starts_with("md0 is "));
+            for mut record in [array(64 << 10, 3), single()] {
+                let unnamed = ArrayFacts { level: None, chunk_bytes: None, ..words("dm-0", "", None) };
+                record.targets[0].device.as_mut().unwrap().array = Some(state(unnamed));
                 let seen = of(&record);
                 let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
                 assert!(
@@ -296,89 +330,25 @@ mod tests {
         }
     }
 
-    fn of(record: &Record) -> StripeResult {
-        stripe(record, &record.cells[0]).unwrap()
-    }
-
-    fn facts(device: &str, level: &str, chunk_bytes: Option<u64>) -> ArrayFacts {
-        let (device, source) = (device.into(), "md".into());
-        ArrayFacts { device, source, level: Some(level.into()), chunk_bytes, ..ArrayFacts::default() }
-    }
-
-    /// What is said of a target whose requests reach these members, by their place.
-    fn over(array: &ArrayFacts, below: &[ArrayFacts], reached: impl Fn(u64) -> Vec<bool>) -> StripeResult {
-        let mut record = counted_as(reached);
-        let device = record.targets[0].device.as_mut().unwrap();
-        (device.array, device.arrays_below) = (Some(array.clone()), below.to_vec());
-        of(&record)
-    }
-
-    /// RAID 50, and RAID 10 of md's own making; the members of the first level are arrays.
     #[test]
-    fn a_stripe_over_arrays_with_parity_is_not_without_it_and_one_over_mirrors_is_sure() {
-        let by_turns = |offset: u64| [0, 1].map(|member| offset / (64 << 10) % 2 == member).to_vec();
-        let top = facts("md0", "raid0", Some(64 << 10));
-        let mirrors = [facts("md1", "raid1", None), facts("md2", "raid1", None)];
-        let seen = over(&top, &mirrors, by_turns);
-        assert_eq!((seen.stripe(), seen.parity()), (Some((128 << 10, 1.0)), Some(false)), "{seen:?}");
-        let parities = [facts("md1", "raid5", Some(512 << 10)), facts("md2", "raid5", Some(512 << 10))];
-        let seen = over(&top, &parities, by_turns);
-        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, IN_DOUBT)), None), "{seen:?}");
-        let layout = seen.counted.as_ref().unwrap();
-        assert_eq!(
-            layout.doubts,
-            ["md1 and md2 below are raid5 with chunks of 512 KiB, which these counts do not show"]
-        );
-        assert!(!layout.is_sure() && seen.stripe().unwrap().1 < SURE);
+    fn latencies_of_a_cache_are_sure_of_nothing() {
+        let mut record = array(64 << 10, 3);
+        record.targets[0].device.as_mut().unwrap().array = Some(words("dm-0", "cache", None));
+        let seen = of(&record);
+        assert!(seen.described.is_none() && seen.chunk().is_some_and(|(_, sure)| sure < SURE), "{seen:?}");
+        let why = "dm-0 is a cache and no array, so none of this is certain";
+        assert_eq!(seen.answer.evidence.last().map(String::as_str), Some(why));
     }
 
+    /// Records of the first schema, whose requests lay where the members' counters asked for them.
     #[test]
-    fn members_with_stripes_of_their_own_are_not_no_stripe() {
-        let in_a_row = |offset: u64| [0, 1].map(|member| offset / (512 << 20) == member).to_vec();
-        let both = |_: u64| vec![true; 2];
-        for (level, below, reached) in [
-            ("linear", "raid5", &in_a_row as &dyn Fn(u64) -> Vec<bool>),
-            ("raid1", "raid0", &both),
-            ("linear", "raid6", &|_| vec![true, false]),
-        ] {
-            let below = [facts("md1", below, Some(64 << 10)), facts("md2", below, Some(64 << 10))];
-            let seen = over(&facts("dm-0", level, None), &below, reached);
-            assert_eq!(seen.chunk(), None, "{seen:?}");
-            assert!(seen.none_confidence() < SURE && seen.is_conclusive(), "{seen:?}");
-            assert_eq!(over(&facts("dm-0", level, None), &[], reached).none_confidence(), 1.0, "{level}");
-        }
-    }
-
-    #[test]
-    fn a_cache_has_no_level() {
-        for level in ["cache", "writecache", "bcache", "integrity"] {
-            // Writes that go through to both, and those that stay in the cache.
-            for second in [true, false] {
-                let seen = over(&facts("dm-0", level, None), &[], |_| vec![true, second]);
-                let layout = seen.counted.as_ref().unwrap();
-                assert_eq!(
-                    (layout.level, layout.copies, seen.parity()),
-                    (None, None, None),
-                    "{level}: {seen:?}"
-                );
-                assert!(seen.none_confidence() < SURE && !layout.is_sure());
-                assert_eq!(layout.doubts.len(), 1, "{:?}", layout.doubts);
-            }
-        }
-    }
-
-    #[test]
-    fn counters_go_before_latencies() {
-        let seen = of(&counted(64 << 10, 3));
-        assert_eq!((seen.chunk(), seen.stripe()), (Some((64 << 10, 1.0)), Some((192 << 10, 1.0))));
-        let layout = seen.counted.unwrap();
-        assert_eq!((layout.members, layout.parity_members), (4, Some(1)));
-        assert_eq!((layout.level, layout.rotation), (Some(Level::Raid5), Some(Rotation::RightSymmetric)));
-        let inferred = of(&array(64 << 10, 3));
-        assert_eq!(inferred.counted, None);
-        assert_eq!(inferred.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
-        assert!(inferred.stripe().unwrap().1 < 1.0);
-        assert_eq!((inferred.parity(), inferred.start_offset_bytes()), (Some(true), Some(0)));
+    fn a_cell_without_listed_requests_is_answered_by_the_words() {
+        let mut record = described(words("md0", "raid5", Some(64 * KIB)), &[]);
+        record.cells.truncate(1);
+        let cell = &mut record.cells[0];
+        (cell.workload.points, cell.workload.align_bytes) = (Some(rdsk_model::Points::default()), 4096);
+        let seen = of(&record);
+        assert_eq!((seen.stripe(), seen.costs.len()), (Some((192 * KIB, 1.0)), 0));
     }
 
     /// An array that does not work as the shapes of the fit suppose (it reads and writes no more rows than it must, and its

@@ -12,6 +12,8 @@ pub(super) const MAX_BOUNDARY_LOG2: u32 = 22;
 const SITE_PROBES: usize = 60;
 /// Odd parts of a full stripe: those of 1 to 16 data disks.
 const ODD_PARTS: [u64; 8] = [1, 3, 5, 7, 9, 11, 13, 15];
+/// The smallest request, where the device allows it.
+pub(super) const MIN_UNIT_BYTES: u64 = 4096;
 /// The smallest full-stripe candidate.
 const MIN_WHOLE_BYTES: u64 = 32 << 10;
 
@@ -55,7 +57,7 @@ impl SweepOptions {
 
     /// The unit of small requests: offsets and sizes are multiples of it.
     pub fn unit_bytes(&self) -> u64 {
-        self.align_bytes.max(4096).next_power_of_two()
+        self.align_bytes.max(MIN_UNIT_BYTES).next_power_of_two()
     }
 }
 

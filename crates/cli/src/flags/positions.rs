@@ -18,7 +18,7 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         uses: &[
             on(&[&ZONES], "Positions to visit in each pass", "up to 200, as the budget allows"),
-            on(&[&STRIPE], "Requests to issue", "1500"),
+            on(&[&STRIPE], "Requests to issue", "1500, or up to 768 where the kernel describes the array"),
         ],
         example: "--points 200",
         ..SWITCH

@@ -37,7 +37,7 @@ pub(crate) fn error_and_hint(run: &Run) -> (String, String) {
 
 /// Asserts that a document is a Record with a status, and gives it.
 pub(crate) fn record(document: Value) -> Value {
-    assert_eq!(document["schema"], "rdsk.record/1", "{document:#}");
+    assert_eq!(document["schema"], "rdsk.record/2", "{document:#}");
     for key in [
         "id",
         "command",

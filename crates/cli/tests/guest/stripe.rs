@@ -1,5 +1,5 @@
-//! Truth: the chunk, the full stripe and the level of real arrays, by reads alone and with writes; and devices that have none.
-//! Each row creates an array and runs `rdsk stripe` twice. The results of the last campaign are in
+//! Truth: the chunk, the full stripe, its start and the level of real arrays, beside what their disks moved for each kind of request, by
+//! reads alone and with writes; and devices that have none. Each row creates an array and runs `rdsk stripe` twice. The results of the last campaign are in
 //! xtask/records/campaigns/stripe.md.
 
 #![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use rdsk_analysis::Analysis;
-use rdsk_analysis::stripe::{Level, SURE, StripeResult};
+use rdsk_analysis::stripe::{DiskBytes, Level, RequestKind, SURE, StripeResult};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Scenario, ScenarioOutcome, Tier};
@@ -17,20 +17,17 @@ use crate::guest;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
-/// Requests to count by, of both directions together.
-const MAX_REQUESTS: usize = 700;
-
 /// What an array must be told to be.
 #[derive(Clone, Copy)]
 enum Truth {
-    /// Level, chunk and full stripe in KiB, and where the first one begins if parity moves.
+    /// Level, chunk and full stripe in KiB, and where the first one begins.
     Stripe(&'static str, u64, u64, u64),
-    /// No stripe; the level where writes show one.
-    None(Option<&'static str>),
-    /// No stripe, sure or not: there are no members to count by, and the blocks of a pool show in a slow guest's latencies.
+    /// No stripe, at this level.
+    None(&'static str),
+    /// Nothing describes it, and latencies see no stripe, sure or not: the blocks of a pool show in a slow guest.
     NoneSeen,
-    /// Busy or degraded: nothing for sure, and these words.
-    Unsure(&'static str),
+    /// Busy or degraded: the level, chunk and full stripe in KiB, and these words.
+    Doubted(&'static str, u64, u64, &'static str),
 }
 
 /// One array.
@@ -39,7 +36,7 @@ struct Row {
     /// Makes `/dev/md0`, or says with `on=` which device to ask.
     make: &'static str,
     truth: Truth,
-    /// What counts beside the members: BPF programs take long to load, and nothing that is asked here comes from them.
+    /// What counts: BPF programs take long to load, and nothing that is asked here comes from them.
     evidence: &'static str,
     tier: Tier,
 }
@@ -66,7 +63,7 @@ const MD: &[Row] = &[
     },
     extended("RAID 6, 5 × 64 KiB", "raid md0 6 $A $B $C $D $E -- --chunk=64", Stripe("RAID 6", 64, 192, 0)),
     core("RAID 10 near, 4 × 64 KiB", "raid md0 10 $A $B $C $D -- --chunk=64", Stripe("RAID 10", 64, 128, 0)),
-    extended("RAID 1", "raid md0 1 $A $B -- --bitmap=internal", Truth::None(Some("RAID 1"))),
+    extended("RAID 1", "raid md0 1 $A $B -- --bitmap=internal", Truth::None("RAID 1")),
     extended("RAID 0, 2 × 4 KiB", "raid md0 0 $A $B -- --chunk=4", Stripe("RAID 0", 4, 8, 0)),
     extended("RAID 0, 3 × 12 KiB", "raid md0 0 $A $B $C -- --chunk=12", Stripe("RAID 0", 12, 36, 0)),
     extended("RAID 0, 4 × 512 KiB", "raid md0 0 $A $B $C $D -- --chunk=512", Stripe("RAID 0", 512, 2048, 0)),
@@ -128,18 +125,18 @@ const MD: &[Row] = &[
 raid md0 5 ${A}1 ${B}1 ${C}1 -- --chunk=64",
         Stripe("RAID 5", 64, 128, 0),
     ),
-    extended("linear", "raid md0 linear $A $B $C", Truth::None(None)),
-    extended("one disk", "on=$A", Truth::None(None)),
+    extended("linear", "raid md0 linear $A $B $C", Truth::None("linear")),
+    extended("one disk", "on=$A", Truth::NoneSeen),
     extended(
         "RAID 6 that is resynchronised",
         "echo 50 > /proc/sys/dev/raid/speed_limit_min; echo 100 > /proc/sys/dev/raid/speed_limit_max
 mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $B $C $D $E",
-        Truth::Unsure("is busy with a resync"),
+        Truth::Doubted("RAID 6", 64, 192, "is busy with a resync"),
     ),
     extended(
         "RAID 5 that lacks a member",
         "mdadm --quiet --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 $A $B $C missing",
-        Truth::Unsure("is missing 1 of its members"),
+        Truth::Doubted("RAID 5", 64, 192, "is missing 1 of its members"),
     ),
 ];
 
@@ -171,11 +168,11 @@ const DM: &[Row] = &[
         "volume --nosync --type raid10 -i2 -m1 -I64k -L24M; on=$(dm vg-lv)",
         Stripe("RAID 10", 64, 128, 0),
     ),
-    extended("LVM raid1", "volume --nosync --type raid1 -m1 -L24M; on=$(dm vg-lv)", Truth::None(Some("RAID 1"))),
+    extended("LVM raid1", "volume --nosync --type raid1 -m1 -L24M; on=$(dm vg-lv)", Truth::None("RAID 1")),
     extended(
         "dm-linear over two disks",
         r#"printf '0 32768 linear %s 2048\n32768 32768 linear %s 2048\n' $A $B | dmsetup create row; on=$(dm row)"#,
-        Truth::None(None),
+        Truth::None("linear"),
     ),
     extended(
         "a thin volume that is mapped",
@@ -187,7 +184,7 @@ lvcreate -q -y -V 12M -T vg/pool -n th; dd if=/dev/zero of=$(dm vg-th) bs=1M cou
         "dm-crypt on a disk",
         r#"key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 dmsetup create cr --table "0 65536 crypt aes-xts-plain64 $key 0 $A 0"; on=$(dm cr)"#,
-        Truth::None(None),
+        Truth::NoneSeen,
     ),
     extended(
         "dm-linear at 320 KiB of a RAID 5",
@@ -230,10 +227,10 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --evidence {ev
             let call = outcome.call(name);
             match reading(&call, op) {
                 Err(why) => return (said.join("; "), Some(why)),
-                Ok((reading, requests)) => {
-                    said.push(format!("{name}: {}", words(&reading, requests)));
-                    if let Some(wrong) = self.complaint(&reading, op, requests) {
-                        let all = format!("{name}: {wrong}\n{:#?}", reading.counted);
+                Ok(reading) => {
+                    said.push(format!("{name}: {}", words(&reading)));
+                    if let Some(wrong) = self.complaint(&reading, op) {
+                        let all = format!("{name}: {wrong}\n{:#?}\n{:#?}", reading.described, reading.costs);
                         return (said.join("; "), Some(all));
                     }
                 }
@@ -242,68 +239,95 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --evidence {ev
         (said.join("; "), None)
     }
 
-    fn complaint(&self, reading: &StripeResult, op: Op, requests: usize) -> Option<String> {
+    fn complaint(&self, reading: &StripeResult, op: Op) -> Option<String> {
         let sure =
             |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
         let seen = (sure(reading.chunk()), sure(reading.stripe()));
-        let level = reading.counted.as_ref().and_then(|layout| layout.level).map(Level::name);
+        let level = level(reading);
         match self.truth {
             Stripe(name, chunk, stripe, start) => {
-                let begins = reading.start_offset_bytes().is_none_or(|at| at == start * KIB);
-                let is_right =
-                    seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name) && begins;
-                let declared = reading.counted.as_ref().and_then(|layout| layout.declared.as_ref());
-                if !is_right || requests > MAX_REQUESTS {
-                    return Some(format!("{seen:?} {level:?} begins {begins}, {requests} requests"));
+                let begin = reading.start_offset_bytes();
+                let is_right = seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
+                if !is_right || begin != Some(start * KIB) {
+                    return Some(format!("{seen:?} {level:?} begins {begin:?}"));
                 }
-                (!declared.is_some_and(|declared| declared.agrees))
-                    .then(|| "the kernel's words are missing".into())
+                // A bitmap and superblocks add to what every request costs.
+                costs_complaint(reading, op)
             }
             Truth::None(name) => {
-                let is_named = op == Op::Read || level == name;
-                // Reads of one member leave open what the others hold.
-                let is_sure = op == Op::Read || reading.none_confidence() >= SURE;
-                let is_none = (reading.chunk(), reading.stripe()) == (None, None);
-                (!(is_none && is_named && is_sure)).then(|| format!("{seen:?} {level:?}, sure: {is_sure}"))
+                let is_none = seen == (None, None) && reading.none_confidence() >= SURE;
+                (!(is_none && level == Some(name))).then(|| format!("{seen:?} {level:?}"))
             }
             Truth::NoneSeen => {
                 let is_none = (reading.chunk(), reading.stripe()) == (None, None) && level.is_none();
                 (!is_none).then(|| format!("{seen:?} {level:?}"))
             }
-            Truth::Unsure(why) => {
-                let doubts = reading.counted.iter().flat_map(|layout| &layout.doubts);
-                let is_told = doubts.chain(&reading.answer.evidence).any(|doubt| doubt.contains(why));
-                let is_unsure = seen == (None, None) && reading.none_confidence() < SURE;
-                (!(is_told && is_unsure)).then(|| format!("{seen:?}, told: {is_told}"))
+            Truth::Doubted(name, chunk, stripe, why) => {
+                let doubts = reading.described.iter().flat_map(|described| &described.doubts);
+                let is_told = doubts.into_iter().any(|doubt| doubt.contains(why));
+                let is_right = seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
+                (!(is_told && is_right)).then(|| format!("{seen:?} {level:?}, told: {is_told}"))
             }
         }
     }
 }
 
-/// The reading of a call's Record, and the requests of all its cells to count by.
-fn reading(call: &Call, op: Op) -> Result<(StripeResult, usize), String> {
+/// Whole stripes write their parity or copies and read nothing; single chunks of an array with parity make its disks read.
+fn costs_complaint(reading: &StripeResult, op: Op) -> Option<String> {
+    let Some(whole) = reading.costs.iter().find(|cost| cost.request.kind == RequestKind::FullStripe) else {
+        return Some("no full stripe was requested".into());
+    };
+    let Some(DiskBytes { read_bytes, write_bytes }) = whole.disks else {
+        return Some("the disks below were not counted".into());
+    };
+    let bytes = whole.request.bytes as f64;
+    let wrong = match op {
+        Op::Read => read_bytes < bytes || write_bytes > 0.5 * bytes,
+        Op::Write => write_bytes < bytes || (reading.parity() == Some(true) && write_bytes < 1.2 * bytes),
+    };
+    let chunk = reading.costs.iter().find(|cost| cost.request.kind == RequestKind::Chunk);
+    let chunk_reads = chunk.and_then(|cost| cost.disks).map_or(0.0, |disks| disks.read_bytes);
+    let spares_none = op == Op::Write && reading.parity() == Some(true) && chunk_reads < 4096.0;
+    (wrong || spares_none).then(|| {
+        format!("for full stripes the disks read {read_bytes} and wrote {write_bytes}, for chunks they read {chunk_reads}")
+    })
+}
+
+/// The reading of a call's Record.
+fn reading(call: &Call, op: Op) -> Result<StripeResult, String> {
     if call.code != 0 {
         return Err(call.said());
     }
     let record: Record = serde_json::from_value(call.json()).map_err(|error| error.to_string())?;
     let cell = record.cells.iter().find(|cell| cell.workload.op == op).ok_or("no cell of this direction")?;
-    let requests = record.cells.iter().flat_map(|cell| &cell.result.points).map(|run| run.chosen.len()).sum();
-    Ok((Analysis::of(&record).stripe(cell).cloned().ok_or("no request was made")?, requests))
+    Analysis::of(&record).stripe(cell).cloned().ok_or_else(|| "no request was made".to_owned())
 }
 
-fn words(reading: &StripeResult, requests: usize) -> String {
+fn level(reading: &StripeResult) -> Option<&'static str> {
+    let described = reading.described.as_ref()?;
+    described.levels.first().map(|layout| layout.level).map(Level::name)
+}
+
+fn words(reading: &StripeResult) -> String {
     let size = |figure: Option<(u64, f64)>| {
         figure.map_or_else(
             || "none".to_owned(),
             |(bytes, sure)| format!("{} KiB{}", bytes / KIB, if sure >= SURE { "" } else { " (not sure)" }),
         )
     };
-    let layout = reading.counted.as_ref();
-    let level = layout.and_then(|layout| layout.level).map_or("no level", Level::name);
+    let disks = |cost: &rdsk_analysis::stripe::RequestCost| {
+        let of = cost.disks.map_or_else(String::new, |disks| {
+            format!(" {:.0}+{:.0} KiB", disks.read_bytes / 1024.0, disks.write_bytes / 1024.0)
+        });
+        format!("{}{of}", cost.request.kind.word())
+    };
+    let costs: Vec<String> = reading.costs.iter().map(disks).collect();
     format!(
-        "{level}, chunk {}, stripe {}, {requests} requests",
+        "{}, chunk {}, stripe {}; {}",
+        level(reading).unwrap_or("no level"),
         size(reading.chunk()),
-        size(reading.stripe())
+        size(reading.stripe()),
+        costs.join(", ")
     )
 }
 

@@ -15,18 +15,11 @@ pub(crate) const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 /// One kibibyte.
 pub(crate) const KIB: u64 = 1024;
 
-/// A Record's first cell, read; with and without what the members' counters say.
-pub(crate) fn read(record: Value) -> (Record, StripeResult, StripeResult) {
+/// A Record's first cell, read.
+pub(crate) fn read(record: Value) -> (Record, StripeResult) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
-    let first = |record: &Record| Analysis::of(record).stripe(&record.cells[0]).cloned();
-    let whole = first(&record).expect("its requests were made");
-    let mut blind = record.clone();
-    blind.cells[0].result.points.iter_mut().for_each(|run| {
-        run.members.clear();
-        run.chosen.clear();
-    });
-    let timed = first(&blind).expect("its requests were made");
-    (record, whole, timed)
+    let result = Analysis::of(&record).stripe(&record.cells[0]).cloned();
+    (record, result.expect("its requests were made"))
 }
 
 /// The bytes of a figure.
@@ -63,7 +56,6 @@ fn slow_array() -> ArrayParams {
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
         gather_ns: 0,
-        besides: None,
         member: Box::new(DeviceParams::Ram(member)),
     }
 }

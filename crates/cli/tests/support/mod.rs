@@ -52,7 +52,7 @@ pub(crate) fn record_of(command: Command) -> Value {
 pub(crate) fn complete(run: &Run) -> Value {
     assert_eq!(run.ended, Ended::Exited(0), "{}\n{}\n{}", run.command, run.stderr, excerpt(&run.stdout));
     let record = cli::json(run);
-    assert_eq!(record["schema"], "rdsk.record/1");
+    assert_eq!(record["schema"], "rdsk.record/2");
     assert_eq!(record["status"], "complete", "{}", record["error"]);
     record
 }

@@ -19,7 +19,7 @@ fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
     let identity = identity(&device);
     // Other programs on the machine make single requests late; nothing wrong may be said for sure in any attempt.
     let recovered = (0..ATTEMPTS).any(|_| {
-        let (record, seen, _) = read(record_of(rdsk(&[
+        let (record, seen) = read(record_of(rdsk(&[
             &"stripe",
             &device.path(),
             &"--rw",
@@ -30,7 +30,7 @@ fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
             &"800",
         ])));
         eprintln!("{:?} {:?} {:?}", seen.chunk(), seen.stripe(), seen.answer.evidence);
-        assert!(seen.counted.is_none(), "a loop device shows no members");
+        assert!(seen.described.is_none(), "nothing describes a loop device");
         assert!(!is_surely_not(seen.chunk(), 32 * KIB) && !is_surely_not(seen.stripe(), 96 * KIB));
         // A loop device gives no hint of it.
         let hints = seen.hints.as_ref().map(|(agreement, _)| *agreement);

@@ -185,37 +185,18 @@ pub struct ArrayParams {
     /// the members get each write at once.
     #[serde(default)]
     pub gather_ns: u64,
-    /// The extra work of the kernel; none if left out.
-    pub besides: Option<BesidesParams>,
     /// Each member.
     pub member: Box<DeviceParams>,
 }
 
-/// The extra work of Linux md beyond the reads and writes that a level needs (seen on 6.1: sums of counts do not show the
-/// layout, sums of bytes do).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BesidesParams {
-    /// Rows of 4 KiB that the stripe cache keeps: a small write to one of them reads nothing; 0 for none.
-    pub cached_rows: usize,
-    /// A bitmap page of 4 KiB is written to every member before every n-th write; 0 for none.
-    pub bitmap_every_writes: u64,
-    /// A superblock of 512 bytes is written to every member before every n-th write; 0 for none.
-    pub superblock_every_writes: u64,
-    /// Only every n-th write of several pages goes to a member as one request, the others page by page; 0 for all.
-    pub merged_every_writes: u64,
-}
-
 impl DeviceParams {
     /// Whether what it has accepted may be lost with the power, so that a flush is needed. The cache of a disk may; that of an
-    /// array is protected, and Linux md (`besides`) passes flushes on whatever its members say.
+    /// array is protected.
     pub fn has_volatile_cache(&self) -> bool {
         match self {
             DeviceParams::Disk(disk) => disk.write_cache.is_some_and(|cache| cache.bytes > 0),
             DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
-            DeviceParams::Array(array) => {
-                array.besides.is_some() || (array.write_back_bytes == 0 && array.member.has_volatile_cache())
-            }
+            DeviceParams::Array(array) => array.write_back_bytes == 0 && array.member.has_volatile_cache(),
         }
     }
 
@@ -380,7 +361,6 @@ impl ArrayParams {
         let has_place = self.gather_ns == 0 || self.write_back_bytes > 0;
         c.require("gather_ns", has_place, "needs a cache that holds the parts: write_back_bytes")?;
         c.at_most("members", self.members as u64, MAX_DEVICES)?;
-        c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MAX_PLACES)?;
         let least = match self.level {
             RaidLevel::Raid0 => 1,
             RaidLevel::Raid1 => 2,

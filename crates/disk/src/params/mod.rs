@@ -8,8 +8,8 @@ mod pace;
 
 pub(crate) use check::{Checker, MAX_BYTES, MAX_PLACES, MAX_REQUEST_BYTES, Wrong};
 pub use device::{
-    ArrayParams, BesidesParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams,
-    WriteCacheParams, ZoneParams,
+    ArrayParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams, WriteCacheParams,
+    ZoneParams,
 };
 pub use fault::{ErrorRange, FaultParams, FirstAccessParams, FirstOf, SleepParams, SlowDown, StallParams};
 pub use host::{CloseAction, CostParams, HostParams, Partial};

@@ -6,10 +6,10 @@ use super::streams::Stream;
 use crate::counters::widened_to;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
 use crate::places::Firsts;
-use crate::positions::{MemberDeltas, Position};
+use crate::positions::Position;
 use crate::work::{CacheProbe, StreamEnd};
 use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
-use rdsk_model::{CacheState, ChosenIo, IoPath, Op, PointRun, Points, Sync};
+use rdsk_model::{CacheState, IoPath, Op, PointRun, Sync};
 use rdsk_stats::Histogram;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(super) const EIO: i32 = libc::EIO;
 
 /// What is summed while the streams run.
 #[derive(Default)]
-pub(super) struct Totals<'a> {
+pub(super) struct Totals {
     pub(super) histogram: Histogram,
     pub(super) warm_up: Option<WarmUp>,
     pub(super) firsts: Firsts,
@@ -28,11 +28,10 @@ pub(super) struct Totals<'a> {
     /// Width of a window; doubled whenever there are too many.
     pub(super) width_ns: u64,
     pub(super) positions: PointRun,
-    pub(super) member_deltas: MemberDeltas<'a>,
     pub(super) cache_probe: CacheProbe,
 }
 
-impl Totals<'_> {
+impl Totals {
     /// Makes the windows wide enough for this time to lie in one of them. Nobody knows beforehand how long a virtual visit
     /// takes, so they are merged in pairs as long as there are too many.
     fn widen_to(&mut self, at_ns: u64) {
@@ -84,7 +83,7 @@ pub(super) struct EventLoop<'s, 'a> {
     /// When the visit began, in the lab's time.
     begin_ns: u64,
     pub(super) streams: Vec<Stream<'a>>,
-    pub(super) totals: Totals<'a>,
+    pub(super) totals: Totals,
     pending: HashMap<(usize, CallId), Pending>,
 }
 
@@ -96,9 +95,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         begin_ns: u64,
         streams: Vec<Stream<'a>>,
     ) -> Self {
-        let positions = job.workload.points.as_ref().map_or(0, Points::len);
-        let member_deltas = MemberDeltas::of(job.members, positions);
-        let totals = Totals { width_ns: job.window_ns.max(1), member_deltas, ..Totals::default() };
+        let totals = Totals { width_ns: job.window_ns.max(1), ..Totals::default() };
         Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new() }
     }
 
@@ -184,7 +181,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
     fn issue(&mut self, index: usize) {
         let workload = self.job.workload;
         let stream = &mut self.streams[index];
-        let Some(position) = stream.next(&self.totals.positions.chosen) else { return };
+        let Some(position) = stream.next() else { return };
         let Position { offset_bytes, bytes, .. } = position;
         let call = Call {
             operation: if workload.op == Op::Read { Operation::Read } else { Operation::Write },
@@ -234,10 +231,6 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         if let Some(index) = index {
             totals.positions.order.push(index);
             totals.positions.latency_ns.push(latency_ns);
-            totals.member_deltas.note();
-        } else if self.job.workload.points.is_some() {
-            let members = totals.member_deltas.note_chosen();
-            totals.positions.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
         }
     }
 }

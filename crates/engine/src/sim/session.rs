@@ -133,7 +133,6 @@ impl Session for SimSession<'_> {
             errors.extend(self.synchronise());
             elapsed_ns = self.clock.now_ns() - begin_ns;
         }
-        totals.positions.members = totals.member_deltas.finish();
         fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
         let mut run = Run {

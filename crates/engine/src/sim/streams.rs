@@ -8,7 +8,7 @@ use crate::positions::{Position, PositionSource};
 use crate::stream_spec::Quota;
 use crate::work::StreamEnd;
 use rdsk_disk::LunId;
-use rdsk_model::{ChosenIo, IoError, StreamResult};
+use rdsk_model::{IoError, StreamResult};
 use std::sync::Arc;
 
 /// A stream.
@@ -67,12 +67,12 @@ impl<'a> Stream<'a> {
     }
 
     /// The next call; `None` when the stream has ended.
-    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
+    pub(super) fn next(&mut self) -> Option<Position> {
         if self.is_over() {
             return None;
         }
         let next = match &mut self.positions {
-            Some(positions) => positions.next(seen),
+            Some(positions) => positions.next(),
             None => self.next_of_span(),
         };
         if next.is_none() {

@@ -93,8 +93,6 @@ pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limit
     Job {
         begin_bytes: 0,
         first_position: 0,
-        members: None,
-        chooser: None,
         workload,
         claims,
         limits,

@@ -364,7 +364,6 @@ pub(crate) fn run_after(
         engine: &mut disk,
         clock: &clock,
         observer: &|_| Box::new(NoObserver),
-        members: &|_| None,
         cpu_count: Some(1),
         pin_cpus: &[],
         watch: &mut events,

@@ -1,5 +1,5 @@
-//! `no-stripe-seen`: neither the size nor the offset of a request changes its cost as a stripe would. It does not say that
-//! there is none.
+//! `no-stripe-seen`: the kernel describes an array without stripes, or neither the size nor the offset of a request changes its cost as a
+//! stripe would, which does not say that there is none.
 
 use super::common::{cite, stripes};
 use super::stripe_geometry::confidence;
@@ -17,11 +17,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
-    let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().chain(&layout.doubts));
-    let timed = reading.answer.evidence.iter().filter(|_| reading.timed > 0);
-    let reasons: Vec<String> = counted.chain(timed).cloned().collect();
-    let mut text = words::sentence(&reasons.join("; "));
-    if reading.timed > 0 {
+    let mut text = words::sentence(&reading.answer.evidence.join("; "));
+    if reading.described.is_none() {
         text.push_str(&format!(
             " Full stripes of up to {} would show in requests of up to {}.",
             words::bytes(reading.largest_bytes / 2),
@@ -42,8 +39,8 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::stripe::{array, counted_as, single};
-    use rdsk_model::{ArrayFacts, Confidence};
+    use rdsk_analysis::fixtures::stripe::{array, described, single, words};
+    use rdsk_model::Confidence;
 
     #[test]
     fn fires_on_one_device_and_not_on_an_array() {
@@ -53,36 +50,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_and_copies_of_arrays_leave_it_open() {
-        let facts = |device: &str, level: &str, chunk_bytes: Option<u64>| ArrayFacts {
-            device: device.into(),
-            level: Some(level.into()),
-            chunk_bytes,
-            ..ArrayFacts::default()
-        };
-        let of = |level: &str, below: Vec<ArrayFacts>| {
-            let mut record = counted_as(|_| vec![true, true]);
-            let device = record.targets[0].device.as_mut().unwrap();
-            (device.array, device.arrays_below) = (Some(facts("dm-0", level, None)), below);
-            fires(RULE, &record)
-        };
-        let mirror = of("raid1", Vec::new());
+    fn a_mirror_has_none_and_unlike_arrays_below_leave_it_open() {
+        let mirror = fires(RULE, &described(words("md0", "raid1", None), &[]));
         assert_eq!(
             (mirror.title.as_str(), mirror.confidence),
             ("no stripe was seen (100 % confidence)", Confidence::Measured)
         );
-        for (finding, why) in [
-            (of("cache", Vec::new()), "dm-0 is a cache and no array"),
-            (
-                of("raid1", vec![facts("md1", "raid0", Some(64 << 10))]),
-                "md1 below is raid0 with chunks of 64 KiB",
-            ),
-        ] {
-            assert_eq!(
-                (finding.title.as_str(), finding.confidence),
-                ("no stripe was seen (50.0 % confidence)", Confidence::Inferred)
-            );
-            assert!(finding.text.contains(why), "{}", finding.text);
-        }
+        assert!(mirror.text.starts_with("md0 is RAID 1, 4 copies, 4 members, as md says"), "{}", mirror.text);
+        let below = [64 << 10, 512 << 10].map(|chunk| words("md1", "raid0", Some(chunk)));
+        let row = fires(RULE, &described(words("dm-0", "linear", None), &below));
+        assert_eq!(
+            (row.title.as_str(), row.confidence),
+            ("no stripe was seen (50.0 % confidence)", Confidence::Inferred)
+        );
+        assert!(row.text.contains("md1 is RAID 0, 4 members, chunk 64 KiB"), "{}", row.text);
     }
 }

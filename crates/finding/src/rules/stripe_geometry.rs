@@ -1,10 +1,10 @@
 //! `stripe-geometry`: the target stores data in chunks on several members, and the size of a full stripe. It is silent when
-//! neither latencies nor counters show one.
+//! neither the kernel nor latencies name one.
 
 use super::common::{cite, stripes};
 use super::{Needs, Rule};
-use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, exact};
-use rdsk_analysis::{Analysis, words};
+use rdsk_analysis::stripe::{RequestCost, SURE, StripeResult, exact};
+use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Severity};
 use rdsk_units::percent;
 
@@ -32,12 +32,6 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
         None if chunk_confidence >= SURE => format!("chunks of {chunk}; the full stripe is not certain"),
         None => format!("perhaps chunks of {chunk}; nothing is certain"),
     };
-    let counted = reading.counted.as_ref();
-    // Counted evidence needs no inference beside it; the page has both.
-    let reasons: Vec<String> = counted.map_or_else(
-        || reading.answer.evidence.clone(),
-        |layout| layout.evidence.iter().chain(&layout.doubts).cloned().collect(),
-    );
     let mut evidence = vec![cite(cell, "chunk", format_args!("{chunk} ({})", percent(chunk_confidence)))];
     if let Some((stripe_bytes, confidence)) = sure {
         evidence.push(cite(
@@ -46,20 +40,9 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
             format_args!("{} ({})", exact(stripe_bytes), percent(confidence)),
         ));
     }
-    if let Some(layout) = counted {
-        let parity = layout.parity_members.map(|members| format!(", {members} of each stripe hold parity"));
-        evidence.push(cite(
-            cell,
-            "members",
-            format_args!("{}{}", layout.members, parity.unwrap_or_default()),
-        ));
-        evidence.extend(layout.level.map(|level| cite(cell, "level", level.name())));
-        evidence.extend(
-            layout.declared.as_ref().map(|declared| cite(cell, "as the kernel reports it", &declared.text)),
-        );
-    }
+    evidence.extend(reading.costs.iter().map(|cost| cost_line(cell, cost)));
     Some(
-        RULE.finding(title, words::sentence(&reasons.join("; ")))
+        RULE.finding(title, words::sentence(&reading.answer.evidence.join("; ")))
             .evidence(evidence)
             .confidence(confidence(reading))
             .advice(reading.advice())
@@ -67,18 +50,32 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
     )
 }
 
-/// Counted beyond doubt, or inferred.
+/// What requests of one kind took, and what the disks below the array did for each.
+fn cost_line(cell: &CellRecord, cost: &RequestCost) -> String {
+    let took = cost.median_ns.map_or_else(|| "no median".to_owned(), words::nanos);
+    let disks = cost.disks.map(|disks| {
+        let bytes = |bytes: f64| words::bytes(metrics::whole(bytes));
+        format!(
+            ", its disks read {} and wrote {} for each",
+            bytes(disks.read_bytes),
+            bytes(disks.write_bytes)
+        )
+    });
+    cite(cell, &cost.name(), format_args!("{took}{}", disks.unwrap_or_default()))
+}
+
+/// Said by the kernel, or inferred.
 pub(super) fn confidence(reading: &StripeResult) -> Confidence {
-    let is_counted = reading.counted.as_ref().is_some_and(MemberLayout::is_sure);
-    if is_counted { Confidence::Measured } else { Confidence::Inferred }
+    let is_said = reading.described.as_ref().is_some_and(|described| !described.has_hidden_stripes());
+    if is_said { Confidence::Measured } else { Confidence::Inferred }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::stripe::{array, counted_as, single};
-    use rdsk_model::{ArrayFacts, Record, VerdictCode};
+    use rdsk_analysis::fixtures::stripe::{array, described, single, words};
+    use rdsk_model::{Record, VerdictCode};
 
     #[test]
     fn fires_on_an_array_and_not_on_one_device() {
@@ -89,33 +86,28 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_over_others_is_not_said_to_be_without_parity() {
-        let facts = |device: &str, level: &str, chunk_bytes: u64| ArrayFacts {
-            device: device.into(),
-            source: "md".into(),
-            level: Some(level.into()),
-            chunk_bytes: Some(chunk_bytes),
-            ..ArrayFacts::default()
-        };
-        let over = |below: &str| {
-            let mut record =
-                counted_as(|offset| vec![offset / (64 << 10) % 2 == 0, offset / (64 << 10) % 2 == 1]);
-            let device = record.targets[0].device.as_mut().unwrap();
-            device.array = Some(facts("md0", "raid0", 64 << 10));
-            device.arrays_below = ["md1", "md2"].map(|name| facts(name, below, 512 << 10)).to_vec();
-            fires(RULE, &record)
-        };
-        let sure = over("raid1");
+    fn the_kernels_words_are_no_inference_and_costs_their_evidence() {
+        let finding = fires(RULE, &described(words("md0", "raid5", Some(64 << 10)), &[]));
         assert_eq!(
-            (sure.title.as_str(), sure.confidence),
-            ("a full stripe is 128 KiB: 2 × 64 KiB, without parity", Confidence::Measured)
+            (finding.title.as_str(), finding.confidence),
+            ("a full stripe is 192 KiB: 3 × 64 KiB, with parity", Confidence::Measured)
         );
+        let cost = finding.evidence.iter().find(|line| line.contains("single chunks")).unwrap();
+        assert!(cost.contains("its disks read 128 KiB and wrote 128 KiB for each"), "{cost}");
+        assert!(finding.text.contains("RAID 5, left-symmetric, 4 members"), "{}", finding.text);
+    }
+
+    #[test]
+    fn a_stripe_over_others_is_not_said_to_be_without_parity() {
+        let over = |below: &str| {
+            let below = ["md1", "md2"].map(|name| words(name, below, Some(512 << 10)));
+            fires(RULE, &described(words("md0", "raid0", Some(64 << 10)), &below))
+        };
+        assert_eq!(over("raid1").title, "a full stripe is 256 KiB: 4 × 64 KiB, without parity");
         let finding = over("raid5");
-        assert_eq!(finding.title, "perhaps chunks of 64 KiB; nothing is certain");
-        assert_eq!(finding.confidence, Confidence::Inferred);
-        let why = "md1 and md2 below are raid5 with chunks of 512 KiB, which these counts do not show";
-        assert!(finding.text.contains(why), "{}", finding.text);
-        assert!(finding.evidence.iter().all(|line| !line.contains("parity")), "{:?}", finding.evidence);
+        assert_eq!(finding.title, "a full stripe is 256 KiB: 4 × 64 KiB, with parity");
+        let level = "md1 and md2 are RAID 5, left-symmetric, 4 members, chunk 512 KiB, full stripe 1.5 MiB";
+        assert!(finding.text.contains(level), "{}", finding.text);
     }
 
     #[test]

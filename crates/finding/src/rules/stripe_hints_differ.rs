@@ -1,5 +1,5 @@
-//! `stripe-hints-differ`: the kernel's hints name another geometry than the measurement. Without member counters it cannot
-//! say which of them is right.
+//! `stripe-hints-differ`: the kernel's hints name another geometry than its own description of the array, or than the measurement where
+//! there is none; then it cannot say which of them is right.
 
 use super::common::{cite, stripes};
 use super::{Needs, Rule};
@@ -19,11 +19,14 @@ fn finding(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Option
     let is_sure = reading.is_conclusive()
         && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
         || reading.none_confidence() >= SURE;
-    let title = "the kernel's hints name another stripe than the one that was measured";
+    let title = match reading.described {
+        Some(_) => "the kernel's hints name another stripe than its description of the array",
+        None => "the kernel's hints name another stripe than the one that was measured",
+    };
     let text = format!(
         "{text}. mkfs and partitioning tools use these hints: data placed by a wrong one straddles stripes."
     );
-    let advice = "give mkfs the measured sizes (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or find out why a layer \
+    let advice = "give mkfs the sizes found here (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or find out why a layer \
                   below hides its geometry";
     (is_sure && matches!(agreement, Agreement::Differs | Agreement::NotSeen)).then(|| {
         RULE.finding(title, text)

@@ -68,7 +68,7 @@ fn answers(all: &[Swept<'_>]) -> String {
 
 fn answer(result: &StripeResult) -> String {
     let sure = |confidence: f64| {
-        if result.counted.is_some() { String::new() } else { format!(" ({})", percent(confidence)) }
+        if result.described.is_some() { String::new() } else { format!(" ({})", percent(confidence)) }
     };
     match (result.chunk(), result.stripe()) {
         (Some((chunk, one)), Some((stripe, other))) => {
@@ -87,11 +87,11 @@ fn answer(result: &StripeResult) -> String {
     }
 }
 
-const COUNTED: &str = "The members' counters showed the geometry before latencies were needed, so none were taken over sizes and offsets.";
+const DESCRIBED: &str = "The kernel describes the array, so no boundaries were looked for.";
 
 /// Why there is nothing to draw of these.
 fn why_not(all: &[Swept<'_>], otherwise: &'static str) -> &'static str {
-    if all.iter().all(|swept| swept.result.counted.is_some()) { COUNTED } else { otherwise }
+    if all.iter().all(|swept| swept.result.described.is_some()) { DESCRIBED } else { otherwise }
 }
 
 /// A kind of line: its name, and what gives its points.
@@ -149,7 +149,7 @@ fn by_size(about: &About, all: &[Swept<'_>]) -> Figure {
         id: format!("stripe-size-{}{}", about.op, about.slug),
         title: format!("Cost over size, {}s{}", about.op, about.on),
         shows: format!("The median time of one request by its size, both axes logarithmic. {}", answers(all)),
-        drawing: Drawing::of(plot, why_not(all, "No request of these sizes was measured.")),
+        drawing: Drawing::of(plot, "No request of these sizes was measured."),
         table: Table { heads: heads.map(String::from).to_vec(), rows: rows.collect(), ..Table::default() },
         evidence: all.iter().flat_map(reasons).collect(),
     }
@@ -205,10 +205,8 @@ fn by_offset(about: &About, all: &[Swept<'_>]) -> Figure {
 fn reasons(swept: &Swept<'_>) -> Vec<String> {
     let Swept { owner, cell, result } = swept;
     let mut lines = evidence([(joined(owner, &cell.id), *cell)]);
-    let counted =
-        result.counted.iter().flat_map(|layout| &layout.evidence).map(|reason| format!("Counted: {reason}."));
-    let timed =
-        result.answer.evidence.iter().filter(|_| result.timed > 0).map(|reason| format!("Timed: {reason}."));
-    lines.extend(counted.chain(timed).map(|line| rdsk_units::printable(&joined(owner, &line))));
+    let how = if result.described.is_some() { "Kernel" } else { "Timed" };
+    let reasons = result.answer.evidence.iter().map(|reason| format!("{how}: {reason}."));
+    lines.extend(reasons.map(|line| rdsk_units::printable(&joined(owner, &line))));
     lines
 }

@@ -29,7 +29,7 @@ pub(super) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
 }
 
 fn words(result: &StripeResult) -> String {
-    if !result.is_of_device {
+    if !result.is_of_device && result.described.is_none() {
         return "the requests did not reach a device".into();
     }
     let Some((chunk, chunk_confidence)) = result.chunk() else {
@@ -41,9 +41,8 @@ fn words(result: &StripeResult) -> String {
             .trim_end_matches('.')
             .to_owned();
     };
-    let sure = |confidence: f64| match &result.counted {
-        Some(layout) if layout.is_sure() => "counted".to_owned(),
-        Some(_) => "counted, not certain".to_owned(),
+    let sure = |confidence: f64| match &result.described {
+        Some(_) => "from the kernel".to_owned(),
         None if confidence >= SURE => percent(confidence),
         None => format!("{}, not certain", percent(confidence)),
     };
