@@ -5,6 +5,7 @@
 //! runner knows only the trait [`Observer`] and [`EvidenceSum`].
 
 pub mod bpf;
+mod cgroups;
 pub mod counted;
 pub mod delta;
 pub mod diskstat;
@@ -14,7 +15,6 @@ mod last_look;
 pub mod limits;
 mod loop_files;
 pub mod members;
-mod mounts;
 pub mod place;
 mod price;
 pub mod process;
