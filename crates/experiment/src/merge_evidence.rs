@@ -124,7 +124,9 @@ mod tests {
         assert!(both.device[0].visits.is_empty() && both.device_latency_ns.is_none());
         then.device[0].name = "sdb".into();
         let other = merge(&then, part(1, 1));
-        assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
+        let devices: Vec<_> =
+            other.device.iter().map(|device| (device.name.as_str(), device.read_bytes)).collect();
+        assert_eq!(devices, [("sdb", None), ("sda", None)], "each part lists one of them");
     }
 
     #[test]

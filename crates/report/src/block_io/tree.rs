@@ -135,7 +135,7 @@ mod tests {
             lines,
             [
                 "md0 (raid5)",
-                "  bios: 1 flush from fsync(2), 1 write of 64 KiB from pwrite64(2)",
+                "  bios: 1 write of 64 KiB from pwrite64(2), 1 flush from fsync(2)",
                 "  sda",
                 "    bios: 16 reads of 4 KiB from the kernel's threads, 16 writes of 4 KiB from the kernel's threads",
                 "    requests: 2 writes of 64 KiB with FUA, 1 read of 64 KiB, 1 flush",
