@@ -2,54 +2,16 @@
 //! exact size. Known only where BPF programs counted and took times in all of the visits that they followed, which may be some of the
 //! cell's; calls and bytes here are of these. Nothing is inferred, and nothing judged.
 
-use crate::{metrics, words};
-use rdsk_model::{Bio, BpfEvidence, CellRecord, DeviceEvidence, DiskStat, IoPath, Op, is_write_call};
-use rdsk_units::{Bytes, printable};
+mod account;
+
+pub use account::{Account, Submitted, Sum};
+
+use crate::metrics;
+use rdsk_model::{BpfEvidence, CellRecord, DeviceEvidence, DiskStat, IoPath, Op};
+use std::ops::Deref;
 
 /// The largest share of requests that the programs may have missed for their counts to be used at all.
 const MOST_MISSED: f64 = 0.01;
-/// Sizes of requests that words name.
-const NAMED_SIZES: usize = 2;
-
-/// Who submitted a bio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin<'a> {
-    /// A system call of rdsk.
-    Call(&'a str),
-    /// A worker thread to which `io_uring` passed a call of rdsk.
-    Worker,
-    /// A thread of the kernel, such as that of writeback.
-    Kernel,
-    /// Another process.
-    Other,
-}
-
-impl Origin<'_> {
-    /// Whether it is a call of rdsk that does nothing but write.
-    pub fn is_write_call(self) -> bool {
-        matches!(self, Self::Call(call) if is_write_call(call))
-    }
-}
-
-/// Bios or requests, and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// How many.
-    pub count: u64,
-    /// Their bytes together.
-    pub bytes: u64,
-}
-
-impl Sum {
-    /// Mean size in bytes; `None` of none.
-    pub fn mean_bytes(self) -> Option<f64> {
-        (self.count > 0).then(|| metrics::ratio(self.bytes, self.count))
-    }
-
-    fn plus(self, bio: &Bio) -> Self {
-        Self { count: self.count + bio.count, bytes: self.bytes + bio.bytes }
-    }
-}
 
 /// What BPF counted of one cell, at the devices that count for its targets.
 #[derive(Clone, Debug)]
@@ -58,8 +20,18 @@ pub struct BlockIo<'a> {
     /// The visits that were followed.
     followed: Followed,
     devices: Vec<&'a DeviceEvidence>,
+    /// Bios and requests at these devices.
+    account: Account<'a>,
     /// Whether no request was missed, so that each count is exact; otherwise up to 1 % may lack.
     pub is_exact: bool,
+}
+
+impl<'a> Deref for BlockIo<'a> {
+    type Target = Account<'a>;
+
+    fn deref(&self) -> &Account<'a> {
+        &self.account
+    }
 }
 
 /// The I/O of the visits that the programs followed.
@@ -123,7 +95,11 @@ fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let worst = missed.into_iter().fold(0.0, f64::max);
     let is_exact = devices.iter().all(|device| bpf.lost_of(device.target, &device.name) == 0) && worst == 0.0;
     let followed = Followed::of(cell, bpf)?;
-    (worst <= MOST_MISSED).then_some(BlockIo { cell, followed, devices, is_exact })
+    let is_at = |target: u32, name: &str| {
+        devices.iter().any(|device| (device.target, device.name.as_str()) == (target, name))
+    };
+    let account = Account::at(&cell.evidence, is_at);
+    (worst <= MOST_MISSED).then_some(BlockIo { cell, followed, devices, account, is_exact })
 }
 
 /// Share of a device's requests that one of the two sources missed; `None` if the programs did not observe it.
@@ -135,94 +111,6 @@ fn missed(bpf: &BpfEvidence, device: &DeviceEvidence) -> Option<f64> {
 }
 
 impl<'a> BlockIo<'a> {
-    /// The bios of one direction; those without data only ask for a flush.
-    fn bios(&self, op: Op) -> impl Iterator<Item = (Origin<'a>, &'a Bio)> {
-        let is_ours = move |bio: &&Bio| {
-            let of = |device: &&DeviceEvidence| (device.target, &device.name) == (bio.target, &bio.device);
-            bio.op == op && bio.bytes > 0 && self.devices.iter().any(of)
-        };
-        self.cell.evidence.bios.iter().filter(is_ours).map(|bio| (origin(bio), bio))
-    }
-
-    fn sum(&self, op: Op, is_wanted: impl Fn(Origin<'a>, &Bio) -> bool) -> Sum {
-        let wanted = self.bios(op).filter(|(origin, bio)| is_wanted(*origin, bio));
-        wanted.fold(Sum::default(), |sum, (_, bio)| sum.plus(bio))
-    }
-
-    /// Bios of one direction that rdsk's own calls submitted, themselves or through workers. What must not wait and would have
-    /// to is submitted once more, without that mark, so of the two kinds the larger sum has each bio once.
-    pub fn own(&self, op: Op) -> Sum {
-        let is_own = |origin| matches!(origin, Origin::Call(_) | Origin::Worker);
-        let [plain, marked] =
-            [false, true].map(|nowait| self.sum(op, |origin, bio| is_own(origin) && bio.nowait == nowait));
-        if marked.bytes > plain.bytes { marked } else { plain }
-    }
-
-    /// Bios of one direction that workers of `io_uring` submitted for rdsk.
-    pub fn by_workers(&self, op: Op) -> Sum {
-        self.sum(op, |origin, _| origin == Origin::Worker)
-    }
-
-    /// Bios of one direction that other processes submitted.
-    pub fn by_others(&self, op: Op) -> Sum {
-        self.sum(op, |origin, _| origin == Origin::Other)
-    }
-
-    /// Bios of one direction that a system call of rdsk submitted.
-    pub fn by_call(&self, op: Op, call: &str) -> Sum {
-        self.sum(op, |origin, _| origin == Origin::Call(call))
-    }
-
-    /// Reads that rdsk's own calls to write submitted, because they changed a part of what they wrote to; and all reads.
-    pub fn reads_in_writes(&self) -> (Sum, Sum) {
-        (self.sum(Op::Read, |origin, _| origin.is_write_call()), self.sum(Op::Read, |_, _| true))
-    }
-
-    /// All bios of one direction by origin, those with most bytes first.
-    pub fn origins(&self, op: Op) -> Vec<(Origin<'a>, Sum)> {
-        let mut found: Vec<(Origin<'a>, Sum)> = Vec::new();
-        for (origin, bio) in self.bios(op) {
-            match found.iter_mut().find(|(known, _)| *known == origin) {
-                Some((_, sum)) => *sum = sum.plus(bio),
-                None => found.push((origin, Sum::default().plus(bio))),
-            }
-        }
-        found.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
-        found
-    }
-
-    /// The requests of one direction by exact size: size and count, the size that moved most bytes first.
-    pub fn request_sizes(&self, op: Op) -> Vec<(u64, u64)> {
-        let mut sizes: Vec<(u64, u64)> = Vec::new();
-        for device in &self.devices {
-            let is_its = |one: &&rdsk_model::Request| {
-                (one.target, &one.device, one.op) == (device.target, &device.name, op) && one.bytes > 0
-            };
-            for request in self.cell.evidence.requests.iter().filter(is_its) {
-                match sizes.iter_mut().find(|(bytes, _)| *bytes == request.bytes) {
-                    Some((_, count)) => *count += request.count,
-                    None => sizes.push((request.bytes, request.count)),
-                }
-            }
-        }
-        sizes.sort_by_key(|&(bytes, count)| std::cmp::Reverse(bytes * count));
-        sizes
-    }
-
-    /// All requests of one direction that moved data.
-    pub fn requests(&self, op: Op) -> Sum {
-        let sizes = self.request_sizes(op).into_iter();
-        sizes.fold(Sum::default(), |sum, (bytes, count)| Sum {
-            count: sum.count + count,
-            bytes: sum.bytes + bytes * count,
-        })
-    }
-
-    /// The largest request of one direction, in bytes.
-    pub fn largest(&self, op: Op) -> Option<u64> {
-        self.request_sizes(op).into_iter().map(|(bytes, _)| bytes).max()
-    }
-
     /// Requests of one direction that were merged into a neighbour, in the same visits; `None` where that is not known.
     pub fn merges(&self, op: Op) -> Option<u64> {
         let merges = |stat: &DiskStat| match op {
@@ -281,19 +169,6 @@ impl<'a> BlockIo<'a> {
         self.devices.iter().filter(is_missed).map(|device| device.name.as_str()).collect()
     }
 
-    /// Write requests that were done only when they were durable (FUA), and bios that only asked for a flush.
-    pub fn durable(&self) -> (u64, u64) {
-        let is_at = |target: u32, name: &String| {
-            self.devices.iter().any(|device| (device.target, &device.name) == (target, name))
-        };
-        let evidence = &self.cell.evidence;
-        let is_fua =
-            |one: &&rdsk_model::Request| one.fua && one.op == Op::Write && is_at(one.target, &one.device);
-        let is_flush = |bio: &&Bio| bio.flush && is_at(bio.target, &bio.device);
-        let fua = evidence.requests.iter().filter(is_fua).map(|one| one.count).sum();
-        (fua, evidence.bios.iter().filter(is_flush).map(|bio| bio.count).sum())
-    }
-
     /// The calls of rdsk. The programs count the warm-up, and it is among these.
     pub fn calls(&self) -> u64 {
         self.followed.ops
@@ -332,20 +207,6 @@ impl<'a> BlockIo<'a> {
         (ops > 0 && all > 0 && all_ns > 0)
             .then(|| metrics::ratio(elapsed_ns, ops) / metrics::ratio(all_ns, all))
     }
-
-    /// `128 of 512 KiB`, `16 of 660 KiB, 16 of 364 KiB and 3 of other sizes`.
-    pub fn sizes_in_words(&self, op: Op) -> String {
-        let sizes = self.request_sizes(op);
-        let named = sizes.iter().take(NAMED_SIZES);
-        let mut parts: Vec<String> = named
-            .map(|&(bytes, count)| format!("{} of {}", rdsk_units::grouped(count), Bytes(bytes)))
-            .collect();
-        let others: u64 = sizes.iter().skip(NAMED_SIZES).map(|(_, count)| count).sum();
-        if others > 0 {
-            parts.push(format!("{} of other sizes", rdsk_units::grouped(others)));
-        }
-        words::list(&parts)
-    }
 }
 
 /// ` in 1 of 6 visits`, where BPF did not follow all of a cell's; else nothing.
@@ -354,26 +215,6 @@ pub fn part_in_words(cell: &CellRecord) -> String {
     followed.map_or_else(String::new, |followed| {
         format!(" in {} of {} visits", followed.len(), cell.result.visits.len())
     })
-}
-
-fn origin(bio: &Bio) -> Origin<'_> {
-    match (bio.task.as_str(), bio.syscall.as_deref()) {
-        ("this", Some(call)) => Origin::Call(call),
-        ("this", None) => Origin::Worker,
-        ("kernel", _) => Origin::Kernel,
-        _ => Origin::Other,
-    }
-}
-
-impl std::fmt::Display for Origin<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Call(call) => write!(f, "{}(2)", printable(call)),
-            Self::Worker => f.write_str("io_uring's workers"),
-            Self::Kernel => f.write_str("the kernel's threads"),
-            Self::Other => f.write_str("other processes"),
-        }
-    }
 }
 
 /// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF told them apart, else of what the kernel
@@ -399,6 +240,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{self, with};
     use fixtures::bios::{bio, counted, request};
+    use rdsk_model::Origin;
 
     /// 2048 buffered writes of 512 bytes, as BPF counts them on a block device.
     fn small_writes() -> CellRecord {
@@ -428,7 +270,7 @@ mod tests {
         assert!(seen.is_exact);
         let (inside, all) = seen.reads_in_writes();
         assert_eq!((inside, all.count), (Sum { count: 256, bytes: 1 << 20 }, 259));
-        assert_eq!(seen.by_others(Op::Read).count, 2);
+        assert_eq!(seen.by(Op::Read, |origin| origin == Origin::Other).count, 2);
         let origins: Vec<String> =
             seen.origins(Op::Write).iter().map(|(who, sum)| format!("{who} {}", sum.count)).collect();
         assert_eq!(origins, ["fsync(2) 200", "the kernel's threads 56"]);
@@ -506,7 +348,10 @@ mod tests {
         let again = bio(Op::Read, "this", None, 40, 4096);
         let cell = counted(cell, vec![marked, again], vec![request(Op::Read, 4096, 1000)]);
         let seen = block_io(&cell).unwrap();
-        assert_eq!((seen.own(Op::Read).count, seen.by_workers(Op::Read).count), (1000, 40));
+        assert_eq!(
+            (seen.own(Op::Read).count, seen.by(Op::Read, |origin| origin == Origin::Worker).count),
+            (1000, 40)
+        );
     }
 
     /// `ops` has the I/Os of the warm-up already, and the programs count each of them once.

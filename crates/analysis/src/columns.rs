@@ -6,7 +6,7 @@
 //! count between issuing and completion.
 
 use crate::iostat::{self, Iostat, row_of};
-use rdsk_model::{BlockGrowth, DiskStat};
+use rdsk_model::{BlockActivity, DiskStat};
 
 /// A set of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl ColumnSet {
         self,
         growth: &DiskStat,
         interval_ns: u64,
-        block: Option<&BlockGrowth>,
+        block: Option<&BlockActivity>,
     ) -> Vec<Option<f64>> {
         let row = row_of(growth, interval_ns);
         match self {
@@ -92,7 +92,7 @@ fn old(growth: &DiskStat, row: &Iostat) -> [f64; 13] {
     ]
 }
 
-fn solaris(growth: &DiskStat, row: &Iostat, block: Option<&BlockGrowth>) -> [Option<f64>; 10] {
+fn solaris(growth: &DiskStat, row: &Iostat, block: Option<&BlockActivity>) -> [Option<f64>; 10] {
     let others = [growth.discard_ios, growth.flush_ios].into_iter().flatten();
     let ios = others.fold(growth.read_ios.saturating_add(growth.write_ios), u64::saturating_add);
     let whole_ms = each(growth.time_in_queue_ms, ios);
@@ -115,12 +115,12 @@ fn solaris(growth: &DiskStat, row: &Iostat, block: Option<&BlockGrowth>) -> [Opt
 }
 
 /// The mean number of requests in the device; `None` over no time.
-fn depth_mean(block: &BlockGrowth) -> Option<f64> {
+fn depth_mean(block: &BlockActivity) -> Option<f64> {
     (block.interval_ns > 0).then(|| block.depth_ns as f64 / block.interval_ns as f64)
 }
 
 /// The figures of [`BLOCK`]. A percentile needs ten values above it.
-pub fn block_figures(block: &BlockGrowth) -> [Option<f64>; 8] {
+pub fn block_figures(block: &BlockActivity) -> [Option<f64>; 8] {
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
     [
         ms(block.latency.quantile(0.5)),
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    fn figure(set: ColumnSet, name: &str, block: Option<&BlockGrowth>) -> Option<f64> {
+    fn figure(set: ColumnSet, name: &str, block: Option<&BlockActivity>) -> Option<f64> {
         let index = set.names().iter().position(|known| *known == name).unwrap();
         set.figures(&growth(), 2_000_000_000, block)[index]
     }
@@ -202,11 +202,11 @@ mod tests {
         assert_eq!(figure(ColumnSet::Solaris, "%b", None), Some(50.0));
         let mut latency = Histogram::new();
         (0..400).for_each(|_| latency.record(1_000_000));
-        let block = BlockGrowth {
+        let block = BlockActivity {
             interval_ns: 2_000_000_000,
             latency,
             depth_ns: 400_000_000,
-            ..BlockGrowth::default()
+            ..BlockActivity::default()
         };
         let of = |name| figure(ColumnSet::Solaris, name, Some(&block)).unwrap();
         assert_eq!((of("actv"), of("asvc_t"), of("wsvc_t")), (0.2, 1.0, 2.0));
@@ -216,11 +216,11 @@ mod tests {
 
     #[test]
     fn percentiles_need_values_and_an_idle_device_has_zeros() {
-        let idle = block_figures(&BlockGrowth { deepest: Some(0), ..BlockGrowth::default() });
+        let idle = block_figures(&BlockActivity { deepest: Some(0), ..BlockActivity::default() });
         assert_eq!(&idle[..4], &[None, None, None, None]);
         assert_eq!(&idle[4..], &[Some(0.0); 4]);
         let mut block =
-            BlockGrowth { interval_ns: 1, splits: 3, merges: 4, flushes: 5, ..BlockGrowth::default() };
+            BlockActivity { interval_ns: 1, splits: 3, merges: 4, flushes: 5, ..BlockActivity::default() };
         (0..20).for_each(|_| block.latency.record(1000));
         let [p50, p99, max, _, deepest, splits, merges, flushes] = block_figures(&block);
         assert_eq!((p50, p99, max), (Some(0.001), None, Some(0.001)));

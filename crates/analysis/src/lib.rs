@@ -12,7 +12,6 @@ mod analysis;
 pub mod block_io;
 pub mod charged;
 pub mod columns;
-pub mod command;
 pub mod comparison;
 pub mod contention;
 pub mod contradictions;

@@ -72,9 +72,14 @@ pub fn together(names: &[&str]) -> String {
     format!("{} + {} more", shown.join(" + "), rdsk_units::grouped((names.len() - shown.len()) as u64))
 }
 
-/// `1 write`, `2 writes`.
+/// `1 write`, `2 writes`, `2 flushes`.
 pub fn plural(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("sh") || noun.ends_with("ss") => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", rdsk_units::grouped(count))
 }
 
 /// The text with a capital letter at its start and a full stop at its end. A name stays as it is spelled: `md0`, `io_uring`.

@@ -1,7 +1,7 @@
-//! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
-//! are added; what cannot be merged is left out.
+//! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. What BPF followed in
+//! one part only is left out.
 
-use rdsk_model::{DeviceEvidence, Evidence, EvidenceSource, Latency, ProcessIo};
+use rdsk_model::{DeviceEvidence, Evidence, EvidenceSource, ProcessIo};
 
 /// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
@@ -13,40 +13,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         // A visit that was continued may have been followed in one part only.
         return merge(&without_bpf(then.clone()), without_bpf(now));
     }
-    let device = |one: DeviceEvidence| {
-        let known = then.device.iter().find(|then| (then.target, &then.name) == (one.target, &one.name));
-        known.map_or_else(
-            || DeviceEvidence { target: one.target, name: one.name.clone(), ..DeviceEvidence::default() },
-            |then| of_device(then, &one),
-        )
-    };
-    let (mut requests, mut bios) = (then.requests.clone(), then.bios.clone());
-    now.requests.into_iter().for_each(|one| one.add_to(&mut requests));
-    now.bios.into_iter().for_each(|one| one.add_to(&mut bios));
-    let timed = then.device_latency_ns.as_ref().zip(now.device_latency_ns.as_ref());
-    Evidence {
-        requests,
-        bios,
-        device_latency_ns: timed.and_then(|(then, now)| Latency::of_both(then, now)),
-        bpf: now.bpf.zip(then.bpf.clone()).map(|(now, mut sum)| {
-            sum.add(now);
-            sum
-        }),
-        // The weaker of the two sources.
-        source: now.source.max(then.source),
-        page_cache: then.page_cache.zip(now.page_cache).map(|(then, now)| then.plus(now)),
-        process: ProcessIo {
-            read_bytes: sum(then.process.read_bytes, now.process.read_bytes),
-            write_bytes: sum(then.process.write_bytes, now.process.write_bytes),
-        },
-        device: now.device.into_iter().map(device).collect(),
-        processor: now.processor.zip(then.processor).map(|(now, mut sum)| {
-            sum.add(&now);
-            sum
-        }),
-        processor_visits: [then.processor_visits.as_slice(), &now.processor_visits].concat(),
-        ..now
-    }
+    then.clone().plus(now)
 }
 
 /// What sysfs tells.
@@ -67,47 +34,10 @@ fn without_bpf(all: Evidence) -> Evidence {
     }
 }
 
-fn sum(then: Option<u64>, now: Option<u64>) -> Option<u64> {
-    then?.checked_add(now?)
-}
-
-fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
-    let diskstat = then.diskstat.zip(now.diskstat).map(|(mut sum, more)| {
-        sum.add(&more);
-        sum
-    });
-    // The visits of both, unless those of one part are unknown.
-    let visits = if diskstat.is_some() { [then.visits.as_slice(), &now.visits].concat() } else { Vec::new() };
-    DeviceEvidence {
-        target: now.target,
-        name: now.name.clone(),
-        reads: sum(then.reads, now.reads),
-        read_bytes: sum(then.read_bytes, now.read_bytes),
-        writes: sum(then.writes, now.writes),
-        write_bytes: sum(then.write_bytes, now.write_bytes),
-        read_merges: sum(then.read_merges, now.read_merges),
-        write_merges: sum(then.write_merges, now.write_merges),
-        splits: sum(then.splits, now.splits),
-        flushes: sum(then.flushes, now.flushes),
-        discards: sum(then.discards, now.discards),
-        reads_caused_by_writes: sum(then.reads_caused_by_writes, now.reads_caused_by_writes),
-        in_flight_max: then.in_flight_max.max(now.in_flight_max),
-        busy_ns: sum(then.busy_ns, now.busy_ns),
-        interval_ns: sum(then.interval_ns, now.interval_ns),
-        visits,
-        diskstat,
-        waiting_ns: sum(then.waiting_ns, now.waiting_ns),
-        // Two series with a pause of unknown length between them are not one series.
-        in_flight_series: Vec::new(),
-        bytes_series: Vec::new(),
-        series_width_ns: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{Bio, BpfEvidence, DiskStat, IntervalCounters, Op, Request};
+    use rdsk_model::{Bio, BpfEvidence, DiskStat, IntervalCounters, Latency, Op, Request};
 
     fn latency(values_ns: &[u64]) -> Latency {
         let mut histogram = rdsk_stats::Histogram::new();
@@ -194,7 +124,9 @@ mod tests {
         assert!(both.device[0].visits.is_empty() && both.device_latency_ns.is_none());
         then.device[0].name = "sdb".into();
         let other = merge(&then, part(1, 1));
-        assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
+        let devices: Vec<_> =
+            other.device.iter().map(|device| (device.name.as_str(), device.read_bytes)).collect();
+        assert_eq!(devices, [("sdb", None), ("sda", None)], "each part lists one of them");
     }
 
     #[test]

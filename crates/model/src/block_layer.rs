@@ -1,7 +1,9 @@
 //! What programs in the block layer count: requests by size, bios by origin, and how that compares with the kernel's own counters.
 
 use crate::workload::Op;
+use rdsk_units::printable;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// System calls whose whole work is to write the data that they are given.
 const WRITE_CALLS: [&str; 5] = ["write", "writev", "pwrite64", "pwritev", "pwritev2"];
@@ -10,6 +12,62 @@ const WRITE_CALLS: [&str; 5] = ["write", "writev", "pwrite64", "pwritev", "pwrit
 /// reads and writes alike, as `io_uring_enter` and `io_submit` do, are none.
 pub fn is_write_call(name: &str) -> bool {
     WRITE_CALLS.contains(&name)
+}
+
+/// Calls that submit reads and writes alike: what is written inside them was to be written, but what is read inside them says nothing
+/// of a write.
+const SUBMISSIONS: [&str; 2] = ["io_uring_enter", "io_submit"];
+/// Calls that make earlier writes durable, or write out what is left.
+const FLUSHES: [&str; 9] =
+    ["fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync", "close", "exit_group", "umount2"];
+
+/// Who submitted a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin<'a> {
+    /// A system call of those whose I/O is measured or watched: rdsk, or a command and what it started.
+    Call(&'a str),
+    /// A worker thread to which `io_uring` passed a call of rdsk.
+    Worker,
+    /// A watched command outside of any call: such a worker, or a page of mapped memory that was not there.
+    NoCall,
+    /// A thread of the kernel, such as that of writeback or a loop device's worker.
+    Kernel,
+    /// Another process.
+    Other,
+}
+
+impl Origin<'_> {
+    /// Whether it is one of those whose I/O is measured or watched.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Call(_) | Self::Worker | Self::NoCall)
+    }
+
+    /// Whether it is a call that does nothing but write: what is read inside it had to be known for the write.
+    pub fn is_write_call(self) -> bool {
+        matches!(self, Self::Call(call) if is_write_call(call))
+    }
+
+    /// Whether what is written inside it was past the page cache, or durable before it returned.
+    pub fn submits_writes(self) -> bool {
+        self.is_write_call() || matches!(self, Self::Call(call) if SUBMISSIONS.contains(&call))
+    }
+
+    /// Whether it is a call that writes out what earlier ones left in memory.
+    pub fn flushes(self) -> bool {
+        matches!(self, Self::Call(call) if FLUSHES.contains(&call))
+    }
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(call) => write!(f, "{}(2)", printable(call)),
+            Self::Worker => f.write_str("io_uring's workers"),
+            Self::NoCall => f.write_str("no system call"),
+            Self::Kernel => f.write_str("the kernel's threads"),
+            Self::Other => f.write_str("other processes"),
+        }
+    }
 }
 
 /// Requests of one exact size that a device saw (BPF).
@@ -77,6 +135,22 @@ impl Request {
 }
 
 impl Bio {
+    /// Whether the kernel had to know what a write changes only in part.
+    pub fn is_read_in_write(&self) -> bool {
+        self.op == Op::Read && self.origin().is_write_call()
+    }
+
+    /// Who submitted it.
+    pub fn origin(&self) -> Origin<'_> {
+        match (self.task.as_str(), self.syscall.as_deref()) {
+            ("this" | "child", Some(call)) => Origin::Call(call),
+            ("this", None) => Origin::Worker,
+            ("child", None) => Origin::NoCall,
+            ("kernel", _) => Origin::Kernel,
+            _ => Origin::Other,
+        }
+    }
+
     /// Adds these to the others of the same origin.
     pub fn add_to(self, sum: &mut Vec<Self>) {
         let same = |known: &&mut Self| {

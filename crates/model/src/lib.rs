@@ -1,6 +1,7 @@
 //! Plain data that every room shares, and the few small traits between rooms: Plan (what to do), Record (what was
 //! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
 
+pub mod block_activity;
 pub mod block_layer;
 pub mod cell;
 pub mod clock;
@@ -8,6 +9,7 @@ pub mod copy;
 pub mod diskstat;
 pub mod event;
 pub mod evidence;
+mod evidence_plus;
 pub mod finding;
 pub mod latency;
 pub mod nvme;
@@ -25,7 +27,8 @@ pub mod watch;
 pub mod watch_document;
 pub mod workload;
 
-pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request, is_write_call};
+pub use block_activity::BlockActivity;
+pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Origin, Request, is_write_call};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
@@ -50,10 +53,8 @@ pub use result::{
 pub use stalled::{Stall, StallBasis, Stalls};
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
-pub use watch::{
-    BlockGrowth, CommandRun, GrowthState, ProcessCalls, Uncounted, WatchInterval, WatchedDevice,
-};
-pub use watch_document::{BlockLayer, DeviceInterval, WatchCommand, WatchLine};
+pub use watch::{CommandRun, GrowthState, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
+pub use watch_document::{DeviceInterval, WatchCommand, WatchLine};
 pub use workload::{
     BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
     Untold, Workload,

@@ -1,10 +1,9 @@
 //! What a live view shows: block devices over one interval, and what the I/O of one command became. Plain data in raw counts;
 //! reading them is `observe`'s, columns and explanations are `analysis`'.
 
-use crate::block_layer::{Bio, Request};
+use crate::block_activity::BlockActivity;
 use crate::diskstat::DiskStat;
 use crate::workload::words;
-use rdsk_stats::Histogram;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,7 +24,7 @@ pub struct WatchedDevice {
     /// The growth of the kernel's counters, or why it is unknown.
     pub growth: Result<DiskStat, Uncounted>,
     /// What BPF programs counted; `None` where none were attached for this device.
-    pub block: Option<BlockGrowth>,
+    pub block: Option<BlockActivity>,
     /// In words, why BPF programs that count others do not count this device.
     pub why_no_block: Option<String>,
 }
@@ -90,48 +89,6 @@ impl fmt::Display for Uncounted {
             Self::Vanished => formatter.write_str("vanished"),
             Self::Restarted(why) | Self::Unreadable(why) | Self::Unknown(why) => formatter.write_str(why),
         }
-    }
-}
-
-/// What BPF programs counted of one device over one interval.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BlockGrowth {
-    /// Their interval, which their own reading bounds.
-    pub interval_ns: u64,
-    /// Reads and writes given to the driver, by exact size; their `target` means nothing.
-    pub requests: Vec<Request>,
-    /// Flush requests.
-    pub flushes: u64,
-    /// Discards.
-    pub discards: u64,
-    /// Requests that make the device write zeroes by itself; they carry no data, and the kernel's counters call them writes.
-    pub write_zeroes: u64,
-    /// Of the writes, those that had to be durable at once (FUA).
-    pub fua: u64,
-    /// From issuing to completion of every request.
-    pub latency: Histogram,
-    /// Requests × time in flight, in nanoseconds: divided by the interval, the mean number in the device.
-    pub depth_ns: u64,
-    /// The most requests in flight at once; `None` where completions were passed over.
-    pub deepest: Option<u64>,
-    /// Bios that were cut.
-    pub splits: u64,
-    /// Bios and requests that joined another one.
-    pub merges: u64,
-    /// Reading and writing bios by system call and task; their `target` means nothing.
-    pub bios: Vec<Bio>,
-    /// Requests of which the programs missed a part, and events that found a map full.
-    pub lost: u64,
-}
-
-impl BlockGrowth {
-    /// Whether the programs saw nothing of the device.
-    pub fn is_idle(&self) -> bool {
-        let counts = [self.flushes, self.discards, self.write_zeroes, self.splits, self.merges, self.lost];
-        self.requests.is_empty()
-            && self.bios.is_empty()
-            && self.latency.count() == 0
-            && counts.iter().all(|&count| count == 0)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The documents of `rdsk watch --json`: an object in a line for each device and interval, and one for a command. Raw counts in base
 //! units, and beside them the figures of the columns; what is not known is null. They hold data and compute nothing.
 
+use crate::block_activity::BlockActivity;
 use crate::diskstat::DiskStat;
-use crate::watch::{BlockGrowth, GrowthState, ProcessCalls};
-use crate::workload::Op;
+use crate::watch::{GrowthState, ProcessCalls};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -77,127 +77,7 @@ pub struct DeviceInterval {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<String>>,
     /// What BPF programs counted; `None` where none were attached for this device.
-    pub block_layer: Option<BlockLayer>,
+    pub block_layer: Option<BlockActivity>,
     /// In words, why programs that count other devices do not count this one; `None` otherwise.
     pub why_no_block_layer: Option<String>,
-}
-
-/// What BPF programs counted of one device.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BlockLayer {
-    /// Their interval, which their own reading bounds.
-    pub interval_ns: u64,
-    /// Reads and writes given to the driver, by exact size.
-    pub requests: Vec<SizedRequests>,
-    /// Reading and writing bios by system call and task.
-    pub bios: Vec<BiosByOrigin>,
-    /// From issuing to completion of every request.
-    pub device_latency_ns: DeviceLatency,
-    /// Requests × time in the device: divided by `interval_ns`, the mean queue depth.
-    pub depth_ns: u64,
-    /// The most requests in flight at once; `None` where completions were missed.
-    pub deepest: Option<u64>,
-    /// Bios that were cut.
-    pub splits: u64,
-    /// Bios and requests that joined another one.
-    pub merges: u64,
-    /// Flush requests.
-    pub flushes: u64,
-    /// Discards.
-    pub discards: u64,
-    /// Requests that make the device write zeroes by itself; the kernel's counters call them writes.
-    pub write_zeroes: u64,
-    /// Of the writes, those that had to be durable at once (FUA).
-    pub fua: u64,
-    /// Requests of which the programs missed a part, and events that found a map full.
-    pub lost: u64,
-}
-
-/// Requests of one direction and one exact size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SizedRequests {
-    /// Direction.
-    pub op: Op,
-    /// Exact size.
-    pub bytes: u64,
-    /// Whether they are done only when they are durable (force unit access).
-    pub fua: bool,
-    /// How many.
-    pub count: u64,
-}
-
-/// Bios of one origin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BiosByOrigin {
-    /// Direction.
-    pub op: Op,
-    /// Name of the system call that carried them; `None` for threads that make none.
-    pub syscall: Option<String>,
-    /// `child` (of a watched command), `other` or `kernel`.
-    pub task: String,
-    /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
-    pub nowait: bool,
-    /// Whether they read ahead.
-    pub read_ahead: bool,
-    /// How many.
-    pub count: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-/// Times in the device, in nanoseconds. A percentile without enough samples (n < 10/(1−p)) is null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs, reason = "the fields are the percentiles that their names say, in nanoseconds")]
-pub struct DeviceLatency {
-    pub count: u64,
-    pub mean: Option<f64>,
-    pub p50: Option<u64>,
-    pub p99: Option<u64>,
-    pub max: Option<u64>,
-}
-
-impl From<&BlockGrowth> for BlockLayer {
-    fn from(block: &BlockGrowth) -> Self {
-        let request = |one: &crate::Request| SizedRequests {
-            op: one.op,
-            bytes: one.bytes,
-            fua: one.fua,
-            count: one.count,
-        };
-        let bio = |one: &crate::Bio| BiosByOrigin {
-            op: one.op,
-            syscall: one.syscall.clone(),
-            task: one.task.clone(),
-            nowait: one.nowait,
-            read_ahead: one.read_ahead,
-            count: one.count,
-            bytes: one.bytes,
-        };
-        let latency = &block.latency;
-        Self {
-            interval_ns: block.interval_ns,
-            requests: block.requests.iter().map(request).collect(),
-            bios: block.bios.iter().map(bio).collect(),
-            device_latency_ns: DeviceLatency {
-                count: latency.count(),
-                mean: latency.mean(),
-                p50: latency.quantile(0.5),
-                p99: latency.quantile(0.99),
-                max: latency.max(),
-            },
-            depth_ns: block.depth_ns,
-            deepest: block.deepest,
-            splits: block.splits,
-            merges: block.merges,
-            flushes: block.flushes,
-            discards: block.discards,
-            write_zeroes: block.write_zeroes,
-            fua: block.fua,
-            lost: block.lost,
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Evidence from BPF programs in the block layer, for the devices that the counters of sysfs are read of, too. It says what was
 //! counted in one visit; what cannot be had is said in words, and the visit keeps the rest of its evidence.
 
+mod activity;
 mod check;
 mod device;
 mod error;
@@ -11,6 +12,8 @@ mod programs;
 mod snapshot;
 mod visit;
 
+pub(crate) use activity::activity_of;
+pub use activity::system_call_name;
 pub use device::BlockDevice;
 pub use error::{BpfError, Denied};
 pub use layout::{BioOrigin, BlockOp, Flags, RequestKind, Task};
@@ -22,12 +25,11 @@ use crate::diskstat::StatFile;
 use crate::stack::Stack;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
-use check::{Takes, by_both, counts_of, is_empty, lost_of, unended};
-use rdsk_model::{Bio, BpfEvidence, CountedDevice, CrossCheck, EvidenceSource, Op, Request, is_write_call};
+use check::{Takes, by_both, lost_of, unended};
+use rdsk_model::{BlockActivity, BpfEvidence, CountedDevice, CrossCheck, EvidenceSource};
 use rdsk_stats::Histogram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use syscalls::Sysno;
 use visit::{Ended, Shared, Stats, Visit, locked};
 
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
@@ -232,16 +234,18 @@ impl BlockLayer {
 
     fn add(&mut self, ended: &Ended, evidence: &mut VisitEvidence) {
         let counted = &ended.counted;
-        let mut latency = Histogram::new();
+        let mut block = BlockActivity { interval_ns: counted.interval_ns, ..BlockActivity::default() };
         let mut checks = Vec::new();
         for carrier in &self.carriers {
             let (name, its) = (&self.names[carrier.index], &counted.devices[carrier.index]);
-            evidence.requests.extend(requests_of(counted, carrier.index, carrier.target, name));
-            evidence.bios.extend(bios_of(counted, carrier.index, carrier.target, name));
+            let mut activity = activity_of(counted, carrier.index, carrier.target, name);
+            let inside = activity.bios.iter().filter(|bio| bio.is_read_in_write());
+            let reads_in_writes: u64 = inside.map(|bio| bio.count).sum();
             checks.extend(self.check(ended, carrier));
-            if carrier.is_own {
-                latency.merge(&its.latency);
+            if !carrier.is_own {
+                activity.latency = Histogram::new();
             }
+            block = block.plus(activity);
             let device =
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
@@ -252,7 +256,7 @@ impl BlockLayer {
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
                 counts.deepest = deepest;
                 counts.splits = Some(its.splits);
-                counts.reads_caused_by_writes = is_timed.then(|| reads_in_writes(counted, carrier.index));
+                counts.reads_caused_by_writes = is_timed.then_some(reads_in_writes);
             }
         }
         let lost_of = |index| lost_of(ended, index, self.driver(index));
@@ -268,7 +272,7 @@ impl BlockLayer {
         for (_, limit) in limits.into_iter().filter(|(is_so, _)| *is_so) {
             self.tell(limit);
         }
-        evidence.device_latency = Some(latency);
+        evidence.block = Some(block);
         evidence.bpf = Some(BpfEvidence {
             followed: None,
             observed_ns: nanoseconds(ended.observed),
@@ -321,69 +325,4 @@ fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks:
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Read and write requests by exact size; those that must be durable are counted apart.
-pub(crate) fn requests_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Request> {
-    let mut found = Vec::new();
-    for (kind, count) in counts_of(counted, index) {
-        let Some(op) = direction(kind.op).filter(|_| !is_empty(kind)) else { continue };
-        let one = Request {
-            target,
-            device: name.to_owned(),
-            op,
-            bytes: kind.bytes.into(),
-            fua: kind.flags.is_fua(),
-            count,
-        };
-        one.add_to(&mut found);
-    }
-    found
-}
-
-/// Reading and writing bios by system call and task; those without data, which only ask for a flush, are marked, since
-/// the flush is a request of its own. Those that may be repeated because they must not wait are counted apart, and so is read-ahead.
-pub(crate) fn bios_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Bio> {
-    let mut found = Vec::new();
-    for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == index) {
-        let Some(op) = direction(origin.op) else { continue };
-        let one = Bio {
-            target,
-            device: name.to_owned(),
-            op,
-            syscall: origin.system_call.map(system_call_name),
-            task: origin.task.word().to_owned(),
-            nowait: origin.flags.is_nowait(),
-            read_ahead: origin.flags.is_read_ahead(),
-            flush: origin.flags.is_preflush() && bytes == 0,
-            count,
-            bytes,
-        };
-        one.add_to(&mut found);
-    }
-    found
-}
-
-/// Reads that our own calls to write made.
-fn reads_in_writes(counted: &Counted, device: usize) -> u64 {
-    let is_one = |origin: &BioOrigin| {
-        let call = origin.system_call.map(system_call_name);
-        let is_write = call.is_some_and(|call| is_write_call(&call));
-        origin.device == device && origin.op == BlockOp::Read && origin.task == Task::This && is_write
-    };
-    counted.bios.iter().filter(|(origin, _)| is_one(origin)).map(|(_, [count, _])| count).sum()
-}
-
-fn direction(op: BlockOp) -> Option<Op> {
-    match op {
-        BlockOp::Read => Some(Op::Read),
-        BlockOp::Write => Some(Op::Write),
-        BlockOp::Flush | BlockOp::Discard | BlockOp::WriteZeroes | BlockOp::Other(_) => None,
-    }
-}
-
-/// The name of a system call of this architecture; its number where it is not known.
-pub fn system_call_name(number: u32) -> String {
-    let known = Sysno::new(number as usize);
-    known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
 }

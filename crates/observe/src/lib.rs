@@ -5,6 +5,7 @@
 //! runner knows only the trait [`Observer`] and [`EvidenceSum`].
 
 pub mod bpf;
+mod cgroups;
 pub mod counted;
 pub mod delta;
 pub mod diskstat;
@@ -13,7 +14,6 @@ pub mod kernel;
 mod last_look;
 pub mod limits;
 mod loop_files;
-pub mod mounts;
 pub mod place;
 mod price;
 pub mod process;

@@ -2,7 +2,7 @@
 //! version 2; and the controllers of version 2 that hold I/O back without a limit, `io.cost` and `io.latency`. It reads limits and
 //! never sets them.
 
-use crate::mounts::{CgroupVersion, cgroups_of};
+use crate::cgroups::{CgroupVersion, cgroups_of};
 use crate::stack::Stack;
 use crate::sysfs::{block_path, name_of};
 use rdsk_model::{IoControl, Limit, Op, Target};

@@ -3,10 +3,12 @@
 
 use crate::read_trimmed;
 use crate::stack::{Stack, btrfs_devices};
-use crate::sysfs::{MAX_LEVELS, block_path, name_of};
+use crate::sysfs::{MAX_LEVELS, block_path, name_by_number, name_of};
 use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
 use rdsk_sys::cache::{CacheStat, cachestat};
+use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::extents::{Flush, extents_of, summarise};
+use rdsk_sys::mounts::{Mount, mount_of, mounts_of};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
@@ -38,7 +40,7 @@ pub(crate) struct LoopWatch {
 
 /// The loop devices in the stack of a target: itself, below it, and below the filesystems that hold their files.
 pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) -> Vec<LoopWatch> {
-    let mounts = std::fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
+    let mounts = mounts_of(&proc.join("self"));
     let mut names: Vec<String> = stack.tops.iter().chain(&stack.lower()).cloned().collect();
     names.extend(target.stack.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
     let mut found: Vec<LoopWatch> = Vec::new();
@@ -96,23 +98,23 @@ impl Place {
 }
 
 impl LoopWatch {
-    fn of(target: u32, directory: &Path, sys: &Path, mounts: &str) -> Option<Self> {
+    fn of(target: u32, directory: &Path, sys: &Path, mounts: &[Mount]) -> Option<Self> {
         let shown = read_trimmed(&directory.join("loop/backing_file"))?;
         let device = name_of(directory)?;
         let number = |file: &str| read_trimmed(&directory.join("loop").join(file))?.parse::<u64>().ok();
         let backing = backing_of(&device, directory, &shown);
-        let mount = mounts.lines().filter_map(Mount::parse);
-        let mount = match &backing.on {
-            Some(on) => mount
-                .filter(|mount| mount.number == *on || mount.holds(&shown))
-                .max_by_key(|mount| (mount.number == *on, mount.holds(&shown).then_some(mount.point.len()))),
-            None => mount.filter(|mount| mount.holds(&shown)).max_by_key(|mount| mount.point.len()),
-        };
+        // The number goes first: the name may lead to another mount here than where the device was set up.
+        let is_on = |mount: &&Mount| Some(mount.number) == backing.on;
+        let by_name = mount_of(mounts, Path::new(&shown));
+        let mount = mount_of(mounts.iter().filter(is_on), Path::new(&shown))
+            .or_else(|| mounts.iter().rfind(is_on))
+            .or(by_name);
         let below = match &backing.is_device {
-            Some(number) => device_name(sys, number),
-            None => backing.on.as_deref().and_then(|number| device_name(sys, number)).or_else(|| {
-                let source = std::fs::metadata(mount.as_ref()?.source).ok()?;
-                source.file_type().is_block_device().then(|| device_name(sys, &numbers(source.rdev())))?
+            Some(number) => name_by_number(sys, *number),
+            None => backing.on.and_then(|number| name_by_number(sys, number)).or_else(|| {
+                let source = std::fs::metadata(&mount?.source).ok()?;
+                let number = DeviceNumber::from_raw(source.rdev());
+                source.file_type().is_block_device().then(|| name_by_number(sys, number))?
             }),
         };
         // Of several devices of a filesystem the mount names one only, which says nothing of the others.
@@ -128,7 +130,7 @@ impl LoopWatch {
                 target,
                 device,
                 file: shown,
-                filesystem: mount.filter(|_| backing.is_device.is_none()).map(|mount| mount.kind.to_owned()),
+                filesystem: mount.filter(|_| backing.is_device.is_none()).map(|mount| mount.kind.clone()),
                 direct_io: number("dio").map(|value| value != 0),
                 below,
                 partitions: Vec::new(),
@@ -251,9 +253,9 @@ impl LoopWatch {
 struct Backing {
     file: Option<File>,
     /// Number of the device that a regular file's filesystem has, `259:2`; of tmpfs and others it is an invented one.
-    on: Option<String>,
+    on: Option<DeviceNumber>,
     /// Number of the block device that the backing is.
-    is_device: Option<String>,
+    is_device: Option<DeviceNumber>,
 }
 
 /// Opens the backing file by the name that sysfs shows, unless the kernel says that this name leads to another file here.
@@ -261,7 +263,7 @@ fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
     let told = open_for_reading(&Path::new("/dev").join(device));
     let is_ours = |file: &File| {
         let own = read_trimmed(&directory.join("dev"));
-        file.metadata().is_ok_and(|meta| Some(numbers(meta.rdev())) == own)
+        file.metadata().is_ok_and(|meta| Some(DeviceNumber::from_raw(meta.rdev()).to_string()) == own)
     };
     let told = told.filter(is_ours).and_then(|file| rdsk_sys::device::loop_backing(&file).ok());
     let is_plain = std::fs::metadata(shown).is_ok_and(|meta| meta.is_file());
@@ -277,7 +279,7 @@ fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
         || by_name.as_ref().filter(|meta| meta.file_type().is_block_device()).map(MetadataExt::rdev);
     let rdev = told.as_ref().map_or_else(by_name_device, |told| (told.rdev != 0).then_some(told.rdev));
     let on = told.map(|told| told.dev).or_else(|| by_name.as_ref().map(MetadataExt::dev));
-    Backing { file, on: on.map(numbers), is_device: rdev.map(numbers) }
+    Backing { file, on: on.map(DeviceNumber::from_raw), is_device: rdev.map(DeviceNumber::from_raw) }
 }
 
 /// Opens without waiting for anything; `None` where that is not allowed.
@@ -286,56 +288,11 @@ fn open_for_reading(path: &Path) -> Option<File> {
     Some(File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
 }
 
-/// `259:2` for a device number as stat(2) gives it.
-fn numbers(dev: u64) -> String {
-    format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev))
-}
-
-/// The kernel name of the block device with this number.
-fn device_name(sys: &Path, number: &str) -> Option<String> {
-    name_of(&sys.join("dev/block").join(number).canonicalize().ok()?)
-}
-
-/// What a line of mountinfo says: `id parent major:minor root point options … - type source options`.
-#[derive(Clone, Copy, Debug)]
-struct Mount<'a> {
-    number: &'a str,
-    point: &'a str,
-    kind: &'a str,
-    source: &'a str,
-}
-
-impl<'a> Mount<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mut words = mount.split(' ').skip(2);
-        let (number, _root, point) = (words.next()?, words.next()?, words.next()?);
-        let mut words = filesystem.split(' ');
-        Some(Self { number, point, kind: words.next()?, source: words.next()? })
-    }
-
-    fn holds(&self, file: &str) -> bool {
-        Path::new(file).starts_with(self.point)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::tests::{RealClock, target_on, write};
     use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
-
-    #[test]
-    fn mounts_are_lines_of_mountinfo() {
-        let line = "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
-        let mount = Mount::parse(line).unwrap();
-        assert_eq!(
-            (mount.number, mount.point, mount.kind, mount.source),
-            ("98:0", "/mnt2", "ext3", "/dev/root")
-        );
-        assert!(mount.holds("/mnt2/a/b.img") && !mount.holds("/mnt22/a"));
-        assert!(Mount::parse("nonsense").is_none());
-    }
 
     /// A fake loop device, its partition and a mapped device over it, and the real file behind it.
     #[test]
@@ -434,7 +391,9 @@ mod tests {
         let loop_directory = sys.join("block/sda").canonicalize().unwrap();
         write(&loop_directory.join("loop/backing_file"), &format!("{}\n", file.path().display()));
         write(&loop_directory.join("size"), "16384\n");
-        let on = sys.join("dev/block").join(numbers(file.as_file().metadata().unwrap().dev()));
+        let on = sys
+            .join("dev/block")
+            .join(DeviceNumber::from_raw(file.as_file().metadata().unwrap().dev()).to_string());
         std::os::unix::fs::symlink(sys.join("class/block/sdb"), on).unwrap();
         let target = target_on(0, "sda", "8:0");
         let below = || {

@@ -54,8 +54,9 @@ fn price_ns(visit: &VisitEvidence) -> f64 {
         devices.any(|one| (one.target, one.device.as_str()) == (target, name) && one.takes_bios)
     };
     let of_bio = |bio: &Bio| if takes_bios(bio.target, &bio.device) { WHOLE_BIO_NS } else { BIO_NS };
-    let bios: f64 = visit.bios.iter().map(|bio| bio.count as f64 * of_bio(bio)).sum();
-    let of_queues = visit.requests.iter().filter(|one| !takes_bios(one.target, &one.device));
+    let Some(block) = &visit.block else { return 0.0 };
+    let bios: f64 = block.bios.iter().map(|bio| bio.count as f64 * of_bio(bio)).sum();
+    let of_queues = block.requests.iter().filter(|one| !takes_bios(one.target, &one.device));
     let requests: u64 = of_queues.map(|request| request.count).sum();
     bios + requests as f64 * REQUEST_NS
 }
@@ -63,7 +64,7 @@ fn price_ns(visit: &VisitEvidence) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{BpfEvidence, CountedDevice, Op, Request};
+    use rdsk_model::{BlockActivity, BpfEvidence, CountedDevice, Op, Request};
 
     /// A visit of one second with so many direct reads, followed or not.
     fn visit(reads: u64, takes_bios: bool, is_followed: bool) -> VisitEvidence {
@@ -87,7 +88,8 @@ mod tests {
         let request =
             Request { target: 0, device: "sda".into(), op: Op::Read, bytes: 4096, fua: false, count: reads };
         let bpf = BpfEvidence { devices: vec![counted], ..BpfEvidence::default() };
-        VisitEvidence { bpf: Some(bpf), bios: vec![bio], requests: vec![request], ..seen }
+        let block = BlockActivity { bios: vec![bio], requests: vec![request], ..BlockActivity::default() };
+        VisitEvidence { bpf: Some(bpf), block: Some(block), ..seen }
     }
 
     /// Which of so many visits are followed at a rate.

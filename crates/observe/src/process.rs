@@ -18,19 +18,10 @@ pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
 
 /// Charges between two readings; `None` if one of them lacks the field, or if it fell.
 pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
-    of_both(after, before, u64::checked_sub)
-}
-
-/// The sum over two intervals; unknown if one of them is.
-pub fn charged_in_both(one: &ProcessIo, other: &ProcessIo) -> ProcessIo {
-    of_both(one, other, u64::checked_add)
-}
-
-fn of_both(one: &ProcessIo, other: &ProcessIo, join: fn(u64, u64) -> Option<u64>) -> ProcessIo {
-    let join = |one: Option<u64>, other: Option<u64>| join(one?, other?);
+    let grown = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
     ProcessIo {
-        read_bytes: join(one.read_bytes, other.read_bytes),
-        write_bytes: join(one.write_bytes, other.write_bytes),
+        read_bytes: grown(before.read_bytes, after.read_bytes),
+        write_bytes: grown(before.write_bytes, after.write_bytes),
     }
 }
 
@@ -63,6 +54,6 @@ mod tests {
         let half = ProcessIo { read_bytes: Some(15), write_bytes: None };
         assert_eq!(charged_between(&known, &half), ProcessIo { read_bytes: Some(5), write_bytes: None });
         assert_eq!(charged_between(&half, &known), ProcessIo::default(), "a fall is not a charge");
-        assert_eq!(charged_in_both(&known, &half), ProcessIo { read_bytes: Some(25), write_bytes: None });
+        assert_eq!(known.plus(half), ProcessIo { read_bytes: Some(25), write_bytes: None });
     }
 }

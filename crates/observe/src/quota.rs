@@ -1,7 +1,7 @@
 //! What CPU quotas did to the control groups of a thread: the counters of `cpu.stat` of versions 1 and 2, read at two moments. It sets
 //! no quota and judges nothing.
 
-use crate::mounts::cgroups_of;
+use crate::cgroups::cgroups_of;
 use rdsk_model::QuotaUse;
 use std::path::{Path, PathBuf};
 

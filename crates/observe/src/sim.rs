@@ -4,7 +4,9 @@
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use rdsk_disk::{Counters, LunId, SharedLab};
-use rdsk_model::{DiskStat, EvidenceSource, IntervalCounters, Op, ProcessIo, Request, SECTOR_BYTES};
+use rdsk_model::{
+    BlockActivity, DiskStat, EvidenceSource, IntervalCounters, Op, ProcessIo, Request, SECTOR_BYTES,
+};
 
 const NS_PER_MS: u128 = 1_000_000;
 /// Width of the slots of queue depth and bytes, as in the kernel's observer.
@@ -77,7 +79,8 @@ impl Observer for SimObserver {
             }
             devices.push(device(one, lab.device_name(one.id), series, &end));
         }
-        VisitEvidence { source: EvidenceSource::Sim, devices, requests, process, ..VisitEvidence::none() }
+        let block = Some(BlockActivity { requests, ..BlockActivity::default() });
+        VisitEvidence { source: EvidenceSource::Sim, devices, block, process, ..VisitEvidence::none() }
     }
 
     fn describe(&self) -> rdsk_model::ObserverFacts {

@@ -3,13 +3,11 @@
 
 use crate::counted::counted;
 use crate::price::Price;
-use crate::process::charged_in_both;
 use crate::series::Series;
 use crate::stack::Stack;
-use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
+use crate::visit::{DeviceVisit, VisitEvidence};
 use rdsk_model::{
-    Bio, BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, IoControl, Latency, Limit,
-    LoopFile, ProcessIo, ProcessorUse, Request,
+    BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, ProcessorUse,
 };
 use rdsk_stats::Histogram;
 
@@ -22,41 +20,24 @@ pub struct EvidenceSum {
     /// Those that were followed.
     followed: Vec<u32>,
     price: Price,
-    source: Option<EvidenceSource>,
-    devices: Vec<DeviceSum>,
-    process: ProcessIo,
-    limits: Vec<Limit>,
-    controls: Vec<IoControl>,
+    /// All that adds up as it is in the Record.
+    sum: Option<Evidence>,
+    /// What joins up for each device, in the order in which they were seen.
+    devices: Vec<Joined>,
     stacks: Vec<Stack>,
-    requests: Vec<Request>,
-    bios: Vec<Bio>,
+    /// Of the visits that were followed, while each of them has some.
     device_latency: Option<Histogram>,
-    bpf: Option<BpfEvidence>,
     problems: Vec<String>,
-    loops: Vec<LoopFile>,
-    processor: Vec<Option<ProcessorUse>>,
 }
 
+/// What several visits tell of a device together, and not by a sum.
 #[derive(Clone, Debug)]
-struct DeviceSum {
+struct Joined {
     target: u32,
     name: String,
-    /// Visits that knew this device; fewer than all means that the sum is unknown.
-    visits: u32,
-    counts: Option<DeviceCounts>,
-    /// What each visit counted during its I/O; used only with `counts`.
-    of_visits: Vec<IntervalCounters>,
-    in_flight_max: Option<u64>,
     series: Series,
-}
-
-/// Adds what is not known yet.
-fn add_new<T: PartialEq>(known: &mut Vec<T>, more: Vec<T>) {
-    for one in more {
-        if !known.contains(&one) {
-            known.push(one);
-        }
-    }
+    /// Whether the deepest queue of the device itself is known of every visit.
+    is_deepest_known: bool,
 }
 
 impl EvidenceSum {
@@ -67,57 +48,34 @@ impl EvidenceSum {
 
     /// Adds one visit.
     pub fn add(&mut self, visit: VisitEvidence) {
-        self.process =
-            if self.visits == 0 { visit.process } else { charged_in_both(&self.process, &visit.process) };
         self.price.add(&visit);
         self.visits += 1;
-        let is_left_out = visit.is_left_out;
-        if is_left_out {
-            // The best that is known of such a visit takes nothing from the sum; less does.
-            let is_weak = visit.source > EvidenceSource::Sysfs;
-            self.source = self.source.map(|source| if is_weak { source.max(visit.source) } else { source });
-        } else {
-            self.add_followed(&visit);
+        let is_left_out = visit.is_left_out && self.sum.is_some();
+        let latency = visit.block.as_ref().map(|block| block.latency.clone());
+        if !is_left_out {
+            self.followed.push(self.visits - 1);
+            let is_first = self.followed.len() == 1;
+            self.device_latency = match (self.device_latency.take(), latency) {
+                (Some(mut sum), Some(more)) => {
+                    sum.merge(&more);
+                    Some(sum)
+                }
+                (None, first) if is_first => first,
+                _ => None,
+            };
         }
-        visit.requests.into_iter().for_each(|request| request.add_to(&mut self.requests));
-        visit.bios.into_iter().for_each(|bio| bio.add_to(&mut self.bios));
-        for device in visit.devices {
-            self.add_device(device, is_left_out);
-        }
-        visit.loops.into_iter().for_each(|one| add_loop(&mut self.loops, one));
-        self.processor.push(visit.processor);
-        for stack in visit.stacks {
+        visit.devices.iter().for_each(|device| self.join(device));
+        for stack in &visit.stacks {
             if !self.stacks.iter().any(|known| known.target == stack.target) {
-                self.stacks.push(stack);
+                self.stacks.push(stack.clone());
             }
         }
-        add_new(&mut self.limits, visit.limits);
-        add_new(&mut self.controls, visit.controls);
-    }
-
-    /// What a visit tells that was not left out. It is the sum's only while each such visit tells it.
-    fn add_followed(&mut self, visit: &VisitEvidence) {
-        // The best source comes first in `EvidenceSource`, so the larger one is weaker; the sum has the weakest source of
-        // its parts.
-        self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
-        let is_first = self.followed.is_empty();
-        self.followed.push(self.visits - 1);
-        self.device_latency = match (self.device_latency.take(), &visit.device_latency) {
-            (Some(mut sum), Some(more)) => {
-                sum.merge(more);
-                Some(sum)
-            }
-            (None, Some(first)) if is_first => Some(first.clone()),
-            _ => None,
-        };
-        self.bpf = match (self.bpf.take(), &visit.bpf) {
-            (Some(mut sum), Some(more)) => {
-                sum.add(more.clone());
-                Some(sum)
-            }
-            (None, Some(first)) if is_first => Some(first.clone()),
-            _ => None,
-        };
+        let evidence = evidence_of(visit);
+        self.sum = Some(match self.sum.take() {
+            Some(sum) if is_left_out => plus_left_out(sum, evidence),
+            Some(sum) => sum.plus(evidence),
+            None => evidence,
+        });
     }
 
     /// Why the counters of some devices are missing from the sum: one line each, without duplicates.
@@ -127,123 +85,112 @@ impl EvidenceSum {
 
     /// The evidence of all visits. An observer does not know `page_cache` and `extents`, which stay `None`.
     pub fn finish(self) -> Evidence {
-        let visits = self.visits;
-        let is_part = self.followed.len() < visits as usize;
-        let device: Vec<DeviceEvidence> =
-            self.devices.into_iter().map(|device| device.finish(visits)).collect();
-        let counted = |stack: &Stack| {
-            let counts = |name: &str| {
-                let mut known = device.iter().filter(|device| device.target == stack.target);
-                known.any(|device| device.name == name && device.read_bytes.is_some())
-            };
-            counted(stack, &counts)
-        };
-        // Unknown for one visit is unknown for all.
-        let processor: Vec<ProcessorUse> =
-            self.processor.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
-        Evidence {
-            source: self.source.unwrap_or(EvidenceSource::None),
-            counted: self.stacks.iter().filter_map(counted).collect(),
-            device,
-            requests: self.requests,
-            bios: self.bios,
-            device_latency_ns: self
-                .device_latency
-                .filter(|timed| timed.count() > 0)
-                .as_ref()
-                .map(Latency::from),
-            bpf: self.bpf.map(|bpf| BpfEvidence { followed: is_part.then_some(self.followed), ..bpf }),
-            process: self.process,
-            limits: self.limits,
-            controls: self.controls,
-            loops: self.loops,
-            processor: processor.iter().copied().reduce(|mut sum, more| {
-                sum.add(&more);
-                sum
-            }),
-            processor_visits: processor,
-            ..Evidence::default()
+        let Some(mut sum) = self.sum else { return Evidence::default() };
+        for (device, joined) in sum.device.iter_mut().zip(&self.devices) {
+            joined.complete(device);
         }
+        let counts = |stack: &Stack, name: &str| {
+            let mut of_target = sum.device.iter().filter(|device| device.target == stack.target);
+            of_target.any(|device| device.name == name && device.read_bytes.is_some())
+        };
+        sum.counted =
+            self.stacks.iter().filter_map(|stack| counted(stack, &|name| counts(stack, name))).collect();
+        let timed = self.device_latency.filter(|timed| timed.count() > 0);
+        sum.device_latency_ns = timed.as_ref().map(Latency::from);
+        let is_part = self.followed.len() < self.visits as usize;
+        sum.bpf = sum.bpf.map(|bpf| BpfEvidence { followed: is_part.then_some(self.followed), ..bpf });
+        sum
     }
 
-    fn add_device(&mut self, visit: DeviceVisit, is_left_out: bool) {
+    fn join(&mut self, visit: &DeviceVisit) {
         if let Err(why) = &visit.counts
             && !self.problems.contains(why)
         {
             self.problems.push(why.clone());
         }
-        let known =
-            self.devices.iter_mut().find(|device| device.target == visit.target && device.name == visit.name);
-        let Some(sum) = known else {
-            self.devices.push(DeviceSum {
-                target: visit.target,
-                name: visit.name,
-                visits: 1,
-                of_visits: visit.counts.iter().map(|counts| counts.during_io).collect(),
-                counts: visit.counts.ok(),
-                in_flight_max: visit.in_flight_max,
-                series: visit.series,
-            });
-            return;
-        };
-        sum.visits += 1;
-        sum.of_visits.extend(visit.counts.iter().map(|counts| counts.during_io));
-        sum.counts = sum.counts.zip(visit.counts.ok()).map(|(mut counts, more)| {
-            if is_left_out {
-                counts.add_left_out(&more);
-            } else {
-                counts.add(&more);
-            }
-            counts
-        });
-        sum.in_flight_max = sum.in_flight_max.max(visit.in_flight_max);
-        sum.series.append(&visit.series);
-    }
-}
-
-/// Adds what a later visit saw of a backing file: its facts are those of the later one, the page cache is summed.
-fn add_loop(loops: &mut Vec<LoopFile>, more: LoopFile) {
-    let same = |known: &&mut LoopFile| (known.target, &known.device) == (more.target, &more.device);
-    let Some(sum) = loops.iter_mut().find(same) else {
-        loops.push(more);
-        return;
-    };
-    let page_cache = sum.page_cache.zip(more.page_cache).map(|(sum, more)| sum.plus(more));
-    *sum = LoopFile { page_cache, ..more };
-}
-
-impl DeviceSum {
-    fn finish(self, visits: u32) -> DeviceEvidence {
-        let Some(counts) = self.counts.filter(|_| self.visits == visits) else {
-            return DeviceEvidence { target: self.target, name: self.name, ..DeviceEvidence::default() };
-        };
-        let DeviceCounts { until_stable, during_io, splits, waiting_ns, reads_caused_by_writes, deepest } =
-            counts;
-        let sampled = !self.series.slots().is_empty();
-        DeviceEvidence {
-            target: self.target,
-            name: self.name,
-            reads: Some(until_stable.read_ios),
-            read_bytes: Some(until_stable.read_bytes()),
-            writes: Some(until_stable.write_ios),
-            write_bytes: Some(until_stable.write_bytes()),
-            read_merges: Some(until_stable.read_merges),
-            write_merges: Some(until_stable.write_merges),
-            splits,
-            flushes: until_stable.flush_ios,
-            discards: until_stable.discard_ios,
-            reads_caused_by_writes,
-            in_flight_max: deepest.or_else(|| self.in_flight_max.max(least_peak(&during_io))),
-            busy_ns: Some(until_stable.io_ticks_ms.saturating_mul(NS_PER_MS)),
-            visits: self.of_visits,
-            interval_ns: Some(during_io.interval_ns),
-            diskstat: Some(during_io.diskstat),
-            waiting_ns,
-            in_flight_series: self.series.in_flight(),
-            bytes_series: self.series.bytes(),
-            series_width_ns: sampled.then(|| self.series.width_ns()),
+        let is_deepest_known = visit.counts.as_ref().is_ok_and(|counts| counts.deepest.is_some());
+        let is_it = |joined: &&mut Joined| (joined.target, &joined.name) == (visit.target, &visit.name);
+        if let Some(joined) = self.devices.iter_mut().find(is_it) {
+            joined.series.append(&visit.series);
+            joined.is_deepest_known &= is_deepest_known;
+        } else {
+            let (target, name, series) = (visit.target, visit.name.clone(), visit.series.clone());
+            self.devices.push(Joined { target, name, series, is_deepest_known });
         }
     }
+}
+
+impl Joined {
+    /// Adds it to what the visits of a device sum up to, unless that is unknown.
+    fn complete(&self, device: &mut DeviceEvidence) {
+        let (Some(interval_ns), Some(diskstat)) = (device.interval_ns, device.diskstat) else { return };
+        if !self.is_deepest_known {
+            device.in_flight_max =
+                device.in_flight_max.max(least_peak(&IntervalCounters { interval_ns, diskstat }));
+        }
+        device.in_flight_series = self.series.in_flight();
+        device.bytes_series = self.series.bytes();
+        device.series_width_ns = (!self.series.slots().is_empty()).then(|| self.series.width_ns());
+    }
+}
+
+/// A visit by itself.
+fn evidence_of(visit: VisitEvidence) -> Evidence {
+    let block = visit.block.unwrap_or_default();
+    Evidence {
+        source: visit.source,
+        device: visit.devices.into_iter().map(device_of).collect(),
+        requests: block.requests,
+        bios: block.bios,
+        bpf: visit.bpf,
+        process: visit.process,
+        limits: visit.limits,
+        controls: visit.controls,
+        loops: visit.loops,
+        processor: visit.processor,
+        processor_visits: visit.processor.into_iter().collect::<Vec<ProcessorUse>>(),
+        ..Evidence::default()
+    }
+}
+
+fn device_of(visit: DeviceVisit) -> DeviceEvidence {
+    let DeviceVisit { target, name, counts, in_flight_max, series: _ } = visit;
+    let Ok(counts) = counts else { return DeviceEvidence { target, name, ..DeviceEvidence::default() } };
+    let (until_stable, during_io) = (counts.until_stable, counts.during_io);
+    DeviceEvidence {
+        target,
+        name,
+        reads: Some(until_stable.read_ios),
+        read_bytes: Some(until_stable.read_bytes()),
+        writes: Some(until_stable.write_ios),
+        write_bytes: Some(until_stable.write_bytes()),
+        read_merges: Some(until_stable.read_merges),
+        write_merges: Some(until_stable.write_merges),
+        splits: counts.splits,
+        flushes: until_stable.flush_ios,
+        discards: until_stable.discard_ios,
+        reads_caused_by_writes: counts.reads_caused_by_writes,
+        in_flight_max: counts.deepest.or(in_flight_max),
+        busy_ns: Some(until_stable.io_ticks_ms.saturating_mul(NS_PER_MS)),
+        visits: vec![during_io],
+        interval_ns: Some(during_io.interval_ns),
+        diskstat: Some(during_io.diskstat),
+        waiting_ns: counts.waiting_ns,
+        ..DeviceEvidence::default()
+    }
+}
+
+/// Adds a visit that was not followed: what only BPF tells stays that of the visits that were. The best that is known of such a visit
+/// takes nothing from the source of the sum; less does.
+fn plus_left_out(mut sum: Evidence, mut visit: Evidence) -> Evidence {
+    let bpf = sum.bpf.take();
+    if visit.source <= EvidenceSource::Sysfs {
+        visit.source = sum.source;
+    }
+    for device in &mut visit.device {
+        (device.splits, device.reads_caused_by_writes) = (Some(0), Some(0));
+    }
+    Evidence { bpf, ..sum.plus(visit) }
 }
 
 /// The smallest maximum depth of queue and device together that is possible with the mean depth (`aqu-sz`) of this interval; `None` without an interval.
@@ -273,8 +220,9 @@ mod tests {
     use super::*;
     use crate::delta::delta;
     use crate::diskstat::parse_stat;
+    use crate::visit::DeviceCounts;
     use proptest::prelude::*;
-    use rdsk_model::DiskStat;
+    use rdsk_model::{BlockActivity, DiskStat, Limit, ProcessIo, Request};
 
     fn visit(counts: Result<DeviceCounts, String>, process: ProcessIo) -> VisitEvidence {
         let series = Series::new(100);
@@ -312,8 +260,7 @@ mod tests {
             count: reads,
         };
         VisitEvidence {
-            requests: vec![request],
-            device_latency: Some(latency),
+            block: Some(BlockActivity { requests: vec![request], latency, ..BlockActivity::default() }),
             bpf: Some(bpf),
             ..counted_visit(reads, EvidenceSource::Bpf)
         }

@@ -2,6 +2,7 @@
 
 use crate::read_trimmed;
 use rdsk_model::is_nvme_path;
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,11 @@ pub(crate) const MAX_LEVELS: usize = 8;
 /// The kernel name of the block device with this directory.
 pub(crate) fn name_of(directory: &Path) -> Option<String> {
     Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
+}
+
+/// The kernel name of the block device with this number.
+pub(crate) fn name_by_number(sys: &Path, number: DeviceNumber) -> Option<String> {
+    name_of(&sys.join("dev/block").join(number.to_string()).canonicalize().ok()?)
 }
 
 /// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.

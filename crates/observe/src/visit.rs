@@ -4,10 +4,9 @@
 use crate::series::Series;
 use crate::stack::Stack;
 use rdsk_model::{
-    Bio, BpfEvidence, DiskStat, EvidenceSource, IntervalCounters, IoControl, Limit, LoopFile, ProcessIo,
-    ProcessorUse, Request,
+    BlockActivity, BpfEvidence, DiskStat, EvidenceSource, IntervalCounters, IoControl, Limit, LoopFile,
+    ProcessIo, ProcessorUse,
 };
-use rdsk_stats::Histogram;
 
 /// Counts while a visit runs: `begin`, `end_io`, `end`, in this order, visit after visit. The one trait that a source of
 /// evidence implements.
@@ -39,12 +38,9 @@ pub struct VisitEvidence {
     pub devices: Vec<DeviceVisit>,
     /// The stack of each target; empty if each target is a device of its own that counts.
     pub stacks: Vec<Stack>,
-    /// Requests by direction and exact size, until stable; empty if the observer does not distinguish them.
-    pub requests: Vec<Request>,
-    /// Bios by the call and the task that submitted them, until stable; empty if the observer does not see them.
-    pub bios: Vec<Bio>,
-    /// Time from issuing to completion of each request (D2C), until stable; `None` if the observer does not time them.
-    pub device_latency: Option<Histogram>,
+    /// Requests and bios at all devices, and the times of the requests to the targets' own, until stable; `None` if the observer does
+    /// not see them, and without what it does not distinguish.
+    pub block: Option<BlockActivity>,
     /// How BPF programs counted; `None` without them.
     pub bpf: Option<BpfEvidence>,
     /// Whether there is nothing of BPF because the visit was not to be followed ([`Observer::follow`]).
@@ -79,9 +75,7 @@ impl VisitEvidence {
             elapsed_ns: 0,
             devices: Vec::new(),
             stacks: Vec::new(),
-            requests: Vec::new(),
-            bios: Vec::new(),
-            device_latency: None,
+            block: None,
             bpf: None,
             is_left_out: false,
             process: ProcessIo::default(),
@@ -123,28 +117,4 @@ pub struct DeviceCounts {
     pub reads_caused_by_writes: Option<u64>,
     /// The most requests that the device had at once, until stable; known to BPF that timed all of the visit.
     pub deepest: Option<u64>,
-}
-
-impl DeviceCounts {
-    /// Adds the counts of another visit; what is unknown for either of them is unknown in the sum.
-    pub fn add(&mut self, more: &Self) {
-        self.splits = sum(self.splits, more.splits);
-        self.reads_caused_by_writes = sum(self.reads_caused_by_writes, more.reads_caused_by_writes);
-        let deepest = self.deepest.zip(more.deepest).map(|(one, other)| one.max(other));
-        self.add_left_out(more);
-        self.deepest = deepest;
-    }
-
-    /// Adds the counts of a visit that was not followed: what only BPF tells stays that of the visits that were, and how deep the queue
-    /// was in this one is not known.
-    pub fn add_left_out(&mut self, more: &Self) {
-        self.deepest = None;
-        self.until_stable.add(&more.until_stable);
-        self.during_io.add(&more.during_io);
-        self.waiting_ns = sum(self.waiting_ns, more.waiting_ns);
-    }
-}
-
-fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one?.checked_add(other?)
 }

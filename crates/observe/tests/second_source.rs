@@ -1,7 +1,7 @@
 //! A further source of evidence implements one trait: what it sees of requests, bios, device latency and splits reaches the
 //! evidence of the cell, summed over visits.
 
-use rdsk_model::{Bio, EvidenceSource, Op, Request};
+use rdsk_model::{Bio, BlockActivity, EvidenceSource, Op, Request};
 use rdsk_observe::{DeviceCounts, DeviceVisit, EvidenceSum, Observer, Series, VisitEvidence};
 use rdsk_stats::Histogram;
 
@@ -50,9 +50,12 @@ impl Observer for Scripted {
                 in_flight_max: None,
                 series: Series::new(1_000),
             }],
-            requests: vec![request(524_288, 8), request(4096, 1)],
-            bios: vec![bio("this", Some("pwrite64"), 4), bio("kernel", None, 1)],
-            device_latency: Some(latency),
+            block: Some(BlockActivity {
+                requests: vec![request(524_288, 8), request(4096, 1)],
+                bios: vec![bio("this", Some("pwrite64"), 4), bio("kernel", None, 1)],
+                latency,
+                ..BlockActivity::default()
+            }),
             ..VisitEvidence::none()
         }
     }
@@ -97,7 +100,7 @@ fn one_visit_without_latencies_leaves_them_unknown() {
         let mut sum = EvidenceSum::default();
         for number in 0..3 {
             let mut seen = visit(&mut observer);
-            seen.device_latency = seen.device_latency.filter(|_| number != missing);
+            seen.block = seen.block.filter(|_| number != missing);
             sum.add(seen);
         }
         assert_eq!(sum.finish().device_latency_ns, None, "visit {missing}");

@@ -1,7 +1,7 @@
 //! The align page: time per I/O by block size, cache state and path, the bytes that each made the kernel read, and the
 //! same for offsets that are not aligned.
 
-use crate::became;
+use crate::block_io;
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::findings;
@@ -91,7 +91,9 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
             && cell.workload.path == IoPath::Buffered
     };
     let uncached: Vec<&CellRecord> = cells.iter().filter(uncached).copied().collect();
-    became::draw_reads(page, &uncached, |cell| place((cell.workload.block_bytes, cell.workload.shift_bytes)));
+    block_io::draw_reads(page, &uncached, |cell| {
+        place((cell.workload.block_bytes, cell.workload.shift_bytes))
+    });
 }
 
 /// What the path `dontcache` made the kernel read per I/O, if that differs from the buffered one's by a twentieth of a page:

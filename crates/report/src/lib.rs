@@ -2,7 +2,7 @@
 //! measures nothing; every figure on a page can be found in the JSON.
 
 mod align;
-mod became;
+mod block_io;
 mod cells;
 mod certainty;
 mod chart;
@@ -29,11 +29,11 @@ mod stripe;
 mod style;
 mod table;
 mod targets;
-mod tree;
 pub mod watch;
 pub mod words;
 mod zones;
 
+pub use block_io::tree;
 pub use dd::copies;
 pub use document::{Compactness, json};
 pub use figures::{MISSING, Unit, or_missing, significant};
@@ -41,7 +41,6 @@ pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
 pub use short::{Further, MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};
-pub use tree::tree;
 
 use page::Page;
 use rdsk_analysis::Analysis;

@@ -1,7 +1,7 @@
 //! The paths page: the same bytes by direct and by buffered I/O, side by side, with what the device saw and what stayed in
 //! the page cache.
 
-use crate::became;
+use crate::block_io;
 use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
@@ -80,7 +80,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     cells::draw_which_device(page, columns, "in flight (aqu-sz)");
     cells::draw_whys(page, record, columns, |cell| column(cell).into());
     findings::draw_beside(page, record, columns);
-    became::draw(page, columns, |cell| column(cell).into());
+    block_io::draw(page, columns, |cell| column(cell).into());
     page.blank();
 }
 

@@ -1,14 +1,14 @@
 //! The stream page: one reader and one writer by several paths, each with the `iostat -x` row of its device under
 //! sysstat's own column names, and the curves of queue depth and rate.
 
-use crate::became;
+use crate::block_io;
 use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone, WIDTH};
 use crate::spark;
-use crate::tree;
+
 use rdsk_analysis::block_io::{fua_per_write, part_in_words};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
@@ -63,10 +63,10 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         cells::draw_which_device(page, cells, LEAD);
     }
     draw_curves(page, cells);
-    became::draw(page, cells, mode);
+    block_io::draw(page, cells, mode);
     for cell in cells.iter().filter(|cell| is_stacked(cell)) {
         let target = cell.workload.targets.first().copied().unwrap_or(0);
-        tree::draw(
+        block_io::draw_tree(
             page,
             &cell.evidence,
             target,

@@ -1,8 +1,10 @@
 //! Whether an open file lies on an overlay, without a word to the server or disk of its filesystem: it is asked before single I/Os.
 
+use crate::mounts::mounts_of;
 use rustix::fs::{AtFlags, StatxFlags};
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 thread_local! {
     /// The last answer. While a file is open, no other mount gets the number of its own.
@@ -27,38 +29,16 @@ pub(crate) fn is_overlay(fd: BorrowedFd<'_>) -> bool {
     if let Some((_, is_overlay)) = LAST.get().filter(|(last, _)| *last == mount) {
         return is_overlay;
     }
-    let Ok(mounts) = std::fs::read("/proc/self/mountinfo") else { return false };
-    let is_overlay = kind_of(&String::from_utf8_lossy(&mounts), mount.id) == Some("overlay");
+    let mounts = mounts_of(Path::new("/proc/self"));
+    let is_overlay = mounts.iter().any(|listed| listed.id == mount.id && listed.kind == "overlay");
     LAST.set(Some((mount, is_overlay)));
     is_overlay
-}
-
-/// The type of a mount, `36 35 98:0 / /mnt rw shared:1 - ext3 /dev/root rw` (proc_pid_mountinfo(5)).
-fn kind_of(mounts: &str, id: u64) -> Option<&str> {
-    let of = |line: &&str| line.split(' ').next().and_then(|word| word.parse().ok()) == Some(id);
-    let (_, after) = mounts.lines().find(of)?.split_once(" - ")?;
-    after.split(' ').next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::AsFd as _;
-
-    #[test]
-    fn the_type_of_a_mount_is_read() {
-        let mounts = "\
-36 35 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw
-136 36 0:41 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw,lowerdir=/a,upperdir=/b,workdir=/c
-37 36 0:5 / /overlay rw master:2 propagate_from:1 - tmpfs overlay rw
-nonsense
-";
-        for (id, kind) in
-            [(36, Some("ext4")), (136, Some("overlay")), (37, Some("tmpfs")), (35, None), (0, None)]
-        {
-            assert_eq!(kind_of(mounts, id), kind, "{id}");
-        }
-    }
 
     #[test]
     fn no_pages_without_an_overlay_are_none() {

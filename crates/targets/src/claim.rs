@@ -3,7 +3,6 @@
 
 use crate::attachment::Attachment;
 use crate::authorize::authorize;
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
@@ -16,6 +15,7 @@ use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
+use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};

@@ -2,11 +2,11 @@
 //! lost since, and show only that name. Device mapper alone counts the openers of its devices; they are compared with what can be seen.
 //! It opens no device.
 
-use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
 use crate::processes::{NodeNumber, descriptors, device_behind, only_names, others, tables};
 use crate::sysfs::{Node, names_in};
 use crate::uses::Found;
+use rdsk_sys::device_number::DeviceNumber;
 use std::path::Path;
 use std::time::Duration;
 

@@ -2,13 +2,13 @@
 //! Data only; `examine` fills it in.
 
 use crate::attachment::Attachment;
-use crate::device_number::DeviceNumber;
 use crate::growth::{Growth, Rewriting};
 use crate::identity::{Identity, NoIdentity};
 use crate::signature::Signature;
 use crate::sim::Simulated;
 use crate::uses::{Found, Use};
 use rdsk_model::{ExtentEvidence, Target};
+use rdsk_sys::device_number::DeviceNumber;
 use std::path::PathBuf;
 
 /// Where a target is, and how it is told apart from anything that takes its name later.

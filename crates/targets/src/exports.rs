@@ -2,7 +2,6 @@
 //! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
 //! `stored_name`. It reads small text files and decides nothing.
 
-use crate::device_number::DeviceNumber;
 use crate::dm_openers;
 use crate::machine::Machine;
 use crate::mounts::Namespace;
@@ -10,6 +9,7 @@ use crate::open_stat::Inode;
 use crate::stored_name::{Led, Moved, is_mapped_name, leads_to, moved};
 use crate::sysfs::{names_in, read_text};
 use crate::uses::{Found, LOST_EXPORT, MOVED_EXPORT, UseKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

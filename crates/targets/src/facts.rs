@@ -1,11 +1,11 @@
 //! The fields of [`rdsk_model::Device`] from sysfs and device mapper. It opens no device and decides nothing.
 
 use crate::device_mapper::Mapper;
-use crate::device_number::DeviceNumber;
 use crate::layers;
 use crate::roots::Roots;
 use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
+use rdsk_sys::device_number::DeviceNumber;
 use std::path::{Path, PathBuf};
 
 /// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.

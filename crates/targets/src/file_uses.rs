@@ -1,17 +1,18 @@
 //! What uses a regular file: loop devices, mounts, swap, exports to other hosts, locks, other processes. The same checks serve the
 //! backing file of a loop device. It reads procfs, configfs and stat(2), and opens a file only to ask who has locked it.
 
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::exports::{self, ExportQuery, Exports};
 use crate::locks::{self, Locks};
 use crate::machine::Machine;
-use crate::mounts::{Mount, mount_of, unescape};
+use crate::mounts::{Mount, mount_of};
 use crate::processes::{self, Inode, users_of_file};
 use crate::stored_name::{Led, leads_to};
 use crate::sysfs::{Node, read_number};
 use crate::uses::{Found, UseKind};
 use crate::{erofs, twins};
+use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::mounts::unescape;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,6 @@
 //! everything else on it, and without memory the kernel ends programs. It reads sizes and changes nothing.
 
 use crate::anew::{self, Anew};
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::growth::{Growth, GrowthKind, Taking, kept_bytes};
 use crate::machine::Machine;
@@ -12,6 +11,7 @@ use crate::overlay;
 use crate::probe;
 use crate::sysfs::{Node, read_number, read_text};
 use crate::thin_pool;
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;

@@ -3,12 +3,12 @@
 //! that partitions a disk. Locks that another host has are asked for. It reads one file of procfs, opens files for reading only, and
 //! takes no lock.
 
-use crate::device_number::DeviceNumber;
 use crate::probe;
 use crate::processes::{Inode, persistent};
 use crate::sysfs::read_text;
 use crate::tools::TIMEOUT;
 use crate::uses::{Found, UseKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;

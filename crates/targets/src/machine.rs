@@ -2,12 +2,12 @@
 //! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and decides nothing.
 
 use crate::device_mapper::{Mapper, Row};
-use crate::device_number::DeviceNumber;
 use crate::luns::Luns;
 use crate::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
 use crate::roots::Roots;
 use crate::sysfs::{Node, Tree, names_in};
 use crate::uses::Found;
+use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;

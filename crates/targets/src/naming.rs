@@ -2,7 +2,6 @@
 //! tag of mount(8) (`UUID=`, `LABEL=`, `PARTUUID=`, `PARTLABEL=`, `ID=`). Kernel names are not accepted, and a word
 //! that names several devices is never resolved by guessing.
 
-use crate::device_number::DeviceNumber;
 use crate::error::TargetError;
 use crate::identity::{self, Inventory};
 use crate::machine::Machine;
@@ -10,6 +9,7 @@ use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::tools::Lsblk;
 use crate::uses::Found;
+use rdsk_sys::device_number::DeviceNumber;
 use rdsk_units::printable;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};

@@ -1,7 +1,7 @@
 //! stat(2) of what other processes have open, by its link in procfs, without asking a server: a dead one would not answer. It opens
 //! nothing.
 
-use crate::device_number::DeviceNumber;
+use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::fs;

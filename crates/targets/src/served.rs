@@ -2,11 +2,11 @@
 //! namespace of the kernel's NVMe target (nvmet) here. What they keep their data on is another device or a file of this machine,
 //! and sysfs shows no link, only the name by which it was opened. It reads sysfs and configfs and decides nothing.
 
-use crate::device_number::DeviceNumber;
 use crate::exports::{self, LioBacking};
 use crate::facts;
 use crate::machine::Machine;
 use crate::sysfs::{Node, names_in, read_number, read_text};
+use rdsk_sys::device_number::DeviceNumber;
 use std::path::{Path, PathBuf};
 
 /// What a disk keeps its data on.

@@ -2,10 +2,10 @@
 //! two devices share any. It works on what `Machine` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
-use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
 use crate::md_container;
 use crate::sysfs::{Node, SECTOR_BYTES, is_numbered, read_number};
+use rdsk_sys::device_number::DeviceNumber;
 
 /// Layers of a stack, and ranges of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;

@@ -2,13 +2,13 @@
 //! have led elsewhere then. A name is no identity: it is looked up where it came from, and what it leads to now must be open, where the
 //! kernel says so. It opens regular files only, and for reading.
 
-use crate::device_number::DeviceNumber;
 use crate::dm_openers;
 use crate::machine::Machine;
 use crate::mounts::Namespace;
 use crate::open_stat::Inode;
 use crate::sysfs::Node;
 use crate::{lvm, probe};
+use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::fs;

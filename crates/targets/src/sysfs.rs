@@ -1,6 +1,6 @@
 //! The block devices as sysfs shows them: names, numbers, partitions, what is built on what. It opens no device.
 
-use crate::device_number::DeviceNumber;
+use rdsk_sys::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;

@@ -117,9 +117,9 @@ fn media(machine: &Machine<'_>, node: &Node) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device_number::DeviceNumber;
     use crate::examine::{Hold, examine_node};
     use crate::fake::Fake;
+    use rdsk_sys::device_number::DeviceNumber;
 
     fn label(kind: &str, name: &str) -> String {
         format!(r#"{{"signatures":[{{"offset":"0x3f000","type":"{kind}","uuid":"1","label":"{name}"}}]}}"#)

@@ -2,12 +2,12 @@
 //! small to be meant as a disk. Where a file lies is judged by the place in its filesystem, not by its path: bind mounts and the layers of
 //! the overlay below `/` show the same file under other names. It reads the first bytes of the file and decides nothing.
 
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
 use crate::probe;
 use crate::uses::{Found, UseKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

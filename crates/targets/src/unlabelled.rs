@@ -2,7 +2,6 @@
 //! devices of XFS, metadata of DRBD and of device-mapper targets that are not active. What says so are the first blocks of the device, or of
 //! the one that has the label. It reads these blocks and decides nothing.
 
-use crate::device_number::DeviceNumber;
 use crate::growing;
 use crate::identity::Inventory;
 use crate::labels::{self, Label};
@@ -11,6 +10,7 @@ use crate::signature::Signature;
 use crate::sysfs::Node;
 use crate::tools;
 use crate::uses::{Found, Labelled, Use, UseKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;

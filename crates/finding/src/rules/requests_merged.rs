@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, is_simulated};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
+use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 use rdsk_units::Bytes;
@@ -45,14 +45,8 @@ const LARGE_BIOS: f64 = 0.5;
 /// Whether the page cache submitted large bios or the queue merged small ones; nothing where BPF did not tell.
 fn where_it_grew(cell: &CellRecord) -> String {
     let op = cell.workload.op;
-    let sizes = block_io(cell).and_then(|seen| {
-        let bios = seen.origins(op).into_iter().map(|(_, sum)| sum);
-        let all = bios.fold(Sum::default(), |all, sum| Sum {
-            count: all.count + sum.count,
-            bytes: all.bytes + sum.bytes,
-        });
-        Some((all.mean_bytes()?, seen.requests(op).mean_bytes()?))
-    });
+    let sizes = block_io(cell)
+        .and_then(|seen| Some((seen.by(op, |_| true).mean_bytes()?, seen.requests(op).mean_bytes()?)));
     let Some((bio, request)) = sizes else { return String::new() };
     let mean = words::bytes(metrics::whole(bio));
     if bio >= LARGE_BIOS * request {

@@ -3,11 +3,11 @@
 
 use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file, write_first};
 use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Origin, block_io, part_in_words};
+use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::groups::distinct;
 use rdsk_analysis::in_device::in_device;
 use rdsk_analysis::{is_burst, metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Severity, Stake, VerdictCode};
+use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Origin, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent, printable};
 
 /// Bytes that the device moved per byte of the cell from which they are worth a figure.
@@ -153,7 +153,7 @@ fn cite_cached(cell: &CellRecord) -> String {
 fn cite_others(cell: &CellRecord) -> String {
     let seen = block_io(cell);
     let others = seen.iter().flat_map(|seen| {
-        let of = |op: Op| (op, seen.by_others(op));
+        let of = |op: Op| (op, seen.by(op, |origin| origin == Origin::Other));
         [of(Op::Read), of(Op::Write)]
     });
     let parts: Vec<String> = others

@@ -5,7 +5,7 @@ use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, IoPath, Op, Record, Severity, Target};
+use rdsk_model::{CellRecord, EngineKind, Finding, IoPath, Op, Origin, Record, Severity, Target};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("uring-on-workers", Severity::Cause, Needs::Facts, check);
@@ -64,7 +64,7 @@ fn is_one_at_a_time(record: &Record, cell: &CellRecord) -> bool {
 fn by_workers(cell: &CellRecord) -> Option<f64> {
     let (seen, op) = (block_io(cell)?, cell.workload.op);
     let own = seen.own(op).bytes;
-    (own > 0).then(|| metrics::ratio(seen.by_workers(op).bytes, own).min(1.0))
+    (own > 0).then(|| metrics::ratio(seen.by(op, |origin| origin == Origin::Worker).bytes, own).min(1.0))
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.

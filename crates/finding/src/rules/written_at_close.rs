@@ -4,7 +4,7 @@ use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
+use rdsk_model::{CellRecord, Finding, Op, Origin, Severity, Stake};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("written-at-close", Severity::Cause, Needs::Counters, check);
@@ -34,7 +34,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// What a cell's close wrote, and its share of the cell's bytes.
 fn at_close(cell: &CellRecord) -> Option<(Sum, f64)> {
     let seen = block_io(cell).filter(|seen| seen.bytes() > 0 && cell.workload.op == Op::Write)?;
-    let sum = seen.by_call(Op::Write, "close");
+    let sum = seen.by(Op::Write, |origin| origin == Origin::Call("close"));
     let share = metrics::ratio(sum.bytes, seen.bytes()).min(1.0);
     (share >= MIN_SHARE).then_some((sum, share))
 }

@@ -1,12 +1,12 @@
 //! What BPF programs counted of the watched devices between two looks. They stay attached in between; a look reads their maps.
 
 use crate::bpf::{
-    BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
-    bios_of, raw_in_words, requests_of,
+    BlockDevice, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
+    activity_of, raw_in_words,
 };
 use crate::still::why_silent;
 use crate::sysfs::{block_path, why_unnamed};
-use rdsk_model::{BlockGrowth, DiskStat};
+use rdsk_model::{BlockActivity, DiskStat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ impl BlockCounts {
     pub(super) fn growth(
         &mut self,
         stats: &BTreeMap<String, Result<DiskStat, String>>,
-    ) -> Result<BTreeMap<String, BlockGrowth>, String> {
+    ) -> Result<BTreeMap<String, BlockActivity>, String> {
         let now = self.programs.snapshot().map_err(|error| Unavailable::from(error).words())?;
         self.programs.forget_deepest();
         let counted = self.last.until(&now);
@@ -164,25 +164,11 @@ fn depth_ns(before: &DeviceTotals, counted: &DeviceCounted, phantoms: u64, inter
     if sum.cast_signed() < 0 { 0 } else { sum }
 }
 
-fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen: u64) -> BlockGrowth {
+fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64, unseen: u64) -> BlockActivity {
     let its: &DeviceCounted = &counted.devices[index];
-    let durable = counted.requests.iter().filter(|(kind, _)| kind.device == index && kind.flags.is_fua());
     let lost = its.lost.saturating_add(unseen).saturating_add(its.overflowed);
-    BlockGrowth {
-        interval_ns: counted.interval_ns,
-        requests: requests_of(counted, index, 0, name),
-        flushes: counted.issued(index, BlockOp::Flush),
-        discards: counted.issued(index, BlockOp::Discard),
-        write_zeroes: counted.issued(index, BlockOp::WriteZeroes),
-        fua: durable.map(|(_, count)| count).sum(),
-        latency: its.latency.clone(),
-        depth_ns: its.depth_ns,
-        deepest: (lost == 0).then(|| its.deepest.saturating_sub(phantoms)),
-        splits: its.splits,
-        merges: its.merged_bios.saturating_add(its.merged_requests),
-        bios: bios_of(counted, index, 0, name),
-        lost,
-    }
+    let deepest = (lost == 0).then(|| its.deepest.saturating_sub(phantoms));
+    BlockActivity { deepest, lost, ..activity_of(counted, index, 0, name) }
 }
 
 #[cfg(test)]

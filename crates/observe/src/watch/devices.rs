@@ -3,11 +3,12 @@
 
 use super::Choice;
 use crate::ObserveError;
-use crate::mounts::mount_of;
 use crate::read_trimmed;
 use crate::stack::btrfs_devices;
-use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_of};
-use rustix::fs::{FileType, major, minor, stat};
+use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_by_number, name_of};
+use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::mounts::{mount_of, mounts_of};
+use rustix::fs::{FileType, stat};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -77,20 +78,18 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
     if names.is_empty() { Err(ObserveError::NoDevice { path: path.to_owned() }) } else { Ok(names) }
 }
 
-/// The name of the device with this number.
-fn numbered(number: u64, sys: &Path) -> Option<String> {
-    let (major, minor) = (major(number), minor(number));
-    let directory = fs::canonicalize(sys.join("dev/block").join(format!("{major}:{minor}"))).ok()?;
-    name_of(&directory)
+/// The name of the device with this number of stat(2).
+fn numbered(raw: u64, sys: &Path) -> Option<String> {
+    name_by_number(sys, DeviceNumber::from_raw(raw))
 }
 
 /// The devices of a filesystem whose files have no device's number: each subvolume of btrfs has one of its own, which no mount
 /// shows either, and an overlay's files lie in its upper directory. `path` has no symlinks.
 fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
-    let mountinfo = fs::read(proc.join("self/mountinfo")).unwrap_or_default();
+    let mounts = mounts_of(&proc.join("self"));
     let mut path = path.to_owned();
     for _ in 0..MAX_LEVELS {
-        let Some(mount) = mount_of(&mountinfo, &path) else { return Vec::new() };
+        let Some(mount) = mount_of(&mounts, &path) else { return Vec::new() };
         // bcachefs names all that it lies on: `/dev/sda:/dev/sdb`.
         let sources =
             mount.source.as_os_str().as_bytes().split(|&byte| byte == b':' && mount.kind == "bcachefs");
@@ -99,7 +98,7 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
         if let Some((_, all)) = names.first().and_then(|device| btrfs_devices(device, sys)) {
             names = all;
         }
-        let Some(upper) = mount.upper.filter(|_| names.is_empty()) else { return names };
+        let Some(upper) = mount.super_option("upperdir").filter(|_| names.is_empty()) else { return names };
         let device = stat(&upper).ok().and_then(|found| numbered(found.st_dev, sys));
         match (device, upper.canonicalize()) {
             (Some(device), _) => return vec![device],
@@ -134,7 +133,7 @@ mod tests {
         // No device of the fake tree carries the test's own directory.
         assert!(matches!(of(env!("CARGO_MANIFEST_DIR")), Err(ObserveError::NoDevice { .. })));
         let found = stat(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let number = format!("{}:{}", major(found.st_dev), minor(found.st_dev));
+        let number = DeviceNumber::from_raw(found.st_dev).to_string();
         let link = fake.sys().join("dev/block").join(number);
         std::os::unix::fs::symlink(fake.sys().join("class/block/sda"), link).unwrap();
         assert_eq!(of(env!("CARGO_MANIFEST_DIR")).unwrap(), ["sda"]);
@@ -153,7 +152,7 @@ mod tests {
         let number = makedev(240, 17);
         mknodat(CWD, &node, FileType::BlockDevice, Mode::empty(), number).unwrap();
         let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::scsi("sdb"));
-        let link = fake.sys().join("dev/block").join(format!("{}:{}", major(number), minor(number)));
+        let link = fake.sys().join("dev/block").join(DeviceNumber::from_raw(number).to_string());
         std::os::unix::fs::symlink(fake.sys().join("class/block/sdb"), link).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().canonicalize().unwrap().join("a b/over/upper");

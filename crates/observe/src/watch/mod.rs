@@ -258,7 +258,7 @@ fn growth(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::BlockGrowth;
+    use rdsk_model::BlockActivity;
     use rdsk_testkit::{FakeDisk, FakeSys};
 
     /// A disk's counters: `ios` reads of 4 KiB.
@@ -340,16 +340,16 @@ mod tests {
     #[test]
     fn what_programs_saw_of_a_loop_device_shows_it() {
         let mut watcher = Watcher::new(Choice::All, &FakeSys::new().sys());
-        let mut shown = |block: Option<BlockGrowth>| {
+        let mut shown = |block: Option<BlockActivity>| {
             let growth = Err(Uncounted::Unknown("nobody counts".into()));
             let device = WatchedDevice { block, ..WatchedDevice::by_counters("loop0", growth) };
             let mut interval = WatchInterval { interval_ns: 1, devices: vec![device] };
             watcher.leave_out_idle(&mut interval);
             interval.devices.len()
         };
-        assert_eq!((shown(None), shown(Some(BlockGrowth::default()))), (0, 0));
-        assert_eq!(shown(Some(BlockGrowth { discards: 1, ..BlockGrowth::default() })), 1);
-        assert_eq!(shown(Some(BlockGrowth::default())), 1, "from then on");
+        assert_eq!((shown(None), shown(Some(BlockActivity::default()))), (0, 0));
+        assert_eq!(shown(Some(BlockActivity { discards: 1, ..BlockActivity::default() })), 1);
+        assert_eq!(shown(Some(BlockActivity::default())), 1, "from then on");
     }
 
     #[test]

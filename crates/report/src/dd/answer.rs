@@ -2,7 +2,7 @@
 //! says nothing that the verdicts do not show.
 
 use super::{bytes, nanos, storage_name};
-use crate::became;
+use crate::block_io;
 use rdsk_analysis::charged::charged;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::metrics::PAGE_BYTES;
@@ -249,14 +249,14 @@ fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
 }
 
 fn one_at_a_time(cell: &CellRecord, what: &str) -> String {
-    let block = became::call_size(cell);
+    let block = block_io::call_size(cell);
     let each = cell.result.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.max));
     let each = each.map_or_else(String::new, |ns| format!(", each about {}", words::nanos(ns)));
     format!("{what} of {block}, one at a time{each}")
 }
 
 fn readahead(cell: &CellRecord) -> String {
-    let block = became::call_size(cell);
+    let block = block_io::call_size(cell);
     match metrics::mean_request_bytes(cell, Op::Read) {
         Some(mean) => format!("reads of {block} were requests of {} on average", bytes(metrics::whole(mean))),
         None => format!("reads of {block}"),

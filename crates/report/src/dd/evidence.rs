@@ -3,7 +3,7 @@
 
 use super::answer::name;
 use super::bytes;
-use crate::became;
+use crate::block_io;
 use rdsk_analysis::charged::{charged, is_served};
 use rdsk_analysis::copy::cell;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
@@ -24,7 +24,7 @@ pub(super) fn of_end(record: &Record, copy: &Copy, op: Op) -> String {
     };
     let place = metrics::first_target(record, cell).map_or_else(String::new, place);
     // BPF tells whose each bio is; without it, that is concluded from sums.
-    let seen = became::sentence(cell).unwrap_or_else(|| seen(record, cell, op));
+    let seen = block_io::sentence(cell).unwrap_or_else(|| seen(record, cell, op));
     format!("{}{place}: {seen}", printable(&end.name))
 }
 
@@ -44,7 +44,7 @@ fn place(target: &Target) -> String {
 }
 
 fn seen(record: &Record, cell: &CellRecord, op: Op) -> String {
-    let asked = became::asked(cell, cell.result.ops.unwrap_or(0));
+    let asked = block_io::asked(cell, cell.result.ops.unwrap_or(0));
     let Some(requests) = metrics::device_requests(cell, op) else {
         let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
         let why = if is_counted {
@@ -82,9 +82,7 @@ fn seen(record: &Record, cell: &CellRecord, op: Op) -> String {
     if op == Op::Write {
         parts.extend(reads_caused(cell));
         parts.extend(
-            metrics::flushes(cell)
-                .filter(|&count| count > 0)
-                .map(|count| words::plural(count, "flush").replace("flushs", "flushes")),
+            metrics::flushes(cell).filter(|&count| count > 0).map(|count| words::plural(count, "flush")),
         );
     }
     parts.join(", ")

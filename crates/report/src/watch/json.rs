@@ -55,7 +55,7 @@ fn document(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> Dev
         diskstat: growth.copied(),
         columns: figures.map(|figures| columns.names().into_iter().zip(figures).collect()),
         notes: growth.map(|growth| contradictions(growth, interval_ns)),
-        block_layer: device.block.as_ref().map(Into::into),
+        block_layer: device.block.clone(),
         why_no_block_layer: device.why_no_block.clone(),
     }
 }
@@ -63,7 +63,7 @@ fn document(device: &WatchedDevice, interval_ns: u64, columns: ColumnSet) -> Dev
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{BlockGrowth, DiskStat, Uncounted};
+    use rdsk_model::{BlockActivity, DiskStat, Uncounted};
     use serde_json::{Value, json};
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         let interval = WatchInterval {
             interval_ns: 1_000_000_000,
             devices: vec![
-                device(Ok(DiskStat { read_ios: 7, ..DiskStat::default() }), Some(BlockGrowth::default())),
+                device(Ok(DiskStat { read_ios: 7, ..DiskStat::default() }), Some(BlockActivity::default())),
                 device(Err(Uncounted::Vanished), None),
             ],
         };

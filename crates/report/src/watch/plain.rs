@@ -3,10 +3,10 @@
 
 use crate::figures::MISSING;
 use crate::style::{Charset, ascii};
+use rdsk_analysis::block_io::Account;
 use rdsk_analysis::columns::{BLOCK, ColumnSet, block_figures};
-use rdsk_analysis::command::sizes;
 use rdsk_analysis::contradictions::contradictions;
-use rdsk_model::{BlockGrowth, Op, Uncounted, WatchInterval, WatchedDevice};
+use rdsk_model::{BlockActivity, Op, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_units::{Bytes, Nanos, printable};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -96,11 +96,11 @@ fn figure_text(name: &str, figure: Option<f64>) -> String {
     }
 }
 
-/// Requests by exact size, the most frequent of each direction: `r 256×4KiB w 2×512KiB`. A `+3` stands for three more sizes.
-pub fn sizes_text(block: &BlockGrowth, most: usize) -> String {
+/// Requests by exact size, those that moved most of each direction: `r 256×4KiB w 2×512KiB`. A `+3` stands for three more sizes.
+pub fn sizes_text(block: &BlockActivity, most: usize) -> String {
     let mut words = Vec::new();
     for (op, letter) in [(Op::Read, "r"), (Op::Write, "w")] {
-        let sizes = sizes(block, op);
+        let sizes = Account::from(block).request_sizes(op);
         if sizes.is_empty() {
             continue;
         }
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn counted() -> BlockGrowth {
+    fn counted() -> BlockActivity {
         let mut latency = Histogram::new();
         (0..100).for_each(|_| latency.record(500_000));
         let request = |bytes, count| Request {
@@ -148,13 +148,13 @@ mod tests {
             fua: false,
             count,
         };
-        BlockGrowth {
+        BlockActivity {
             interval_ns: 1_000_000_000,
             requests: vec![request(4096, 90), request(8192, 9), request(512, 1)],
             latency,
             depth_ns: 50_000_000,
             deepest: Some(1),
-            ..BlockGrowth::default()
+            ..BlockActivity::default()
         }
     }
 
@@ -223,7 +223,7 @@ mod tests {
     fn what_the_programs_missed_is_said_in_its_row() {
         let row = |lost| {
             let mut seen = device("sda", Ok(reads()));
-            seen.block = Some(BlockGrowth { lost, ..counted() });
+            seen.block = Some(BlockActivity { lost, ..counted() });
             lines(vec![seen], ColumnSet::Iostat, Charset::Unicode).lines().nth(2).unwrap().to_owned()
         };
         assert!(row(3).ends_with("r 90×4KiB 9×8KiB 1×512B  missed 3"), "{}", row(3));
@@ -260,6 +260,6 @@ mod tests {
     #[test]
     fn sizes_are_cut_to_the_most_frequent() {
         assert_eq!(sizes_text(&counted(), 2), "r 90×4KiB 9×8KiB +1");
-        assert_eq!(sizes_text(&BlockGrowth::default(), 2), "–");
+        assert_eq!(sizes_text(&BlockActivity::default(), 2), "–");
     }
 }

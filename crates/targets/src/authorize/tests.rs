@@ -1,11 +1,11 @@
 //! Tables of decisions: every use refuses whatever the flags, and only the right word opens an unused device.
 
 use super::*;
-use crate::device_number::DeviceNumber;
 use crate::identity::{Identity, IdentityKind};
 use crate::signature::Signature;
 use crate::uses::{Labelled, Use};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
+use rdsk_sys::device_number::DeviceNumber;
 
 fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
     Target {

@@ -3,7 +3,6 @@
 
 use super::Hold;
 use crate::attachment::Attachment;
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
@@ -21,6 +20,7 @@ use crate::{
     unlabelled,
 };
 use rdsk_model::{Device, Target, TargetKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

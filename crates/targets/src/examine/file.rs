@@ -1,7 +1,6 @@
 //! Examines a regular file or a directory: its filesystem, the device under it, what uses it. It opens for reading only.
 
 use super::Hold;
-use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
@@ -18,6 +17,7 @@ use crate::{
     thin_pool, twins,
 };
 use rdsk_model::{Filesystem, Target, TargetKind};
+use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

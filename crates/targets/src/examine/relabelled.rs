@@ -71,10 +71,10 @@ fn is_among_random_data(place: &Path, signature: &Signature) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device_number::DeviceNumber;
     use crate::examined::Place;
     use crate::fake::Fake;
     use rdsk_model::Target;
+    use rdsk_sys::device_number::DeviceNumber;
 
     fn label(kind: &str, offset: &str, uuid: Option<&str>) -> String {
         let uuid = uuid.map_or("null".to_owned(), |uuid| format!("\"{uuid}\""));

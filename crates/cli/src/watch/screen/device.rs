@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use rdsk_analysis::columns::block_figures;
 use rdsk_analysis::contradictions::contradictions;
 use rdsk_analysis::iostat::row_of;
-use rdsk_model::{BlockGrowth, DiskStat};
+use rdsk_model::{BlockActivity, DiskStat};
 use rdsk_report::Charset;
 use rdsk_report::watch::sizes_text;
 use rdsk_units::{Nanos, printable};
@@ -74,7 +74,7 @@ fn moved(growth: &DiskStat, interval_ns: u64) -> String {
     )
 }
 
-fn block_lines(block: &BlockGrowth) -> [String; 3] {
+fn block_lines(block: &BlockActivity) -> [String; 3] {
     let [_, _, _, depth, ..] = block_figures(block);
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".into(), |ns| Nanos(ns).to_string());
     let deepest = block.deepest.map_or_else(|| "–".into(), |deepest| deepest.to_string());

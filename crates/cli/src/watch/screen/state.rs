@@ -176,7 +176,7 @@ fn moment_of(device: &WatchedDevice, interval_ns: u64) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::{BlockGrowth, DiskStat};
+    use rdsk_model::{BlockActivity, DiskStat};
 
     fn interval(names: &[&str]) -> WatchInterval {
         let device = |name: &&str| {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_latency_is_in_one_band() {
-        let mut block = BlockGrowth::default();
+        let mut block = BlockActivity::default();
         [1, 900, 2_000, 50_000_000_000].into_iter().for_each(|ns| block.latency.record(ns));
         let device = WatchedDevice {
             block: Some(block),

@@ -4,7 +4,7 @@ use super::state::{Lower, State};
 use super::*;
 use ratatui::backend::TestBackend;
 use rdsk_analysis::columns::ColumnSet;
-use rdsk_model::{BlockGrowth, DiskStat, Op, Request, Uncounted, WatchInterval, WatchedDevice};
+use rdsk_model::{BlockActivity, DiskStat, Op, Request, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_report::Charset;
 use rdsk_testkit::wait_until;
 use rustix::fs::{Mode, OFlags};
@@ -43,17 +43,17 @@ fn growth(number: u64) -> DiskStat {
     }
 }
 
-fn block(number: u64) -> BlockGrowth {
+fn block(number: u64) -> BlockActivity {
     let request =
         |op, bytes, count| Request { target: 0, device: "sda".into(), op, bytes, fua: false, count };
-    let mut block = BlockGrowth {
+    let mut block = BlockActivity {
         interval_ns: 1_000_000_000,
         requests: vec![request(Op::Read, 4096, 100 * number), request(Op::Write, 524_288, 20)],
         depth_ns: 80_000_000 * number,
         deepest: Some(number),
         merges: 12,
         flushes: 1,
-        ..BlockGrowth::default()
+        ..BlockActivity::default()
     };
     (0..100 * number).for_each(|index| block.latency.record(40_000 + 1_000 * index));
     (0..number / 4).for_each(|_| block.latency.record(9_000_000));

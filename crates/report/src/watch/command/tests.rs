@@ -2,7 +2,7 @@
 
 use super::*;
 use rdsk_finding::fixtures::bios::{bio, request};
-use rdsk_model::{Bio, WatchInterval};
+use rdsk_model::{Bio, BlockActivity, Op, ProcessCalls, WatchInterval};
 use rdsk_stats::Histogram;
 
 fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
@@ -20,7 +20,7 @@ fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
 fn small_writes() -> CommandRun {
     let mut latency = Histogram::new();
     (0..258).for_each(|_| latency.record(20_000));
-    let block = BlockGrowth {
+    let block = BlockActivity {
         bios: vec![
             bio(Op::Read, "child", Some("write"), 256, 4096),
             bio(Op::Write, "child", Some("close"), 256, 4096),
@@ -29,7 +29,7 @@ fn small_writes() -> CommandRun {
         merges: 254,
         deepest: Some(2),
         latency,
-        ..BlockGrowth::default()
+        ..BlockActivity::default()
     };
     let device =
         WatchedDevice { block: Some(block), ..WatchedDevice::by_counters("loop0", Ok(growth(1024, 1024))) };
@@ -119,8 +119,10 @@ fn what_is_not_the_commands_is_said() {
         Bio { bytes: 12_289, ..bio(Op::Read, "other", Some("read"), 3, 4096) },
     ];
     (block.splits, block.merges, block.lost, block.flushes) = (4, 0, 1, 1);
-    let theirs =
-        BlockGrowth { bios: vec![bio(Op::Read, "other", Some("read"), 1, 4096)], ..BlockGrowth::default() };
+    let theirs = BlockActivity {
+        bios: vec![bio(Op::Read, "other", Some("read"), 1, 4096)],
+        ..BlockActivity::default()
+    };
     let of = |name: &str| WatchedDevice::by_counters(name, Ok(growth(4, 0)));
     run.whole.devices.push(WatchedDevice { block: Some(theirs), ..of("sdc") });
     let why = Some("it was set up, or removed, after counting began".into());
@@ -141,12 +143,13 @@ fn a_device_whose_counters_prove_nothing_is_not_taken_for_idle() {
         Err(Uncounted::Unknown("queue/iostats of loop0 is 0, and its counters stood still".into()));
     let both = told(&run);
     assert!(
-        both.contains("loop0: queue/iostats of loop0 is 0") && both.contains("256 bios read 4 KiB each"),
+        both.contains("loop0: queue/iostats of loop0 is 0")
+            && both.contains("256 reads of 4 KiB from write(2)"),
         "{both}"
     );
-    run.whole.devices[0].block = Some(BlockGrowth { discards: 2, ..BlockGrowth::default() });
+    run.whole.devices[0].block = Some(BlockActivity { discards: 2, ..BlockActivity::default() });
     assert!(told(&run).contains("2 discards"), "{}", told(&run));
-    run.whole.devices[0].block = Some(BlockGrowth::default());
+    run.whole.devices[0].block = Some(BlockActivity::default());
     assert!(told(&run).contains("No watched device did anything"), "the programs saw that it was idle");
     run.whole.devices[0].block = None;
     let alone = told(&run);
@@ -192,32 +195,8 @@ fn zeroes_that_the_device_writes_by_itself_are_named() {
     let mut run = small_writes();
     assert!(!told(&run).contains("write-zeroes"));
     let block = run.whole.devices[0].block.as_mut().unwrap();
-    *block = BlockGrowth { discards: 1, write_zeroes: 2, ..BlockGrowth::default() };
-    assert!(told(&run).contains("0 flushes, 1 discard, 2 write-zeroes requests"), "{}", told(&run));
-}
-
-#[test]
-fn sizes_are_whole_or_have_three_digits() {
-    for (bytes, text) in [
-        (0, "0 B"),
-        (512, "512 B"),
-        (4096, "4 KiB"),
-        (1 << 20, "1 MiB"),
-        (1 << 19, "512 KiB"),
-        (1_310_720, "1.25 MiB"),
-        (1_048_577, "1.00 MiB"),
-        (5000, "4.88 KiB"),
-    ] {
-        assert_eq!(size_of(bytes), text, "{bytes}");
-    }
-    assert_eq!(
-        (about(511.3), about(511.9), about(700.2), about(0.2)),
-        ("512 B".into(), "512 B".into(), "700 B".into(), "0 B".into())
-    );
-    assert_eq!(
-        (plural(1, "flush"), plural(2, "process"), plural(0, "read")),
-        ("1 flush".into(), "2 processes".into(), "0 reads".into())
-    );
+    *block = BlockActivity { discards: 1, write_zeroes: 2, ..BlockActivity::default() };
+    assert!(told(&run).contains("0 splits, 1 discard, 2 write-zeroes requests"), "{}", told(&run));
 }
 
 #[test]

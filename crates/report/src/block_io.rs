@@ -2,11 +2,20 @@
 //! the reads that writes waited for. It says nothing of a cell whose visits BPF did not count throughout, and only the requests of
 //! one whose bios were followed for a part of a visit's time.
 
+mod activity;
+mod kinds;
+mod tree;
+
+pub(crate) use activity::draw_activity;
+use kinds::{bio_kinds, request_kinds};
+pub(crate) use tree::draw as draw_tree;
+pub use tree::tree;
+
 use crate::page::{Page, Tone};
-use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io, requests_beside_a_part};
+use rdsk_analysis::block_io::{BlockIo, Sum, block_io, requests_beside_a_part};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Op};
+use rdsk_model::{CellRecord, Op, Origin};
 use rdsk_units::{Bytes, grouped, percent, printable};
 
 /// Submitters that are named.
@@ -58,10 +67,7 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         return None;
     }
     let asked = format!("{}{}", asked(cell, calls), seen.part_in_words());
-    let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
-        count: all.count + sum.count,
-        bytes: all.bytes + sum.bytes,
-    });
+    let bios: Sum = origins.iter().map(|(_, sum)| *sum).sum();
     let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
     let Some(mean) = bios.mean_bytes() else {
         // A server of FUSE is another process that reads for us.
@@ -75,14 +81,12 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         "{asked} became {} of {}{}{}",
         words::plural(bios.count, "bio"),
         words::bytes(metrics::whole(mean)),
-        if is_each(cell, bios) { "" } else { " on average" },
+        if seen.is_each(op, bios, Some(cell.workload.block_bytes)) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
     parts.extend(requests(&seen, op));
     let flushes = seen.flushes().filter(|&count| count > 0 && op == Op::Write);
-    parts.extend(
-        flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
-    );
+    parts.extend(flushes.map(|count| words::plural(count, "flush")));
     if of_others > 0 {
         parts.push(format!("{} of other processes among them", words::plural(of_others, "bio")));
     }
@@ -133,11 +137,6 @@ fn requests(seen: &BlockIo<'_>, op: Op) -> Option<String> {
         requests.push_str(&format!(", {} cut", grouped(cut)));
     }
     Some(requests)
-}
-
-/// Whether the mean of bios is the size of each: a block of the program, or a page. Others may be of many sizes.
-fn is_each(cell: &CellRecord, bios: Sum) -> bool {
-    [cell.workload.block_bytes, metrics::PAGE_BYTES].iter().any(|bytes| bios.bytes == bytes * bios.count)
 }
 
 /// ` by fsync(2)`, ` by fsync(2) (75.0 %) and the kernel's threads (25.0 %)`.

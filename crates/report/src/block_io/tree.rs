@@ -1,18 +1,13 @@
 //! What the bios at a device became: a line for the bios of each call, one for the requests, and the same, further in, for each device
 //! below that carries its data. It says what was counted and explains nothing.
 
+use super::{bio_kinds, request_kinds};
 use crate::page::{Page, Tone};
-use rdsk_analysis::words::plural;
-use rdsk_model::{Bio, CountedDevice, DeviceEvidence, Evidence, Request};
-use rdsk_units::{Bytes, grouped};
-use std::collections::BTreeMap;
+use rdsk_analysis::block_io::Account;
+use rdsk_model::{CountedDevice, Evidence};
 
 /// Devices deeper than this are not drawn; nobody stacks so many.
 const MAX_LEVELS: usize = 8;
-/// Kinds of requests and origins of bios that are listed for a device; the others are summed up.
-const MOST_LISTED: usize = 6;
-/// The word for bios that only ask for a flush.
-const FLUSH: &str = "flush";
 
 /// The tree of one target, as lines without a width of their own; empty where the programs counted nothing of it.
 pub fn tree(evidence: &Evidence, target: u32) -> Vec<String> {
@@ -57,15 +52,14 @@ fn add(
         .filter(|_| is_of_all)
         .find(|one| (one.target, &one.name) == (counted.target, name));
     lines.push(format!("{lead}{name}{kind}"));
-    let bios = evidence.bios.iter().filter(|bio| (bio.target, &bio.device) == (counted.target, name));
-    let bios = came(bios);
+    let account = Account::at(evidence, |target, device| (target, device) == (counted.target, name.as_str()));
+    let bios = bio_kinds(&account);
     if !bios.is_empty() {
         lines.push(format!("{lead}  bios: {bios}"));
     }
-    let requests: Vec<&Request> =
-        evidence.requests.iter().filter(|one| (one.target, &one.device) == (counted.target, name)).collect();
     // Where the driver takes bios, the same ones would stand in both lines.
-    let requests = if counted.takes_bios { String::new() } else { went(&requests, stat) };
+    let flushes = stat.and_then(|device| device.flushes).unwrap_or(0);
+    let requests = if counted.takes_bios { String::new() } else { request_kinds(&account, flushes) };
     if !requests.is_empty() {
         lines.push(format!("{lead}  requests: {requests}"));
     }
@@ -82,84 +76,11 @@ fn add(
     }
 }
 
-/// `16 writes of 4 KiB each from pwrite64`.
-fn came<'e>(bios: impl Iterator<Item = &'e Bio>) -> String {
-    let mut from: BTreeMap<(&str, String), [u64; 2]> = BTreeMap::new();
-    for bio in bios {
-        let what = if bio.flush { FLUSH } else { bio.op.as_str() };
-        let sum = from.entry((what, origin(bio))).or_default();
-        *sum = [sum[0] + bio.count, sum[1] + bio.bytes];
-    }
-    let mut from: Vec<_> = from.into_iter().collect();
-    from.sort_by_key(|(_, [count, _])| std::cmp::Reverse(*count));
-    let words = |((what, from), [count, bytes]): ((&str, String), [u64; 2])| match bytes.checked_div(count) {
-        _ if what == FLUSH => format!("{} from {from}", flushes(count)),
-        Some(each) if each * count == bytes => {
-            format!("{} of {} from {from}", plural(count, what), Bytes(each))
-        }
-        each => {
-            format!("{} of {} on average from {from}", plural(count, what), Bytes(each.unwrap_or(0)).approx())
-        }
-    };
-    listed(from, words, |(_, [count, _])| *count, "bio")
-}
-
-/// Who submitted a bio, and by which call.
-fn origin(bio: &Bio) -> String {
-    let call = bio.syscall.as_deref();
-    let mut words = match (bio.task.as_str(), call) {
-        ("kernel", _) => "the kernel's threads".to_owned(),
-        ("this" | "child", Some(call)) => call.to_owned(),
-        ("this" | "child", None) => "its workers".to_owned(),
-        (_, Some(call)) => format!("{call} of others"),
-        (_, None) => "others".to_owned(),
-    };
-    if bio.read_ahead {
-        words += ", read-ahead";
-    }
-    if bio.nowait {
-        words += ", not to wait";
-    }
-    words
-}
-
-/// `2 reads of 64 KiB, 2 writes of 64 KiB, 1 flush`.
-fn went(requests: &[&Request], device: Option<&DeviceEvidence>) -> String {
-    let mut kinds: Vec<(String, u64)> = requests
-        .iter()
-        .map(|one| {
-            let fua = if one.fua { " with FUA" } else { "" };
-            (format!("{} of {}{fua}", plural(one.count, one.op.as_str()), Bytes(one.bytes)), one.count)
-        })
-        .collect();
-    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let mut words = listed(kinds, |(words, _)| words, |(_, count)| *count, "request");
-    if let Some(count) = device.and_then(|device| device.flushes).filter(|&count| count > 0) {
-        let more = flushes(count);
-        words = if words.is_empty() { more } else { format!("{words}, {more}") };
-    }
-    words
-}
-
-/// The first few in words, and how many the others are.
-fn listed<T>(all: Vec<T>, words: impl Fn(T) -> String, count: impl Fn(&T) -> u64, what: &str) -> String {
-    let others: u64 = all.iter().skip(MOST_LISTED).map(count).sum();
-    let mut parts: Vec<String> = all.into_iter().take(MOST_LISTED).map(words).collect();
-    if others > 0 {
-        parts.push(format!("{} of other kinds", plural(others, what)));
-    }
-    parts.join(", ")
-}
-
-fn flushes(count: u64) -> String {
-    if count == 1 { "1 flush".to_owned() } else { format!("{} flushes", grouped(count)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rdsk_finding::fixtures::bios;
-    use rdsk_model::{BpfEvidence, Op};
+    use rdsk_model::{Bio, BpfEvidence, DeviceEvidence, Op, Request};
 
     fn counted(device: &str, kind: Option<&str>, below: &[&str]) -> CountedDevice {
         CountedDevice {
@@ -214,7 +135,7 @@ mod tests {
             lines,
             [
                 "md0 (raid5)",
-                "  bios: 1 flush from fsync, 1 write of 64 KiB from pwrite64",
+                "  bios: 1 write of 64 KiB from pwrite64(2), 1 flush from fsync(2)",
                 "  sda",
                 "    bios: 16 reads of 4 KiB from the kernel's threads, 16 writes of 4 KiB from the kernel's threads",
                 "    requests: 2 writes of 64 KiB with FUA, 1 read of 64 KiB, 1 flush",
