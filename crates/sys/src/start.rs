@@ -1,9 +1,6 @@
 //! What the process was given at its start and Rust's runtime hides before `main`: standard descriptors that were closed, on
 //! which it opens /dev/null, and SIGPIPE, which it ignores. It looks and remembers; what follows from it is the caller's.
-#![allow(
-    unsafe_code,
-    reason = "only a function that runs before the runtime sees what it was given; close(2) by number"
-)]
+#![allow(unsafe_code, reason = "only a function that runs before the runtime sees what it was given")]
 
 use rustix::fs::{Mode, OFlags};
 use std::io;
@@ -87,22 +84,26 @@ pub fn restore_closed() -> io::Result<()> {
     Ok(())
 }
 
-/// Closes a standard descriptor, which fails from then on as one that was closed at the start.
+/// Takes what a standard descriptor leads to, as an open file with one owner. The descriptor fails from then on as one that was closed at
+/// the start.
 ///
 /// # Errors
-/// `EBADF` if it was closed at the start; else what the kernel says: a filesystem may report here that an earlier write failed.
-pub fn close(standard: Standard) -> io::Result<()> {
+/// `EBADF` if it was closed at the start; else those of dup(2) and open(2).
+pub fn take(standard: Standard) -> io::Result<OwnedFd> {
     if was_closed(standard) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: only the borrowed standard descriptors of `std` and `rustix` know the number, and another file takes it below.
-    let closed = match unsafe { libc::close(standard.number()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    };
+    let taken = match standard {
+        Standard::Input => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_FREE),
+        Standard::Output => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), FIRST_FREE),
+        Standard::Error => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), FIRST_FREE),
+    }?;
     make_dead(standard)?;
-    closed
+    Ok(taken)
 }
+
+/// The first descriptor that is no standard one.
+const FIRST_FREE: RawFd = 3;
 
 /// Puts a file that can only be looked at (`O_PATH`) in the place of a standard descriptor.
 fn make_dead(standard: Standard) -> io::Result<()> {
