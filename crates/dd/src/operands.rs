@@ -4,7 +4,7 @@ use rustix::fs::OFlags;
 use std::ffi::OsString;
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// The file to read; standard input if absent.
     pub input: Option<OsString>,

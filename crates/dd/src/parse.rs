@@ -90,20 +90,16 @@ pub fn parse(words: &[OsString]) -> Result<Operands, OperandError> {
 #[derive(Clone, Copy, Default)]
 struct Number(u64, bool);
 
+/// Operands, with the numbers as they were given.
 #[derive(Default)]
 struct Given {
-    input: Option<OsString>,
-    output: Option<OsString>,
+    operands: Operands,
     input_block: Option<u64>,
     output_block: Option<u64>,
     block: Option<u64>,
     skip: Number,
     seek: Number,
     count: Option<Number>,
-    input_flags: Flags,
-    output_flags: Flags,
-    convert: Conversions,
-    status: Status,
 }
 
 impl Given {
@@ -112,14 +108,15 @@ impl Given {
         let Some((name, value)) = text.split_once('=') else {
             return Err(wrong(format!("unknown operand {}", printable(&text))));
         };
+        let operands = &mut self.operands;
         match name {
             // A name need not be text; the three bytes before it are.
-            "if" => self.input = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
-            "of" => self.output = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
-            "conv" => each(name, value, CONVERSIONS, |set| set(&mut self.convert))?,
-            "iflag" => each(name, value, FLAGS, |set| set(&mut self.input_flags))?,
-            "oflag" => each(name, value, FLAGS, |set| set(&mut self.output_flags))?,
-            "status" => each(name, value, STATUS, |&status| self.status = status)?,
+            "if" => operands.input = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
+            "of" => operands.output = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
+            "conv" => each(name, value, CONVERSIONS, |set| set(&mut operands.convert))?,
+            "iflag" => each(name, value, FLAGS, |set| set(&mut operands.input_flags))?,
+            "oflag" => each(name, value, FLAGS, |set| set(&mut operands.output_flags))?,
+            "status" => each(name, value, STATUS, |&status| operands.status = status)?,
             "cbs" => return Err(OperandError::NotTaken("cbs=".into())),
             _ => self.take_number(name, value)?,
         }
@@ -146,14 +143,15 @@ impl Given {
     }
 
     fn check(&self) -> Result<(), OperandError> {
+        let Operands { convert, input_flags, output_flags, .. } = &self.operands;
         let is_both = |flags: &Flags| flags.is_no_cache && flags.open.contains(OFlags::DIRECT);
-        if self.output_flags.is_full_block {
+        if output_flags.is_full_block {
             return Err(wrong("oflag=fullblock: only reads are filled up".into()));
         }
-        if self.convert.is_exclusive && self.convert.is_no_create {
+        if convert.is_exclusive && convert.is_no_create {
             return Err(wrong("conv=excl and conv=nocreat exclude each other".into()));
         }
-        if is_both(&self.input_flags) || is_both(&self.output_flags) {
+        if is_both(input_flags) || is_both(output_flags) {
             return Err(wrong(
                 "direct and nocache exclude each other: direct I/O leaves nothing in the cache".into(),
             ));
@@ -164,20 +162,16 @@ impl Given {
     fn finished(self) -> Operands {
         let size = |own: Option<u64>| self.block.or(own).unwrap_or(DEFAULT_BLOCK_BYTES);
         let (input_block_bytes, output_block_bytes) = (size(self.input_block), size(self.output_block));
-        let (input_flags, output_flags) = (self.input_flags, self.output_flags);
+        let [in_input, in_output] =
+            [self.operands.input_flags, self.operands.output_flags].map(|flags| flags.in_bytes);
         Operands {
-            input: self.input,
-            output: self.output,
             input_block_bytes,
             output_block_bytes,
             is_one_block: self.block.is_some(),
-            skip: amount(self.skip, input_block_bytes, input_flags.in_bytes[1]),
-            seek: amount(self.seek, output_block_bytes, output_flags.in_bytes[2]),
-            count: self.count.map(|count| amount(count, input_block_bytes, input_flags.in_bytes[0])),
-            input_flags,
-            output_flags,
-            convert: self.convert,
-            status: self.status,
+            count: self.count.map(|count| amount(count, input_block_bytes, in_input[0])),
+            skip: amount(self.skip, input_block_bytes, in_input[1]),
+            seek: amount(self.seek, output_block_bytes, in_output[2]),
+            ..self.operands
         }
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn output_failure(
     let place = json.filter(|place| match place {
         JsonPlace::Stdout => !is_copied_to_stdout,
         JsonPlace::File(path) => {
-            !is_end(path) && !(is_copied_to_stdout && is_standard_output(path.as_os_str()))
+            !(is_end(path) || (is_copied_to_stdout && is_standard_output(path.as_os_str())))
         }
     });
     let names: Vec<String> = operands.iter().map(|(_, value)| value.clone()).collect();

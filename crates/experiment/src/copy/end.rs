@@ -4,7 +4,8 @@ use super::{WaitFor, WatchedEnd};
 use rdsk_dd::{Amount, Calls, Finished, Operands, Side};
 use rdsk_engine::{Stretch, look_at_device, look_ns};
 use rdsk_model::{
-    CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
+    CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, Problem, ProblemKind, ReadContent, Sync,
+    Workload,
 };
 use rdsk_targets::Witness;
 use rustix::fs::{FileType, OFlags};
@@ -40,11 +41,11 @@ pub(super) fn device_that_left(
     [read_end, write_end]: &[Option<WatchedEnd>; 2],
     finished: &Finished,
     sys: &Path,
-) -> Option<String> {
+) -> Option<Problem> {
     let cut_short = read_end.as_ref().filter(|end| finished.input.bytes < end.before.bytes);
     cut_short.into_iter().chain(write_end).find_map(|end| {
         let words = rdsk_observe::place::left(&end.witness.target, sys)?;
-        Some(format!("{words}, and the copy ends there"))
+        Some(Problem::plain(ProblemKind::Io, "gone", format!("{words}, and the copy ends there")))
     })
 }
 

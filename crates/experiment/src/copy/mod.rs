@@ -66,12 +66,9 @@ pub struct Copies {
     leftovers: Leftovers,
     /// The sums of both ends of each line, where they are storage.
     sums: Vec<[Option<CellSum>; 2]>,
-    /// That a device left before its copy came to its end, which dd may not notice: beyond the end of a device reads return nothing.
-    left: Option<String>,
-    /// That the flush after a copy failed.
-    not_flushed: Option<Problem>,
-    /// Why a copy did not begin.
-    refused: Option<Problem>,
+    /// What ended the copies, or was lost: that a device left before its copy came to its end, which dd may not notice, since beyond the
+    /// end of a device reads return nothing; that the flush after a copy failed; that a copy was refused.
+    problem: Option<Problem>,
 }
 
 /// A run that is being watched.
@@ -119,17 +116,7 @@ impl Copies {
         let _ = watchdog.start();
         let mut record = empty_record(command, None);
         record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
-        Self {
-            record,
-            roots,
-            began: Instant::now(),
-            watchdog,
-            leftovers,
-            sums: Vec::new(),
-            left: None,
-            not_flushed: None,
-            refused: None,
-        }
+        Self { record, roots, began: Instant::now(), watchdog, leftovers, sums: Vec::new(), problem: None }
     }
 
     /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
@@ -220,7 +207,8 @@ impl Copies {
             end.observer.end_io();
         }
         let calls = [&finished.input, &finished.output];
-        self.left = self.left.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
+        self.problem =
+            self.problem.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
         let after: Vec<PageCacheState> = ends
             .iter()
             .zip(calls)
@@ -262,7 +250,7 @@ impl Copies {
         copy.runs.push(run);
         let problem = stable.error.map(|errno| flush::problem(&copy.output.name, errno));
         if finished.result.is_ok() {
-            self.not_flushed.clone_from(&problem);
+            self.problem = self.problem.take().or(problem.clone());
         } else {
             // The copy's own failure came first, and is the error of the Record.
             self.record.notes.extend(problem.iter().map(ToString::to_string));
@@ -301,7 +289,7 @@ impl Copies {
 
     /// A copy does not begin: this is what the Record says of it.
     pub fn refuse(&mut self, problem: Problem) {
-        self.refused = Some(problem);
+        self.problem.get_or_insert(problem);
     }
 
     /// The Record of all runs, with verdicts and findings.
@@ -319,23 +307,17 @@ impl Copies {
             }
             self.record.cells.extend(cells);
         }
-        let problem = |kind, code, message: String| Some(Problem::plain(kind, code, message));
-        (self.record.status, self.record.error) = match end {
-            CopiesEnd::Done | CopiesEnd::Failed if self.left.is_some() => {
-                (Status::Failed, problem(ProblemKind::Io, "gone", self.left.unwrap_or_default()))
-            }
-            CopiesEnd::Done | CopiesEnd::Failed if self.not_flushed.is_some() => {
-                (Status::Failed, self.not_flushed)
-            }
-            CopiesEnd::Failed if self.refused.is_some() => (Status::Failed, self.refused),
-            CopiesEnd::Done => (Status::Complete, None),
-            CopiesEnd::Failed => {
-                let message = "the copy failed; dd's message on standard error says why".into();
-                (Status::Failed, problem(ProblemKind::Io, "copy-failed", message))
-            }
-            CopiesEnd::Signal(number) => {
+        let problem = |kind, code, message: &str| Some(Problem::plain(kind, code, message));
+        (self.record.status, self.record.error) = match (end, self.problem) {
+            (CopiesEnd::Signal(number), _) => {
                 let message = format!("signal {number} ended the copy");
-                (Status::Interrupted, problem(ProblemKind::Interrupted, "interrupted", message))
+                (Status::Interrupted, problem(ProblemKind::Interrupted, "interrupted", &message))
+            }
+            (_, Some(problem)) => (Status::Failed, Some(problem)),
+            (CopiesEnd::Done, None) => (Status::Complete, None),
+            (CopiesEnd::Failed, None) => {
+                let message = "the copy failed; the message on standard error says why";
+                (Status::Failed, problem(ProblemKind::Io, "copy-failed", message))
             }
         };
         self.record.elapsed_ns = elapsed_ns(self.began);
