@@ -2,7 +2,7 @@
 
 use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
-use crate::signals::Signals;
+use crate::signals::{Done, Failure, Signals};
 use crate::summary::{self, Counts};
 use crate::timer::Timer;
 use rdsk_model::Clock;
@@ -22,20 +22,6 @@ pub trait Terminal {
     /// A line that replaces the one before it.
     fn progress(&mut self, line: &str);
 }
-
-/// How a copy ended badly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An error, which the terminal has heard of.
-    Failed,
-    /// A signal.
-    Interrupted(usize),
-    /// The output is a pipe that has no reader.
-    BrokenPipe,
-}
-
-/// The outcome of a step of a copy.
-pub(crate) type Done<T> = Result<T, Failure>;
 
 /// One copy.
 pub struct Copier<'a> {

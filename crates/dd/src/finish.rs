@@ -1,9 +1,9 @@
 //! A copy from its first read to its last close: the loop, the flush that was asked for, what the page cache is to drop, and the times.
 
-use crate::copier::{Copier, Done, Failure};
+use crate::copier::Copier;
 use crate::operands::Amount;
 use crate::side::Calls;
-use crate::signals::retried;
+use crate::signals::{Done, Failure, retried};
 use crate::summary::Counts;
 use rustix::io::Errno;
 

@@ -13,13 +13,13 @@ mod summary;
 mod timer;
 mod transfer;
 
-pub use copier::{Copier, Failure, Terminal};
+pub use copier::{Copier, Terminal};
 pub use finish::{Finished, Times};
 pub use open::Opening;
 pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};
 pub use side::{Calls, LongCall, Side};
-pub use signals::Signals;
+pub use signals::{Failure, Signals};
 pub use summary::{Counts, lines};
 
 use rustix::io::Errno;

@@ -1,10 +1,10 @@
 //! Opens the input and prepares the output as dd does: flags, creation, truncation. It looks at no device: whoever may write to one
 //! hands in the open file.
 
-use crate::copier::{Done, Failure, Terminal};
+use crate::copier::Terminal;
 use crate::errno_words;
 use crate::operands::{Flags, Operands};
-use crate::signals::Signals;
+use crate::signals::{Done, Failure, Signals};
 use crate::summary::{self, Counts};
 use rdsk_units::printable;
 use rustix::fs::{FileType, Mode, OFlags};

@@ -1,11 +1,24 @@
-//! What signals ask of a copy, and waits that they end. Handlers are the caller's.
+//! How a copy may end badly, what signals ask of it, and waits that they end. Handlers are the caller's.
 
-use crate::copier::{Done, Failure};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How a copy ended badly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// An error, which the terminal has heard of.
+    Failed,
+    /// A signal.
+    Interrupted(usize),
+    /// The output is a pipe that has no reader.
+    BrokenPipe,
+}
+
+/// The outcome of a step of a copy.
+pub(crate) type Done<T> = Result<T, Failure>;
 
 /// What signals ask for; a handler sets it.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! The transfers of a copy: whole blocks and parts, what comes after a read that failed, and zeros that are sought past.
 
-use crate::copier::{Copier, Done, Failure};
+use crate::copier::Copier;
 use crate::operands::Status;
+use crate::signals::{Done, Failure};
 use rdsk_sys::memory::FreshPages;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;

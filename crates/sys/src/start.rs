@@ -1,10 +1,13 @@
 //! What the process was given at its start and Rust's runtime hides before `main`: standard descriptors that were closed, on
 //! which it opens /dev/null, and SIGPIPE, which it ignores. It looks and remembers; what follows from it is the caller's.
-#![allow(unsafe_code, reason = "only a function that runs before the runtime sees what it was given")]
+#![allow(
+    unsafe_code,
+    reason = "only what runs before the runtime sees what it was given; a descriptor by number"
+)]
 
 use rustix::fs::{Mode, OFlags};
 use std::io;
-use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A bit for each standard descriptor that was closed.
@@ -93,11 +96,9 @@ pub fn take(standard: Standard) -> io::Result<OwnedFd> {
     if was_closed(standard) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    let taken = match standard {
-        Standard::Input => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_FREE),
-        Standard::Output => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), FIRST_FREE),
-        Standard::Error => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), FIRST_FREE),
-    }?;
+    // SAFETY: it was open at the start, and is left open until `make_dead` below puts another file in its place.
+    let present = unsafe { BorrowedFd::borrow_raw(standard.number()) };
+    let taken = rustix::io::fcntl_dupfd_cloexec(present, FIRST_FREE)?;
     make_dead(standard)?;
     Ok(taken)
 }
