@@ -173,19 +173,28 @@ pub struct Runs {
     pub max_ns: f64,
 }
 
-/// dd's time over the runs of a copy.
-pub fn until_done(copy: &Copy) -> Option<Runs> {
-    runs(copy, &each(copy, |run| run.to_close_ns))
+/// What the time of a run is taken until.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// dd's own time.
+    Done,
+    /// The time until the data is stable.
+    Stable,
 }
 
-/// The time until stable; `None` unless it is known of every run.
-pub fn until_stable(copy: &Copy) -> Option<Runs> {
-    let stable = |run: &&CopyRun| run.to_stable_ns.map(|ns| ns as f64);
-    let times: Option<Vec<f64>> = counted(copy).iter().map(stable).collect();
-    runs(copy, &times?)
+impl Until {
+    fn time_ns(self, run: &CopyRun) -> Option<f64> {
+        match self {
+            Self::Done => Some(run.to_close_ns as f64),
+            Self::Stable => run.to_stable_ns.map(|ns| ns as f64),
+        }
+    }
 }
 
-fn runs(copy: &Copy, times_ns: &[f64]) -> Option<Runs> {
+/// The times of the runs of a copy; `None` unless they are known of every run.
+pub fn times(copy: &Copy, until: Until) -> Option<Runs> {
+    let times_ns: Option<Vec<f64>> = counted(copy).into_iter().map(|run| until.time_ns(run)).collect();
+    let times_ns = &times_ns?[..];
     let timed: Vec<(f64, f64)> =
         counted(copy).into_iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
     let interval = rounds_interval(&timed, &[]).filter(|interval| interval.mean > 0.0);
@@ -199,26 +208,13 @@ fn runs(copy: &Copy, times_ns: &[f64]) -> Option<Runs> {
     })
 }
 
-/// What two copies are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// dd's own time.
-    Done,
-    /// The time until the data is stable.
-    Stable,
-}
-
 /// How many times as fast the second copy was as the first, over the pairs of their runs; `None` if a time is not known.
 pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio> {
-    let time = |run: &CopyRun| match until {
-        Until::Done => Some(run.to_close_ns as f64),
-        Until::Stable => run.to_stable_ns.map(|ns| ns as f64),
-    };
     let has_apart = first_apart(first).is_some() || first_apart(second).is_some();
     let pairs = first.runs.iter().zip(&second.runs).filter(|(a, b)| a.is_complete && b.is_complete);
     let pairs = pairs.filter(|(a, b)| !(has_apart && (a.round == 0 || b.round == 0)));
     let pairs: Option<Vec<(f64, f64, f64)>> =
-        pairs.map(|(a, b)| Some((begin(a), time(a)?, time(b)?))).collect();
+        pairs.map(|(a, b)| Some((begin(a), until.time_ns(a)?, until.time_ns(b)?))).collect();
     paired_ratio(&pairs?)
 }
 
@@ -230,14 +226,6 @@ pub fn cell<'a>(record: &'a Record, copy: &Copy, op: Op) -> Option<&'a CellRecor
         _ => format!("dd/{}/{op}", line + 1),
     };
     record.cell(&id)
-}
-
-/// Share of the input's bytes that were in the page cache before the first run, and before the later ones together, 0 to 1 each;
-/// `None` where nobody could tell.
-pub fn cached_share(cell: &CellRecord) -> Option<f64> {
-    let before = cell.evidence.page_cache?.before.cached_bytes?;
-    let bytes = cell.result.bytes.filter(|&bytes| bytes > 0)?;
-    Some(metrics::ratio(before, bytes).min(1.0))
 }
 
 fn begin(run: &CopyRun) -> f64 {
@@ -280,24 +268,27 @@ mod tests {
 
     #[test]
     fn a_single_run_has_no_interval() {
-        let one = until_done(&copies::to_file(&[1000])).unwrap();
+        let one = times(&copies::to_file(&[1000]), Until::Done).unwrap();
         assert_eq!((one.count, one.half_width, one.sigma_ns), (1, None, None));
-        let three = until_done(&copies::to_file(&[900, 1000, 1100])).unwrap();
+        let three = times(&copies::to_file(&[900, 1000, 1100]), Until::Done).unwrap();
         assert_eq!((three.mean_ns, three.min_ns, three.max_ns), (1000.0, 900.0, 1100.0));
         assert!(three.half_width.is_some_and(|half| half > 0.1 && half < 0.5), "{three:?}");
         let mut unknown = copies::to_file(&[1000, 1000]);
-        assert!(until_stable(&unknown).is_some());
+        assert!(times(&unknown, Until::Stable).is_some());
         unknown.runs[1].to_stable_ns = None;
-        assert_eq!(until_stable(&unknown), None);
+        assert_eq!(times(&unknown, Until::Stable), None);
     }
 
     #[test]
     fn a_run_that_was_cut_short_counts_only_where_it_is_all_there_is() {
         let mut copy = copies::to_file(&[1000, 1000, 300]);
         (copy.runs[2].is_complete, copy.runs[2].to_stable_ns) = (false, None);
-        let runs = until_done(&copy).unwrap();
+        let runs = times(&copy, Until::Done).unwrap();
         assert_eq!((runs.count, runs.mean_ns), (2, 1000.0));
-        assert!(until_stable(&copy).is_some() && parts(&copy).is_some_and(|parts| parts.later_ns.is_some()));
+        assert!(
+            times(&copy, Until::Stable).is_some()
+                && parts(&copy).is_some_and(|parts| parts.later_ns.is_some())
+        );
         assert_eq!(speed_up(&copy, &copy, Until::Done).unwrap().pairs, 2);
         copy.runs.drain(..2);
         assert_eq!(parts(&copy).unwrap().total_ns, 300.0);
@@ -309,7 +300,7 @@ mod tests {
         let copy = copies::to_file(&[8_510_000_000, 420_000_000, 423_000_000]);
         let apart = first_apart(&copy).unwrap();
         assert_eq!((apart.first.to_close_ns, apart.later_ns), (8_510_000_000, 421_500_000.0));
-        let runs = until_done(&copy).unwrap();
+        let runs = times(&copy, Until::Done).unwrap();
         assert_eq!((runs.count, runs.mean_ns, runs.max_ns), (2, 421_500_000.0, 423_000_000.0));
         assert_eq!(parts(&copy).unwrap().total_ns, 421_500_000.0);
         assert_eq!(speed_up(&copy, &copy, Until::Done).unwrap().pairs, 2);

@@ -342,7 +342,7 @@ fn a_refusal_is_in_the_record_with_its_code_and_hint() {
     let error = refused.record.error.as_ref().unwrap();
     assert_eq!((error.kind, error.code.as_str()), (ProblemKind::Refused, "target-is-history"));
     let hint = error.hint.as_ref().unwrap();
-    assert_eq!(refused.run.stderr, format!("rdsk dd: {}\nhint: {hint}\n", error.message));
+    assert_eq!(refused.run.stderr, format!("error: {}\nhint: {hint}\n", error.message));
     assert!(!place.path().join("h.db").exists());
     if !requires(&[Need::Root, Need::Loop]) {
         return;
@@ -361,11 +361,11 @@ fn a_copy_that_fails_has_a_record_that_says_so() {
     let place = scratch();
     let missing = asked(place.path(), &[], "if=nothing of=out");
     assert_eq!(missing.run.status_code, Some(1));
-    assert_eq!(missing.run.stderr, "rdsk dd: failed to open 'nothing': No such file or directory\n");
+    assert_eq!(missing.run.stderr, "rdsk dd: cannot open nothing: No such file or directory\n");
     assert_eq!(missing.record.error.as_ref().unwrap().code, "copy-failed");
     let full = asked(place.path(), &[], "if=/dev/zero of=/dev/full bs=4k count=3");
     assert_eq!(full.run.status_code, Some(1));
-    full.says("rdsk dd: error writing '/dev/full': No space left on device");
+    full.says("rdsk dd: error writing /dev/full: No space left on device");
     assert!(!full.copy().runs[0].is_complete);
 }
 

@@ -93,3 +93,30 @@ fn a_stop_is_not_called_the_devices() {
         });
     }
 }
+
+/// dd's own line has all of the time, and the answer leaves the stop out.
+#[test]
+fn a_stop_is_no_time_of_a_copy() {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
+        return;
+    }
+    first_right(ATTEMPTS, || {
+        let disk = slow_disk();
+        let line = format!("dd if={} of=/dev/null bs=4k iflag=direct count=1000", word(disk.file()));
+        let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
+        let gaps_ns = gaps_ns(&answer.record);
+        ensure(gaps_ns >= STOP.as_nanos() / 2, || format!("gaps of {gaps_ns} ns"))?;
+        let run = &answer.record["copies"][0]["runs"][0];
+        let [read_ns, return_ns, close_ns] =
+            ["read_ns", "to_return_ns", "to_close_ns"].map(|key| run[key].as_u64().unwrap());
+        assert!(read_ns <= return_ns && return_ns <= close_ns, "{run}");
+        let said = answer.said();
+        let (_, time) = said.split_once(" copied, ").unwrap_or_else(|| panic!("{said}"));
+        let whole: f64 = time.split(' ').next().unwrap().parse().unwrap();
+        assert!(whole - close_ns as f64 / 1e9 >= STOP.as_secs_f64() / 2.0, "{said}: {run}");
+        let result = &answer.cells()[0]["result"];
+        assert!(u128::from(result["latency_ns"]["max"].as_u64().unwrap()) < STOP.as_nanos() / 2, "{result}");
+        assert!(said.contains("rdsk itself did not run for "), "{said}");
+        Ok(())
+    });
+}

@@ -1,72 +1,27 @@
-//! What a copy is: its two ends, its operands, its counts, and whoever hears of it. The other files let it do its work.
+//! The copy: skip, seek, and block after block read, padded and written. It opens nothing.
 
-use crate::buffer::Block;
-use crate::no_cache::Stands;
 use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
-use crate::stamps::{Stamps, TickRate};
-use crate::summary::{self, Counts, IsProgress};
+use crate::signals::{Done, Failure, Signals};
+use crate::summary::{self, Counts};
+use crate::timer::Timer;
+use rdsk_model::Clock;
+use rdsk_sys::memory::FreshPages;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 /// How often `status=progress` prints.
-const PROGRESS: Duration = Duration::from_secs(1);
+const PROGRESS_NS: u64 = 1_000_000_000;
 
-/// Where dd's lines go.
+/// Where the lines of a copy go.
 pub trait Terminal {
     /// A message; the program's name comes before it.
     fn say(&mut self, message: &str);
     /// Lines as they stand.
     fn print(&mut self, lines: &str);
-    /// The same at the end of a copy.
-    fn print_last(&mut self, lines: &str);
     /// A line that replaces the one before it.
     fn progress(&mut self, line: &str);
 }
-
-/// What signals ask for; a handler sets it.
-#[derive(Debug, Default)]
-pub struct Signals {
-    /// The number of a signal that ends the copy; 0 for none.
-    pub interrupt: Arc<AtomicUsize>,
-    /// Whether the counts are to be printed once.
-    pub info: Arc<AtomicBool>,
-    /// Becomes readable with every signal, so that waiting for a pipe or a terminal ends.
-    pub wake: Option<OwnedFd>,
-    /// What a pipe without readers means.
-    pub broken_pipe: BrokenPipe,
-}
-
-/// What a pipe without readers means: SIGPIPE ends a process unless it was started to ignore it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BrokenPipe {
-    /// The end, at once.
-    #[default]
-    Ends,
-    /// A write that failed.
-    IsError,
-}
-
-/// How a copy ended badly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An error that was told.
-    Told,
-    /// The same; dd gives up at once, and prints no counts if the flush fails too.
-    Quit,
-    /// The same, before anything was copied: dd prints no counts.
-    BeforeCopy,
-    /// A signal.
-    Interrupted(usize),
-    /// Nobody reads the output.
-    BrokenPipe,
-}
-
-/// The outcome of a step of a copy.
-pub(crate) type Done<T> = Result<T, Failure>;
 
 /// One copy.
 pub struct Copier<'a> {
@@ -75,119 +30,189 @@ pub struct Copier<'a> {
     pub(crate) output: Side,
     pub(crate) terminal: &'a mut dyn Terminal,
     pub(crate) signals: &'a Signals,
+    pub(crate) timer: Timer<'a>,
+    pub(crate) began_ns: u64,
     pub(crate) counts: Counts,
-    pub(crate) began: Instant,
-    pub(crate) flush: Duration,
-    next_progress: Duration,
+    next_progress_ns: u64,
     /// Whether the flush at the end covers metadata; a last direct write of a part of a block adds it.
     pub(crate) must_fsync: bool,
     pub(crate) is_sparse: bool,
-    pub(crate) last_write_was_seek: bool,
+    /// Whether the last block was sought past, so that the file may have to become longer.
+    pub(crate) ends_in_hole: bool,
     pub(crate) last_read: usize,
-    pub(crate) warns_of_partial_reads: bool,
-    pub(crate) input_is_lost: bool,
+    /// Bytes of the last block that was read in part.
+    pub(crate) partial: usize,
+    /// Whether the input has ended, so that what is dropped of it from the page cache reaches to its end.
+    pub(crate) is_at_end: bool,
     pub(crate) has_failed: bool,
-    pub(crate) stamps: Stamps,
-    /// The block that was laid before, until the copy takes it.
-    pub(crate) block: Option<Block>,
 }
 
 impl<'a> Copier<'a> {
-    /// A copy that has not begun, of files that are open. The times of its calls are read from the processor's counter where its rate
-    /// is known. The block lies where `block` says, or else in pages that are taken when the copy needs them.
+    /// A copy that begins now, of files that are open.
     pub fn new(
         operands: &'a Operands,
-        mut input: Side,
-        mut output: Side,
+        (input, output): (Side, Side),
         terminal: &'a mut dyn Terminal,
         signals: &'a Signals,
-        (rate, block): (Option<TickRate>, Option<Block>),
+        clock: &'a dyn Clock,
     ) -> Self {
-        let is_direct =
-            (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
-        let has_bytes = operands.count.is_some_and(|count| !count.is_zero());
-        let copies_nothing = operands.count.is_some_and(Amount::is_zero);
-        input.gathered.is_to_end = copies_nothing && operands.input_flags.is_no_cache;
-        output.gathered.is_to_end = copies_nothing && operands.output_flags.is_no_cache;
-        output.gathered.stands = Stands::AsCounted;
-        (input.recent.rate, output.recent.rate) = (rate, rate);
-        let needs_whole_blocks = operands.skip.blocks > 0 || has_bytes || is_direct;
         let convert = operands.convert;
         let is_plain = operands.is_one_block
-            && !(convert.is_swab || convert.is_sparse || convert.is_sync)
+            && !(convert.is_sparse || convert.is_sync)
             && !(operands.input_flags.is_no_cache || operands.output_flags.is_no_cache)
             && !(input.waits || output.waits)
             && operands.status != Status::Progress;
+        let timer = Timer::new(clock, is_plain);
+        let began_ns = timer.now_ns();
         Self {
             operands,
             input,
             output,
             terminal,
             signals,
+            timer,
+            began_ns,
             counts: Counts::default(),
-            began: Instant::now(),
-            flush: Duration::ZERO,
-            next_progress: PROGRESS,
-            must_fsync: operands.convert.is_fsync,
-            is_sparse: operands.convert.is_sparse,
-            last_write_was_seek: false,
+            next_progress_ns: PROGRESS_NS,
+            must_fsync: convert.is_fsync,
+            is_sparse: convert.is_sparse,
+            ends_in_hole: false,
             last_read: 0,
-            warns_of_partial_reads: operands.is_one_block
-                && !operands.convert.is_swab
-                && !operands.input_flags.is_full_block
-                && needs_whole_blocks,
-            input_is_lost: false,
+            partial: 0,
+            is_at_end: false,
             has_failed: false,
-            stamps: Stamps::new(is_plain, rate),
-            block,
         }
+    }
+
+    pub(crate) fn copy(&mut self) -> Done<()> {
+        let operands = self.operands;
+        self.skip_input()?;
+        self.seek_output()?;
+        if operands.count.is_some_and(Amount::is_zero) {
+            self.is_at_end = true;
+            return Ok(());
+        }
+        let mut block = self.memory(operands.input_block_bytes)?;
+        let mut gathered = None;
+        if !operands.is_one_block {
+            gathered = Some((self.memory(operands.output_block_bytes)?, 0));
+        }
+        while let Some(want) = self.wanted() {
+            self.show_progress();
+            let Some(length) = self.next_block(&mut block, want)? else { break };
+            match &mut gathered {
+                None => self.write_as_read(&block[..length])?,
+                Some((output, filled)) => self.gather(output, filled, &block[..length])?,
+            }
+        }
+        if let Some((output, filled)) = gathered.filter(|(_, filled)| *filled > 0) {
+            self.write_partly(&output[..filled])?;
+        }
+        self.extend_over_hole()
+    }
+
+    /// Zeros for a block, from the start of a page on, as direct I/O needs it.
+    fn memory(&mut self, bytes: u64) -> Done<FreshPages> {
+        let pages = usize::try_from(bytes).ok().and_then(|bytes| FreshPages::new(bytes).ok());
+        pages.ok_or_else(|| self.fail(None, &format!("there is no memory for a block of {bytes} bytes")))
+    }
+
+    /// Bytes to read next; `None` when the count is reached.
+    fn wanted(&self) -> Option<usize> {
+        let block = usize::try_from(self.operands.input_block_bytes).ok()?;
+        let Some(count) = self.operands.count else { return Some(block) };
+        let blocks = self.counts.full_in + self.counts.partial_in;
+        if blocks < count.blocks {
+            return Some(block);
+        }
+        (blocks == count.blocks && count.bytes > 0).then_some(usize::try_from(count.bytes).ok()?)
+    }
+
+    /// What is skipped of a file without positions is read.
+    fn skip_input(&mut self) -> Done<()> {
+        let (skip, block_bytes) = (self.operands.skip, self.operands.input_block_bytes);
+        if skip.is_zero() {
+            return Ok(());
+        }
+        let bytes = skip.total(block_bytes).and_then(|bytes| i64::try_from(bytes).ok());
+        if self.input.offset.is_some() {
+            let sought = bytes.ok_or(Errno::OVERFLOW).and_then(|bytes| self.input.seek_by(bytes));
+            let sought = sought.map_err(|errno| self.fail(Some(errno), "cannot skip so much of the input"));
+            return sought.map(|offset| self.input.offset = Some(offset));
+        }
+        let mut block = self.memory(block_bytes)?;
+        for want in
+            (0..skip.blocks).map(|_| block_bytes).chain([skip.bytes].into_iter().filter(|&rest| rest > 0))
+        {
+            let want = usize::try_from(want).unwrap_or(usize::MAX).min(block.len());
+            match self.read_block(&mut block[..want])? {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(errno) => return Err(self.fail(Some(errno), "cannot read what is skipped of the input")),
+            }
+        }
+        Ok(())
+    }
+
+    fn seek_output(&mut self) -> Done<()> {
+        let seek = self.operands.seek;
+        if seek.is_zero() {
+            return Ok(());
+        }
+        let bytes = seek.total(self.operands.output_block_bytes).and_then(|bytes| i64::try_from(bytes).ok());
+        let sought = bytes.ok_or(Errno::OVERFLOW).and_then(|bytes| self.output.seek_by(bytes));
+        let sought = sought.map_err(|errno| self.fail(Some(errno), "cannot seek so far in the output"));
+        sought.map(|offset| self.output.offset = Some(offset))
+    }
+
+    /// A file that ends with blocks that were sought past is as long as if they had been written.
+    fn extend_over_hole(&mut self) -> Done<()> {
+        let length = crate::side::length_of(self.output.fd()).filter(|_| self.ends_in_hole);
+        let Some((length, end)) =
+            length.zip(self.output.seek_by(0).ok()).filter(|(length, end)| length < end)
+        else {
+            return Ok(());
+        };
+        rustix::fs::ftruncate(self.output.fd(), end).map_err(|errno| {
+            self.fail(Some(errno), &format!("cannot extend the output from {length} to {end} bytes"))
+        })
     }
 
     /// Prints what `status` allows of the counts, time and rate.
     pub(crate) fn print_summary(&mut self) {
-        let lines = summary::lines(self.operands.status, &self.counts, self.began.elapsed());
-        self.terminal.print(&lines);
-        self.stamps.forget();
+        let elapsed_ns = self.timer.now_ns().saturating_sub(self.began_ns);
+        self.terminal.print(&summary::lines(self.operands.status, &self.counts, elapsed_ns));
+        self.timer.forget();
     }
 
     /// Prints the counts if a signal asked for them, and ends the copy if one asked for that.
-    pub(crate) fn process_signals(&mut self) -> Done<()> {
-        process_signals(self.signals, || self.print_summary())
+    #[inline]
+    pub(crate) fn answer_signals(&mut self) -> Done<()> {
+        let signals = self.signals;
+        signals.answer(|| self.print_summary())
     }
 
-    pub(crate) fn show_progress(&mut self) {
-        if self.operands.status == Status::Progress && self.began.elapsed() >= self.next_progress {
-            let line = summary::transfer(self.counts.written_bytes, self.began.elapsed(), IsProgress::Yes);
-            self.terminal.progress(&line);
-            self.next_progress += PROGRESS;
+    fn show_progress(&mut self) {
+        if self.operands.status != Status::Progress {
+            return;
+        }
+        let elapsed_ns = self.timer.now_ns().saturating_sub(self.began_ns);
+        if elapsed_ns >= self.next_progress_ns {
+            self.terminal.progress(&summary::transfer(self.counts.written_bytes, elapsed_ns, 0));
+            self.next_progress_ns += PROGRESS_NS;
         }
     }
 
-    /// A message with the kernel's words.
-    pub(crate) fn tell(&mut self, errno: Errno, message: &str) {
-        self.terminal.say(&format!("{message}: {}", crate::error::words(errno)));
-        self.stamps.forget();
+    /// Says what went wrong, with the kernel's words.
+    pub(crate) fn fail(&mut self, errno: Option<Errno>, message: &str) -> Failure {
+        let words = errno.map_or_else(String::new, |errno| format!(": {}", crate::errno_words(errno)));
+        self.terminal.say(&format!("{message}{words}"));
+        self.timer.forget();
+        Failure::Failed
     }
-}
 
-/// Lets the counts be printed if a signal asked for them, and fails if one asked for the end.
-pub(crate) fn process_signals(signals: &Signals, print: impl FnOnce()) -> Done<()> {
-    let signal = signals.interrupt.load(Ordering::Relaxed);
-    if signal != 0 {
-        return Err(Failure::Interrupted(signal));
-    }
-    if signals.info.load(Ordering::Relaxed) && signals.info.swap(false, Ordering::Relaxed) {
-        print();
-    }
-    Ok(())
-}
-
-/// Repeats a call that a signal interrupted.
-pub(crate) fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
+    /// Whether writes go past the page cache as the operands have it.
+    pub(crate) fn is_output_direct(&self) -> bool {
+        self.operands.output_flags.open.contains(OFlags::DIRECT)
     }
 }

@@ -1,11 +1,11 @@
-//! The end of a copy: the flush that was asked for, what the page cache is to drop, the close, and dd's last lines.
+//! A copy from its first read to its last close: the loop, the flush that was asked for, what the page cache is to drop, and the times.
 
-use crate::copier::{Copier, Done, Failure, retried};
+use crate::copier::Copier;
 use crate::operands::Amount;
 use crate::side::Calls;
+use crate::signals::{Done, Failure, retried};
 use crate::summary::Counts;
 use rustix::io::Errno;
-use std::time::{Duration, Instant};
 
 /// What a copy did.
 #[derive(Clone, Debug)]
@@ -18,97 +18,91 @@ pub struct Finished {
     pub input: Calls,
     /// The writes.
     pub output: Calls,
-    /// How long the parts took.
+    /// When its parts ended.
     pub times: Times,
 }
 
-/// How long the parts of a copy took.
+/// When the parts of a copy ended, by its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// From the start to the return of the last call that transferred data or flushed it.
-    pub to_return: Duration,
-    /// From the start until both ends were closed: the time in dd's line.
-    pub to_close: Duration,
-    /// In the flush that the operands ask for.
-    pub flush: Duration,
+    /// The start, just before the first read.
+    pub began_ns: u64,
+    /// When the flush began that the operands ask for; without one, as the next.
+    pub flush_from_ns: u64,
+    /// The return of the last call that transferred data or flushed it.
+    pub returned_ns: u64,
+    /// Both ends were closed: the end of the time in dd's line.
+    pub closed_ns: u64,
+}
+
+impl Times {
+    /// The time in dd's line.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.closed_ns.saturating_sub(self.began_ns)
+    }
 }
 
 impl Copier<'_> {
-    /// Closes both ends and prints the counts where dd does. `result` is that of [`Copier::run`].
-    pub fn finish(self, result: Result<(), Failure>) -> Finished {
-        let Self { operands, input, output, terminal, began, flush, counts, stamps, .. } = self;
-        let to_return = began.elapsed();
-        let names = [input.quoted(), output.quoted()];
-        let (mut input, closed_input) = input.close();
-        let (mut output, closed_output) = output.close();
-        let to_close = began.elapsed();
-        if !stamps.are_sure() {
-            (input.times, output.times) = (None, None);
-        }
-        let mut finished =
-            Finished { result, counts, input, output, times: Times { to_return, to_close, flush } };
-        if matches!(result, Err(Failure::BrokenPipe | Failure::BeforeCopy)) {
-            return finished;
-        }
-        let sides = [("input", closed_input), ("output", closed_output)];
-        for ((side, closed), name) in sides.into_iter().zip(names) {
+    /// Copies, flushes as the operands ask, and closes both ends. Errors were said; the counts were not printed.
+    pub fn run(mut self) -> Finished {
+        let copied = self.copy();
+        let flush_from_ns = self.timer.now_ns();
+        let has_gone = matches!(copied, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+        let is_flushed = !has_gone && (self.operands.convert.is_fdatasync || self.must_fsync);
+        let flushed = if is_flushed { self.flush() } else { Ok(()) };
+        self.drop_caches();
+        let returned_ns = self.timer.now_ns();
+        let flush_from_ns = if is_flushed { flush_from_ns } else { returned_ns };
+        let has_failed = if self.has_failed { Err(Failure::Failed) } else { Ok(()) };
+        let Self { input, output, terminal, timer, began_ns, counts, .. } = self;
+        let names = [input.shown(), output.shown()];
+        let (input, closed_input) = input.close();
+        let (output, closed_output) = output.close();
+        let closed_ns = timer.now_ns();
+        let mut result = copied.and(flushed).and(has_failed);
+        for (closed, name) in [closed_input, closed_output].into_iter().zip(names) {
             if let Err(errno) = closed {
-                terminal.say(&format!("closing {side} file {name}: {}", crate::error::words(errno)));
-                finished.result = Err(Failure::BeforeCopy);
-                return finished;
+                terminal.say(&format!("closing {name} failed: {}", crate::errno_words(errno)));
+                result = result.and(Err(Failure::Failed));
             }
         }
-        let lines = crate::summary::lines(operands.status, &counts, to_close);
-        terminal.print_last(&lines);
-        finished
+        let times = Times { began_ns, flush_from_ns, returned_ns, closed_ns };
+        Finished { result, counts, input, output, times }
     }
 
-    pub(crate) fn flush(&mut self) -> Done<()> {
-        if !self.operands.convert.is_fdatasync && !self.must_fsync {
-            return Ok(());
+    fn flush(&mut self) -> Done<()> {
+        let output = &self.output;
+        let mut flushed = Ok(());
+        if self.operands.convert.is_fdatasync {
+            flushed = retried(|| rustix::fs::fdatasync(output.fd()));
         }
-        let began = Instant::now();
-        let result = self.flush_output();
-        self.flush = began.elapsed();
-        result
+        let has_no_call = matches!(flushed, Err(Errno::NOSYS | Errno::INVAL));
+        if has_no_call || (flushed.is_ok() && self.must_fsync) {
+            flushed = retried(|| rustix::fs::fsync(output.fd()));
+        }
+        flushed.map_err(|errno| {
+            let name = self.output.shown();
+            self.fail(Some(errno), &format!("flushing {name} failed"))
+        })
     }
 
-    fn flush_output(&mut self) -> Done<()> {
-        let mut failure = Ok(());
-        if self.operands.convert.is_fdatasync
-            && let Err(errno) = retried(|| rustix::fs::fdatasync(self.output.fd()))
+    /// Of an output that was there before, what lies behind the copy stays. Where nothing is copied, this is what the operands are for,
+    /// and a pipe has nothing to drop.
+    fn drop_caches(&mut self) {
+        let Self { operands, is_at_end, .. } = *self;
+        let is_alone = operands.count.is_some_and(Amount::is_zero);
+        let to_end = [is_at_end, is_at_end && (is_alone || !operands.convert.is_no_truncate)];
+        let asked = [operands.input_flags.is_no_cache, operands.output_flags.is_no_cache];
+        for (side, (is_asked, to_end)) in
+            [&mut self.input, &mut self.output].into_iter().zip(asked.into_iter().zip(to_end))
         {
-            if !matches!(errno, Errno::NOSYS | Errno::INVAL) {
-                let name = self.output.quoted();
-                self.tell(errno, &format!("fdatasync failed for {name}"));
-                failure = Err(Failure::Told);
+            if is_asked {
+                side.drop_rest(to_end);
+                if is_alone && side.offset.is_none() {
+                    self.terminal.say(&format!("{} has no pages to drop", side.shown()));
+                    self.has_failed = true;
+                }
             }
-            self.must_fsync = true;
-        }
-        if self.must_fsync
-            && let Err(errno) = retried(|| rustix::fs::fsync(self.output.fd()))
-        {
-            let name = self.output.quoted();
-            self.tell(errno, &format!("fsync failed for {name}"));
-            return Err(Failure::Told);
-        }
-        failure
-    }
-
-    pub(crate) fn drop_caches(&mut self) {
-        let copies_nothing = self.operands.count.is_some_and(Amount::is_zero);
-        let asked = [self.operands.input_flags.is_no_cache, self.operands.output_flags.is_no_cache];
-        let mut failed = Vec::new();
-        for (side, is_asked) in [&mut self.input, &mut self.output].into_iter().zip(asked) {
-            if (is_asked || side.gathered.is_to_end)
-                && let Err(errno) = side.drop_rest_of_cache()
-            {
-                failed.push((errno, side.plain()));
-            }
-        }
-        for (errno, name) in failed.into_iter().filter(|_| copies_nothing) {
-            self.tell(errno, &format!("failed to discard cache for: {name}"));
-            self.has_failed = true;
         }
     }
 }

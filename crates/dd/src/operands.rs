@@ -1,11 +1,10 @@
 //! What the operands of a dd command line ask for. Plain data; it parses and opens nothing.
 
-use crate::quote::Charset;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// The file to read; standard input if absent.
     pub input: Option<OsString>,
@@ -31,10 +30,6 @@ pub struct Operands {
     pub convert: Conversions,
     /// What is printed.
     pub status: Status,
-    /// What dd says before it begins.
-    pub warnings: Vec<String>,
-    /// The characters of messages.
-    pub charset: Charset,
 }
 
 /// Whole blocks and the bytes beyond them.
@@ -52,15 +47,6 @@ impl Amount {
         self.blocks.checked_mul(block_bytes)?.checked_add(self.bytes)
     }
 
-    /// Leaves out the first block, or, where there is none, the bytes.
-    pub(crate) fn take_one(&mut self) {
-        if self.blocks > 0 {
-            self.blocks -= 1;
-        } else {
-            self.bytes = 0;
-        }
-    }
-
     /// Whether it is nothing.
     pub fn is_zero(self) -> bool {
         self.blocks == 0 && self.bytes == 0
@@ -76,24 +62,13 @@ pub struct Flags {
     pub is_full_block: bool,
     /// Drops what was read or written from the page cache.
     pub is_no_cache: bool,
-    /// `count` is in bytes.
-    pub counts_bytes: bool,
-    /// `skip` is in bytes.
-    pub skips_bytes: bool,
-    /// `seek` is in bytes.
-    pub seeks_bytes: bool,
+    /// Whether these are in bytes: `count`, `skip`, `seek`.
+    pub(crate) in_bytes: [bool; 3],
 }
 
 impl Default for Flags {
     fn default() -> Self {
-        Self {
-            open: OFlags::empty(),
-            is_full_block: false,
-            is_no_cache: false,
-            counts_bytes: false,
-            skips_bytes: false,
-            seeks_bytes: false,
-        }
+        Self { open: OFlags::empty(), is_full_block: false, is_no_cache: false, in_bytes: [false; 3] }
     }
 }
 
@@ -104,8 +79,6 @@ pub struct Conversions {
     pub is_no_error: bool,
     /// Pads every input block with zeros.
     pub is_sync: bool,
-    /// Swaps every pair of input bytes.
-    pub is_swab: bool,
     /// Seeks rather than writes blocks of zeros.
     pub is_sparse: bool,
     /// Does not truncate the output.

@@ -1,245 +1,257 @@
-//! The operands of a dd command line: names, sizes, flags and conversions, with dd's own messages for what is wrong. It opens
-//! nothing.
+//! The operands of a dd command line: names, sizes, flags and conversions. What changes the data, and measures nothing, is not taken.
+//! It opens nothing.
 
-use crate::number::{self, NotANumber};
+use crate::number;
 use crate::operands::{Amount, Conversions, Flags, Operands, Status};
-use crate::quote::{self, Charset};
-use crate::symbols::{self, CONVERSIONS, FLAGS, STATUS};
+use rdsk_units::printable;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The block size where none is given.
 const DEFAULT_BLOCK_BYTES: u64 = 512;
-/// The longest block: a buffer must fit into a signed size.
-const MOST_BLOCK_BYTES: u64 = i64::MAX as u64 - 1;
 
 /// Why a command line is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperandError {
-    /// dd adds that `--help` tells more.
-    #[error("{message}")]
-    Usage {
-        /// dd's words.
-        message: String,
-        /// What dd said before.
-        warnings: Vec<String>,
-    },
-    /// dd says only this.
-    #[error("{message}")]
-    Value {
-        /// dd's words.
-        message: String,
-        /// What dd said before.
-        warnings: Vec<String>,
-    },
+    /// It is wrong for dd, too.
+    #[error("{0}")]
+    Wrong(String),
+    /// dd takes it, and this loop does not.
+    #[error("{0} is not taken: it measures nothing")]
+    NotTaken(String),
 }
 
-/// Parses operands in their order, as dd does: the first wrong one is told, in the characters of `charset`.
+type SetFlag = fn(&mut Flags);
+
+const FLAGS: &[(&str, SetFlag)] = &[
+    ("append", |flags| flags.open |= OFlags::APPEND),
+    ("direct", |flags| flags.open |= OFlags::DIRECT),
+    ("dsync", |flags| flags.open |= OFlags::DSYNC),
+    ("noatime", |flags| flags.open |= OFlags::NOATIME),
+    ("nocache", |flags| flags.is_no_cache = true),
+    ("noctty", |flags| flags.open |= OFlags::NOCTTY),
+    ("nofollow", |flags| flags.open |= OFlags::NOFOLLOW),
+    ("nonblock", |flags| flags.open |= OFlags::NONBLOCK),
+    ("sync", |flags| flags.open |= OFlags::SYNC),
+    ("fullblock", |flags| flags.is_full_block = true),
+    ("count_bytes", |flags| flags.in_bytes[0] = true),
+    ("skip_bytes", |flags| flags.in_bytes[1] = true),
+    ("seek_bytes", |flags| flags.in_bytes[2] = true),
+];
+
+type SetConversion = fn(&mut Conversions);
+
+const CONVERSIONS: &[(&str, SetConversion)] = &[
+    ("sparse", |convert| convert.is_sparse = true),
+    ("noerror", |convert| convert.is_no_error = true),
+    ("nocreat", |convert| convert.is_no_create = true),
+    ("excl", |convert| convert.is_exclusive = true),
+    ("notrunc", |convert| convert.is_no_truncate = true),
+    ("sync", |convert| convert.is_sync = true),
+    ("fdatasync", |convert| convert.is_fdatasync = true),
+    ("fsync", |convert| convert.is_fsync = true),
+];
+
+const STATUS: &[(&str, Status)] =
+    &[("none", Status::None), ("noxfer", Status::NoTransfer), ("progress", Status::Progress)];
+
+/// Words of dd on this system and on others that this loop does not take.
+const NOT_TAKEN: &[&str] = &[
+    "ascii",
+    "ebcdic",
+    "ibm",
+    "block",
+    "unblock",
+    "lcase",
+    "ucase",
+    "swab",
+    "binary",
+    "text",
+    "cio",
+    "nolinks",
+    "directory",
+];
+
+/// Parses operands in their order; of two of one name the later one counts.
 ///
 /// # Errors
-/// When dd would refuse the operands, with its words, or when they ask for a conversion of characters.
-pub fn parse(words: &[OsString], charset: Charset) -> Result<Operands, OperandError> {
-    let mut raw = Raw { charset, ..Raw::default() };
-    let result = raw.take_all(words);
-    let warnings = std::mem::take(&mut raw.warnings);
-    match result {
-        Ok(()) => Ok(Operands { warnings, ..raw.finished() }),
-        Err(Refusal::Usage(message)) => Err(OperandError::Usage { message, warnings }),
-        Err(Refusal::Value(message)) => Err(OperandError::Value { message, warnings }),
+/// What is wrong with the first operand that is, or that it is one of dd's own.
+pub fn parse(words: &[OsString]) -> Result<Operands, OperandError> {
+    let mut given = Given::default();
+    for word in words {
+        given.take(word)?;
     }
+    given.check()?;
+    Ok(given.finished())
 }
 
-enum Refusal {
-    Usage(String),
-    Value(String),
-}
+/// A number, and whether it counts bytes.
+#[derive(Clone, Copy, Default)]
+struct Number(u64, bool);
 
+/// Operands, with the numbers as they were given.
 #[derive(Default)]
-struct Raw {
-    input: Option<OsString>,
-    output: Option<OsString>,
+struct Given {
+    operands: Operands,
     input_block: Option<u64>,
     output_block: Option<u64>,
     block: Option<u64>,
-    /// These three with whether they were given in bytes.
-    skip: (u64, bool),
-    seek: (u64, bool),
-    count: Option<(u64, bool)>,
-    input_flags: Flags,
-    output_flags: Flags,
-    convert: Conversions,
-    characters: Vec<&'static str>,
-    status: Status,
-    warnings: Vec<String>,
-    charset: Charset,
+    skip: Number,
+    seek: Number,
+    count: Option<Number>,
 }
 
-impl Raw {
-    /// Options are looked for in the whole line before the first operand is taken; what follows `--` is none.
-    fn take_all(&mut self, words: &[OsString]) -> Result<(), Refusal> {
-        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-        if let Some(refusal) = words[..end].iter().find_map(|word| option(word.as_bytes())) {
-            return Err(refusal);
-        }
-        for word in words[..end].iter().chain(words[end..].iter().skip(1)) {
-            self.take(word)?;
-        }
-        self.checked()
-    }
-
-    fn take(&mut self, word: &OsStr) -> Result<(), Refusal> {
-        let (bytes, charset) = (word.as_bytes(), self.charset);
-        let unknown = || Refusal::Usage(format!("unrecognized operand {}", quote::operand(bytes, charset)));
-        let equals = bytes.iter().position(|&byte| byte == b'=').ok_or_else(unknown)?;
-        let (name, value) = (&bytes[..equals], &bytes[equals + 1..]);
+impl Given {
+    fn take(&mut self, word: &OsStr) -> Result<(), OperandError> {
+        let text = word.to_string_lossy();
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(wrong(format!("unknown operand {}", printable(&text))));
+        };
+        let operands = &mut self.operands;
         match name {
-            b"if" => self.input = Some(OsString::from_vec(value.to_vec())),
-            b"of" => self.output = Some(OsString::from_vec(value.to_vec())),
-            b"conv" => symbols::each(value, CONVERSIONS, |conversion| match conversion {
-                symbols::Conversion::Bytes(set) => set(&mut self.convert),
-                symbols::Conversion::Characters(name) => self.characters.push(name),
-            })
-            .map_err(|symbol| wrong("invalid conversion", symbol, charset))?,
-            b"iflag" => symbols::each(value, FLAGS, |set| set(&mut self.input_flags))
-                .map_err(|symbol| wrong("invalid input flag", symbol, charset))?,
-            b"oflag" => symbols::each(value, FLAGS, |set| set(&mut self.output_flags))
-                .map_err(|symbol| wrong("invalid output flag", symbol, charset))?,
-            b"status" => symbols::each(value, STATUS, |&status| self.status = status)
-                .map_err(|symbol| wrong("invalid status level", symbol, charset))?,
-            _ => self.take_number(name, value, unknown)?,
+            // A name need not be text; the three bytes before it are.
+            "if" => operands.input = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
+            "of" => operands.output = Some(OsStr::from_bytes(&word.as_bytes()[3..]).to_owned()),
+            "conv" => each(name, value, CONVERSIONS, |set| set(&mut operands.convert))?,
+            "iflag" => each(name, value, FLAGS, |set| set(&mut operands.input_flags))?,
+            "oflag" => each(name, value, FLAGS, |set| set(&mut operands.output_flags))?,
+            "status" => each(name, value, STATUS, |&status| operands.status = status)?,
+            "cbs" => return Err(OperandError::NotTaken("cbs=".into())),
+            _ => self.take_number(name, value)?,
         }
         Ok(())
     }
 
-    fn take_number(
-        &mut self,
-        name: &[u8],
-        value: &[u8],
-        unknown: impl Fn() -> Refusal,
-    ) -> Result<(), Refusal> {
-        let (number, has_zero_multiplier) = number::parse(value);
-        if has_zero_multiplier {
-            let [zero, intended] = [&b"0x"[..], b"00x"].map(|text| quote::operand(text, self.charset));
-            self.warnings
-                .push(format!("warning: {zero} is a zero multiplier; use {intended} if that is intended"));
+    fn take_number(&mut self, name: &str, value: &str) -> Result<(), OperandError> {
+        let is_block = matches!(name, "ibs" | "obs" | "bs");
+        if !is_block && !matches!(name, "skip" | "iseek" | "seek" | "oseek" | "count") {
+            return Err(wrong(format!("unknown operand {}=", printable(name))));
         }
-        let is_in_bytes = value.contains(&b'B');
-        let (least, most) = match name {
-            b"ibs" | b"obs" | b"bs" => (1, MOST_BLOCK_BYTES),
-            b"cbs" => (1, number::MOST),
-            b"skip" | b"iseek" | b"seek" | b"oseek" | b"count" => (0, number::MOST),
-            _ => return Err(unknown()),
-        };
-        let number = match number {
-            Ok(number) if number < least => Err(NotANumber::Invalid),
-            Ok(number) if number > most => Err(NotANumber::TooLarge),
-            number => number,
-        };
-        let number = number.map_err(|why| {
-            let quoted = quote::operand(value, self.charset);
-            Refusal::Value(match why {
-                NotANumber::Invalid => format!("invalid number: {quoted}"),
-                NotANumber::TooLarge => {
-                    format!("invalid number: {quoted}: Value too large for defined data type")
-                }
-            })
-        })?;
+        let number = number::parse(value).filter(|&number| !is_block || (1..number::MOST).contains(&number));
+        let number = number.ok_or_else(|| wrong(format!("{name}={} is no number here", printable(value))))?;
+        let counted = Number(number, value.contains('B'));
         match name {
-            b"ibs" => self.input_block = Some(number),
-            b"obs" => self.output_block = Some(number),
-            b"bs" => self.block = Some(number),
-            // The size of records matters for conversions of characters only.
-            b"cbs" => {}
-            b"count" => self.count = Some((number, is_in_bytes)),
-            b"skip" | b"iseek" => self.skip = (number, is_in_bytes),
-            _ => self.seek = (number, is_in_bytes),
+            "ibs" => self.input_block = Some(number),
+            "obs" => self.output_block = Some(number),
+            "bs" => self.block = Some(number),
+            "count" => self.count = Some(counted),
+            "skip" | "iseek" => self.skip = counted,
+            _ => self.seek = counted,
         }
         Ok(())
     }
 
-    /// What dd refuses of the whole.
-    fn checked(&mut self) -> Result<(), Refusal> {
-        if self.output_flags.is_full_block {
-            return Err(wrong("invalid output flag", b"fullblock", self.charset));
-        }
-        let cannot = |what: &str| Err(Refusal::Value(format!("cannot combine {what}")));
-        let several = |names: &[&str]| names.iter().filter(|name| self.characters.contains(name)).count() > 1;
-        if several(&["ascii", "ebcdic", "ibm"]) {
-            return cannot("any two of {ascii,ebcdic,ibm}");
-        }
-        if several(&["block", "unblock"]) {
-            return cannot("block and unblock");
-        }
-        if several(&["lcase", "ucase"]) {
-            return cannot("lcase and ucase");
-        }
-        if self.convert.is_exclusive && self.convert.is_no_create {
-            return cannot("excl and nocreat");
-        }
+    fn check(&self) -> Result<(), OperandError> {
+        let Operands { convert, input_flags, output_flags, .. } = &self.operands;
         let is_both = |flags: &Flags| flags.is_no_cache && flags.open.contains(OFlags::DIRECT);
-        if is_both(&self.input_flags) || is_both(&self.output_flags) {
-            return cannot("direct and nocache");
+        if output_flags.is_full_block {
+            return Err(wrong("oflag=fullblock: only reads are filled up".into()));
         }
-        if self.output_flags.open.contains(OFlags::APPEND) && !self.convert.is_no_truncate {
-            self.warnings.push("you probably want conv=notrunc with oflag=append".into());
+        if convert.is_exclusive && convert.is_no_create {
+            return Err(wrong("conv=excl and conv=nocreat exclude each other".into()));
         }
-        match self.characters.first() {
-            Some(name) => Err(Refusal::Value(format!(
-                "conv={name} is not supported: rdsk copies bytes and converts no characters"
-            ))),
-            None => Ok(()),
+        if is_both(input_flags) || is_both(output_flags) {
+            return Err(wrong(
+                "direct and nocache exclude each other: direct I/O leaves nothing in the cache".into(),
+            ));
         }
+        Ok(())
     }
 
     fn finished(self) -> Operands {
         let size = |own: Option<u64>| self.block.or(own).unwrap_or(DEFAULT_BLOCK_BYTES);
         let (input_block_bytes, output_block_bytes) = (size(self.input_block), size(self.output_block));
-        let (mut input_flags, mut output_flags) = (self.input_flags, self.output_flags);
-        input_flags.skips_bytes |= self.skip.1;
-        input_flags.counts_bytes |= self.count.is_some_and(|(_, is_in_bytes)| is_in_bytes);
-        output_flags.seeks_bytes |= self.seek.1;
-        if input_flags.open.intersects(OFlags::DSYNC | OFlags::SYNC) {
-            input_flags.open |= OFlags::RSYNC;
-        }
+        let [in_input, in_output] =
+            [self.operands.input_flags, self.operands.output_flags].map(|flags| flags.in_bytes);
         Operands {
-            input: self.input,
-            output: self.output,
             input_block_bytes,
             output_block_bytes,
             is_one_block: self.block.is_some(),
-            skip: amount(self.skip.0, input_block_bytes, input_flags.skips_bytes),
-            seek: amount(self.seek.0, output_block_bytes, output_flags.seeks_bytes),
-            count: self.count.map(|(count, _)| amount(count, input_block_bytes, input_flags.counts_bytes)),
-            input_flags,
-            output_flags,
-            convert: self.convert,
-            status: self.status,
-            warnings: self.warnings,
-            charset: self.charset,
+            count: self.count.map(|count| amount(count, input_block_bytes, in_input[0])),
+            skip: amount(self.skip, input_block_bytes, in_input[1]),
+            seek: amount(self.seek, output_block_bytes, in_output[2]),
+            ..self.operands
         }
     }
 }
 
-fn amount(number: u64, block_bytes: u64, is_in_bytes: bool) -> Amount {
-    if is_in_bytes {
+fn amount(Number(number, is_in_bytes): Number, block_bytes: u64, flag: bool) -> Amount {
+    if is_in_bytes || flag {
         Amount { blocks: number / block_bytes, bytes: number % block_bytes }
     } else {
         Amount { blocks: number, bytes: 0 }
     }
 }
 
-/// A word that looks like an option, as getopt(3) complains of it.
-fn option(word: &[u8]) -> Option<Refusal> {
-    if word.starts_with(b"--") {
-        return Some(Refusal::Usage(format!("unrecognized option '{}'", String::from_utf8_lossy(word))));
+/// Hands out the meaning of each word of a list with commas.
+fn each<T>(
+    name: &str,
+    value: &str,
+    table: &'static [(&'static str, T)],
+    mut take: impl FnMut(&'static T),
+) -> Result<(), OperandError> {
+    for word in value.split(',') {
+        match table.iter().find(|(known, _)| *known == word) {
+            Some((_, meaning)) => take(meaning),
+            None if NOT_TAKEN.contains(&word) => {
+                return Err(OperandError::NotTaken(format!("{name}={word}")));
+            }
+            None => return Err(wrong(format!("{name}={} is unknown", printable(word)))),
+        }
     }
-    match word {
-        [b'-', letter, ..] => Some(Refusal::Usage(format!("invalid option -- '{}'", char::from(*letter)))),
-        _ => None,
-    }
+    Ok(())
 }
 
-fn wrong(what: &str, symbol: &[u8], charset: Charset) -> Refusal {
-    Refusal::Usage(format!("{what}: {}", quote::operand(symbol, charset)))
+fn wrong(message: String) -> OperandError {
+    OperandError::Wrong(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Operands, OperandError> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn blocks_and_bytes_are_told_apart() {
+        let operands =
+            parsed("ibs=1k obs=3 count=10 skip=1500B oseek=7 iflag=count_bytes if=a=b bs=8 bs=4").unwrap();
+        assert_eq!((operands.input_block_bytes, operands.output_block_bytes), (4, 4), "the later bs counts");
+        assert_eq!(operands.count, Some(Amount { blocks: 2, bytes: 2 }));
+        assert_eq!(
+            (operands.skip, operands.seek),
+            (Amount { blocks: 375, bytes: 0 }, Amount { blocks: 7, bytes: 0 })
+        );
+        assert_eq!(operands.input, Some("a=b".into()));
+    }
+
+    #[test]
+    fn what_dd_takes_and_this_loop_does_not_is_told_apart_from_what_is_wrong() {
+        for line in ["conv=swab", "conv=sync,ascii", "iflag=directory", "cbs=80"] {
+            assert!(matches!(parsed(line), Err(OperandError::NotTaken(_))), "{line}");
+        }
+        for line in [
+            "conv=bogus",
+            "iflag=",
+            "oflag=fullblock",
+            "status=x",
+            "bs=0",
+            "bs=x",
+            "count=-1",
+            "foo",
+            "foo=1",
+            "=",
+            "conv=excl,nocreat",
+            "iflag=direct,nocache",
+            "bs=9223372036854775807",
+            "",
+        ] {
+            let words = [OsString::from(line)];
+            assert!(matches!(parse(&words), Err(OperandError::Wrong(_))), "{line}");
+        }
+    }
 }

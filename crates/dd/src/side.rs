@@ -1,67 +1,40 @@
 //! One end of a copy: an open file, its name, where it stands, and what was done to it. Errors are the kernel's.
 
-use crate::no_cache::Gathered;
-use crate::quote::{self, Charset};
-use crate::stamps::{Stamp, Stamps, TickRate, span_ns};
-use crate::wait;
+use crate::signals::Signals;
+use crate::timer::Timer;
 use rdsk_stats::Histogram;
-use rdsk_sys::start::Standard;
 use rustix::event::PollFlags;
-use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::fs::{Advice, FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
+
+/// Two cache lines of times.
+const RECENT: usize = 14;
+/// A call that took no longer was in flight in no pause of the process that shows ([`LongCall`]).
+const LONG_NS: u64 = 150_000_000;
+/// Bytes that are gathered before the page cache is told to drop them.
+const DROP_BYTES: u64 = 128 << 10;
 
 /// The input or the output of a copy.
 #[derive(Debug)]
 pub struct Side {
-    file: OpenFile,
-    /// Its name in messages.
-    pub name: OsString,
-    charset: Charset,
-    /// Position in the file, or why it has none: a pipe, a descriptor that is closed.
-    pub(crate) offset: Result<u64, Errno>,
+    file: OwnedFd,
+    /// Its name in messages; untrusted text.
+    pub name: String,
+    /// Position in the file; `None` for what has none, such as a pipe.
+    pub(crate) offset: Option<u64>,
     /// Whether the kernel writes at the end of the file, wherever it stands: `O_APPEND` of a regular file.
     is_appended: bool,
-    /// Whether a transfer may wait for somebody else: a pipe, a socket, a terminal.
+    /// Whether a transfer may wait for another program: a pipe, a socket, a terminal.
     pub(crate) waits: bool,
-    /// What the page cache was not told to drop yet.
-    pub(crate) gathered: Gathered,
+    /// What was transferred, and the page cache was not told to drop.
+    undropped_bytes: u64,
     pub(crate) calls: Calls,
-    pub(crate) recent: Recent,
-}
-
-/// How long the last calls took that are not among [`Calls`] yet. Each block of a copy drives most of what a processor's first cache
-/// holds out of it, so that a histogram is touched once for many blocks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recent {
-    pub(crate) rate: Option<TickRate>,
-    count: usize,
-    spans: [Stamp; RECENT],
-}
-
-/// Two cache lines.
-const RECENT: usize = 14;
-
-/// Whose file it is.
-#[derive(Debug)]
-pub enum OpenFile {
-    /// Opened for this copy, which closes it.
-    Own(OwnedFd),
-    /// Standard input or output, which the process had from the start. It is closed at the end, too: whoever reads a pipe is
-    /// not to wait for more, and a filesystem may tell only here that a write failed.
-    Inherited(Standard, BorrowedFd<'static>),
-}
-
-impl AsFd for OpenFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Own(fd) => fd.as_fd(),
-            Self::Inherited(_, fd) => *fd,
-        }
-    }
+    /// How long the last calls took that are not in the histogram yet. Each block of a copy drives most of what a processor's first
+    /// cache holds out of it, so that the histogram is touched once for many blocks.
+    recent_ns: [u64; RECENT],
+    recent: usize,
 }
 
 /// The calls that transferred the data of one end.
@@ -73,40 +46,44 @@ pub struct Calls {
     pub count: u64,
     /// Bytes that they moved.
     pub bytes: u64,
-    /// How long they took; `None` if that is not known.
-    pub times: Option<CallTimes>,
+    /// Time in all calls but the long ones, those at the end of the input and those that failed included.
+    pub spent_ns: u64,
+    /// Times of the calls that moved bytes, in nanoseconds, but for the long ones.
+    pub latency_ns: Histogram,
+    /// Calls in whose time the process may have been paused.
+    pub long: Vec<LongCall>,
     /// The first error that the kernel returned: its position and its number.
     pub error: Option<(u64, i32)>,
 }
 
-/// How long the calls of one end took.
-#[derive(Clone, Debug, Default)]
-pub struct CallTimes {
-    /// Time in all calls, those at the end of the input and those that failed included.
-    pub spent: Duration,
-    /// Times of the calls that moved bytes, in nanoseconds.
-    pub latency_ns: Histogram,
+/// A call that took so long that the process may have been paused meanwhile: whether it was, this room does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongCall {
+    /// By the clock of the copy.
+    pub begin_ns: u64,
+    /// Likewise.
+    pub end_ns: u64,
+    /// Whether it moved bytes.
+    pub has_moved: bool,
 }
 
 impl Side {
-    /// An open file with its name in messages, and the characters that these may hold.
-    pub fn new(file: OpenFile, name: OsString, charset: Charset) -> Self {
-        let offset = rustix::fs::seek(&file, SeekFrom::Current(0));
-        let flags = rustix::fs::fcntl_getfl(&file);
-        let is_blocking = flags.is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
-        let has_append = flags.is_ok_and(|flags| flags.contains(OFlags::APPEND));
-        let is_appended = has_append && length_of(file.as_fd()).is_some();
-        let waits = is_blocking && waits_for_others(file.as_fd());
+    /// An open file with its name in messages.
+    pub fn new(file: OwnedFd, name: String) -> Self {
+        let offset = rustix::fs::seek(&file, SeekFrom::Current(0)).ok();
+        let flags = rustix::fs::fcntl_getfl(&file).unwrap_or(OFlags::empty());
+        let is_appended = flags.contains(OFlags::APPEND) && length_of(file.as_fd()).is_some();
+        let waits = !flags.contains(OFlags::NONBLOCK) && waits_for_others(file.as_fd());
         Self {
             file,
             name,
-            charset,
             offset,
             is_appended,
             waits,
-            gathered: Gathered::default(),
-            calls: Calls { times: Some(CallTimes::default()), ..Calls::default() },
-            recent: Recent::default(),
+            undropped_bytes: 0,
+            calls: Calls::default(),
+            recent_ns: [0; RECENT],
+            recent: 0,
         }
     }
 
@@ -126,103 +103,98 @@ impl Side {
         end.unwrap_or_else(|| self.first_read(sought_bytes))
     }
 
-    /// `'name'`.
-    pub(crate) fn quoted(&self) -> String {
-        quote::file(self.name.as_bytes(), self.charset)
-    }
-
-    /// The name, quoted only if a shell would need it.
-    pub(crate) fn plain(&self) -> String {
-        quote::file_if_needed(self.name.as_bytes(), self.charset)
+    /// The name for a message, whatever it holds.
+    pub(crate) fn shown(&self) -> String {
+        rdsk_units::printable(&self.name)
     }
 
     pub(crate) fn advance(&mut self, bytes: u64) {
-        self.offset = self.offset.and_then(|offset| offset.checked_add(bytes).ok_or(Errno::OVERFLOW));
+        self.offset = self.offset.and_then(|offset| offset.checked_add(bytes));
     }
 
-    /// One read(2); `EINTR` also where `wake` ended the wait for something to read. The wait is part of its time.
+    /// One read(2); `EINTR` also where a signal ended the wait for something to read. The wait is part of its time.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
-        stamps: &mut Stamps,
-        wake: Option<&OwnedFd>,
+        timer: &mut Timer<'_>,
+        signals: &Signals,
     ) -> Result<usize, Errno> {
-        let began = stamps.begin();
-        let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::IN, wake);
+        let begin_ns = timer.begin();
+        let is_ready = !self.waits || signals.let_wait(self.fd(), PollFlags::IN);
         let result = if is_ready { rustix::io::read(self.fd(), buffer) } else { Err(Errno::INTR) };
-        self.count(stamps.end().saturating_sub(began), result, Self::stands)
+        self.count((begin_ns, timer.end()), result, |side, _| side.offset)
     }
 
-    /// One write(2); `EINTR` also where `wake` ended the wait for room. The wait is part of its time.
+    /// One write(2); `EINTR` also where a signal ended the wait for room. The wait is part of its time.
     pub(crate) fn write(
         &mut self,
         bytes: &[u8],
-        stamps: &mut Stamps,
-        wake: Option<&OwnedFd>,
+        timer: &mut Timer<'_>,
+        signals: &Signals,
     ) -> Result<usize, Errno> {
-        let began = stamps.begin();
-        let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::OUT, wake);
+        let begin_ns = timer.begin();
+        let is_ready = !self.waits || signals.let_wait(self.fd(), PollFlags::OUT);
         let result = if is_ready { rustix::io::write(self.fd(), bytes) } else { Err(Errno::INTR) };
-        self.count(stamps.end().saturating_sub(began), result, Self::wrote_at)
-    }
-
-    fn stands(&self, _moved: usize) -> Option<u64> {
-        self.offset.ok()
+        self.count((begin_ns, timer.end()), result, Self::wrote_at)
     }
 
     /// Where a write has moved so many bytes, or none. Of what is appended the kernel knows it: others may append, too.
     fn wrote_at(&self, moved: usize) -> Option<u64> {
         match moved {
-            _ if !self.is_appended => self.offset.ok(),
+            _ if !self.is_appended => self.offset,
             0 => length_of(self.fd()),
             _ => rustix::fs::seek(self.fd(), SeekFrom::Current(0)).ok()?.checked_sub(moved as u64),
         }
     }
 
-    /// Counts a call; `place` tells where it was, and is asked of the first call and of the first error.
+    /// Counts a call; `place` says where it was, and is asked of the first call and of the first error.
     #[inline]
     fn count(
         &mut self,
-        span: Stamp,
+        (begin_ns, end_ns): (u64, u64),
         result: Result<usize, Errno>,
         place: fn(&Self, usize) -> Option<u64>,
     ) -> Result<usize, Errno> {
-        if let Ok(moved) = result
-            && moved > 0
-            && self.calls.count == 0
-        {
-            self.calls.start = place(self, moved);
+        let moved = result.unwrap_or(0);
+        if moved > 0 {
+            if self.calls.count == 0 {
+                self.calls.start = place(self, moved);
+            }
+            self.calls.count += 1;
+            self.calls.bytes += moved as u64;
         }
-        let calls = &mut self.calls;
-        match result {
-            Ok(moved) if moved > 0 => {
-                calls.count += 1;
-                calls.bytes += moved as u64;
-                if self.recent.count == RECENT {
-                    self.recent.join(calls);
+        let span_ns = end_ns.saturating_sub(begin_ns);
+        if span_ns > LONG_NS {
+            self.calls.long.push(LongCall { begin_ns, end_ns, has_moved: moved > 0 });
+        } else {
+            self.calls.spent_ns += span_ns;
+            if moved > 0 {
+                if self.recent == RECENT {
+                    self.record_recent();
                 }
-                self.recent.spans[self.recent.count] = span;
-                self.recent.count += 1;
+                self.recent_ns[self.recent] = span_ns;
+                self.recent += 1;
             }
-            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => calls.spend(span_ns(self.recent.rate, span)),
-            Err(errno) => {
-                calls.spend(span_ns(self.recent.rate, span));
-                if calls.error.is_none() {
-                    let at = place(self, 0).unwrap_or(0);
-                    self.calls.error = Some((at, errno.raw_os_error()));
-                }
-            }
+        }
+        if let Err(errno) = result
+            && !matches!(errno, Errno::INTR | Errno::AGAIN)
+            && self.calls.error.is_none()
+        {
+            self.calls.error = Some((place(self, 0).unwrap_or(0), errno.raw_os_error()));
         }
         result
     }
 
-    pub(crate) fn seek_by(&self, bytes: u64) -> Result<u64, Errno> {
-        let bytes = i64::try_from(bytes).map_err(|_| Errno::OVERFLOW)?;
-        rustix::fs::seek(self.fd(), SeekFrom::Current(bytes))
+    #[cold]
+    fn record_recent(&mut self) {
+        for &ns in &self.recent_ns[..self.recent] {
+            self.calls.latency_ns.record(ns);
+        }
+        self.recent = 0;
     }
 
-    pub(crate) fn is_seekable_to_end(&self) -> bool {
-        rustix::fs::seek(self.fd(), SeekFrom::End(0)).is_ok()
+    pub(crate) fn seek_by(&self, bytes: i64) -> Result<u64, Errno> {
+        rustix::fs::seek(self.fd(), SeekFrom::Current(bytes))
     }
 
     pub(crate) fn is_direct(&self) -> bool {
@@ -230,46 +202,45 @@ impl Side {
     }
 
     pub(crate) fn turn_off_direct(&self) -> Result<(), Errno> {
-        let flags = rustix::fs::fcntl_getfl(self.fd())?;
-        rustix::fs::fcntl_setfl(self.fd(), flags - OFlags::DIRECT)
+        rustix::fs::fcntl_setfl(self.fd(), rustix::fs::fcntl_getfl(self.fd())? - OFlags::DIRECT)
+    }
+
+    /// So many bytes were transferred up to here; the page cache is to drop whole units of them.
+    pub(crate) fn drop_behind(&mut self, moved: u64) {
+        self.undropped_bytes += moved;
+        let rest = self.undropped_bytes % DROP_BYTES;
+        if let Some(whole) = NonZeroU64::new(self.undropped_bytes - rest) {
+            self.drop_from(self.undropped_bytes, Some(whole));
+            self.undropped_bytes = rest;
+        }
+    }
+
+    /// The page cache is to drop what is left, `to_end` of the file where nothing is read or written behind it.
+    pub(crate) fn drop_rest(&mut self, to_end: bool) {
+        let rest = NonZeroU64::new(self.undropped_bytes);
+        if to_end || rest.is_some() {
+            self.drop_from(self.undropped_bytes, if to_end { None } else { rest });
+        }
+    }
+
+    /// It is advice: whether the kernel takes it is not asked.
+    fn drop_from(&self, before: u64, length: Option<NonZeroU64>) {
+        let Some(from) = self.offset.and_then(|offset| offset.checked_sub(before)) else { return };
+        // Of a page that begins earlier, the part before was transferred, too.
+        let from = if length.is_none() { from - from % rustix::param::page_size() as u64 } else { from };
+        let _ = rustix::fs::fadvise(self.fd(), from, length, Advice::DontNeed);
     }
 
     /// Closes the file; the last close of a block device writes its dirty pages. Gives what was done to it.
     pub(crate) fn close(mut self) -> (Calls, Result<(), Errno>) {
-        self.recent.join(&mut self.calls);
-        let closed = match self.file {
-            OpenFile::Own(fd) => rdsk_sys::io::close(fd),
-            OpenFile::Inherited(standard, _) => rdsk_sys::start::close(standard),
-        };
+        self.record_recent();
+        let closed = rdsk_sys::io::close(self.file);
         (self.calls, closed.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 }
 
-impl Recent {
-    /// Puts them among the others.
-    #[cold]
-    fn join(&mut self, calls: &mut Calls) {
-        for &span in &self.spans[..self.count] {
-            let ns = span_ns(self.rate, span);
-            calls.spend(ns);
-            if let Some(times) = &mut calls.times {
-                times.latency_ns.record(ns);
-            }
-        }
-        self.count = 0;
-    }
-}
-
-impl Calls {
-    fn spend(&mut self, ns: u64) {
-        if let Some(times) = &mut self.times {
-            times.spent += Duration::from_nanos(ns);
-        }
-    }
-}
-
 /// How long a regular file is.
-fn length_of(fd: BorrowedFd<'_>) -> Option<u64> {
+pub(crate) fn length_of(fd: BorrowedFd<'_>) -> Option<u64> {
     let stat = rustix::fs::fstat(fd).ok()?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_file.then(|| u64::try_from(stat.st_size).ok()).flatten()
@@ -287,13 +258,25 @@ fn waits_for_others(fd: BorrowedFd<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::{Clock, StopFlag};
     use std::os::unix::fs::OpenOptionsExt as _;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Each reading is so much later than the one before.
+    struct Steps(AtomicU64, u64);
+
+    impl Clock for Steps {
+        fn now_ns(&self) -> u64 {
+            self.0.fetch_add(self.1, Ordering::Relaxed)
+        }
+
+        fn sleep_until_ns(&self, _at_ns: u64, _stop: &StopFlag) {}
+    }
 
     fn side(path: &std::path::Path, append: OFlags) -> Side {
         let flags = i32::try_from(append.bits()).expect("flags of open(2)");
         let file = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-        let file = OpenFile::Own(file.expect("a file").into());
-        Side::new(file, "file".into(), Charset::Ascii)
+        Side::new(file.expect("a file").into(), "file".into())
     }
 
     #[test]
@@ -301,18 +284,32 @@ mod tests {
         let directory = tempfile::tempdir().expect("a place for files");
         let path = directory.path().join("file");
         std::fs::write(&path, [7; 100]).expect("a file");
-        let mut stamps = Stamps::new(true, None);
+        let clock = Steps(AtomicU64::new(0), 5);
+        let (mut timer, signals) = (Timer::new(&clock, true), Signals::default());
         let mut appended = side(&path, OFlags::APPEND);
         assert_eq!((appended.first_write(8), appended.first_read(8)), (100, 8));
-        assert_eq!(appended.write(b"more", &mut stamps, None), Ok(4));
-        assert_eq!(appended.write(b"more", &mut stamps, None), Ok(4));
+        assert_eq!(appended.write(b"more", &mut timer, &signals), Ok(4));
+        assert_eq!(appended.write(b"more", &mut timer, &signals), Ok(4));
         assert_eq!((appended.calls.start, appended.calls.bytes), (Some(100), 8));
+        assert_eq!(appended.calls.spent_ns, 10, "the end of a call is the beginning of the next");
         let mut read = side(&path, OFlags::APPEND);
-        assert_eq!(read.read(&mut [0; 8], &mut stamps, None), Ok(8));
+        assert_eq!(read.read(&mut [0; 8], &mut timer, &signals), Ok(8));
         assert_eq!(read.calls.start, Some(0), "reads begin where the file stands");
         let mut written = side(&path, OFlags::empty());
         assert_eq!(written.first_write(8), 8);
-        assert_eq!(written.write(b"more", &mut stamps, None), Ok(4));
+        assert_eq!(written.write(b"more", &mut timer, &signals), Ok(4));
         assert_eq!(written.calls.start, Some(0));
+    }
+
+    #[test]
+    fn a_call_in_which_the_process_may_have_stood_still_is_kept_apart() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let clock = Steps(AtomicU64::new(0), LONG_NS + 1);
+        let (mut timer, signals) = (Timer::new(&clock, true), Signals::default());
+        let mut output = side(file.path(), OFlags::empty());
+        assert_eq!(output.write(b"more", &mut timer, &signals), Ok(4));
+        let (calls, closed) = output.close();
+        assert_eq!((closed, calls.count, calls.spent_ns, calls.latency_ns.count()), (Ok(()), 1, 0, 0));
+        assert_eq!(calls.long, [LongCall { begin_ns: 0, end_ns: LONG_NS + 1, has_moved: true }]);
     }
 }

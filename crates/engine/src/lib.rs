@@ -50,4 +50,4 @@ pub use real::{ChoiceCache, RealEngine};
 pub use ring::{QueueSource, WaitBatch};
 pub use rough_rate::rough_read_rate;
 pub use sim::{SimClock, SimEngine};
-pub use watchdog::Watchdog;
+pub use watchdog::{Gap, Watchdog};

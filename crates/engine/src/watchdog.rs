@@ -4,6 +4,7 @@
 //! may be the first to run, and then wait for the next one. It judges nothing and does no I/O.
 
 use crate::clock::{asleep_ns, now_ns};
+use rdsk_sys::thread::spawn_without_files;
 use rdsk_sys::usage::ThreadWait;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,11 +29,13 @@ const MAX_GAPS: usize = 256;
 /// A time in which the process did not run, in readings of the clock: from its last sign of life to the next one, or until what it has
 /// opened was judged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) begin_ns: u64,
-    pub(crate) end_ns: u64,
+pub struct Gap {
+    /// The last sign of life.
+    pub begin_ns: u64,
+    /// The next one.
+    pub end_ns: u64,
     /// Time that the clock does not count, since the machine was suspended.
-    pub(crate) asleep_ns: u64,
+    pub asleep_ns: u64,
 }
 
 /// What has been noticed, shared by all who ask. Its thread ends with the last of them.
@@ -65,16 +68,14 @@ impl Watchdog {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn start(&self) -> std::io::Result<()> {
+    pub fn start(&self) -> std::io::Result<()> {
         let mut state = self.0.lock();
         if state.is_started {
             return Ok(());
         }
         let shared = Arc::downgrade(&self.0);
-        std::thread::Builder::new()
-            .name("rdsk-watchdog".into())
-            .stack_size(128 << 10)
-            .spawn(move || beat(&shared))?;
+        let builder = std::thread::Builder::new().name("rdsk-watchdog".into()).stack_size(128 << 10);
+        spawn_without_files(builder, move || beat(&shared))?;
         state.is_started = true;
         state.asleep_ns = asleep_ns();
         self.0.trust(&mut state, now_ns());
@@ -107,6 +108,13 @@ impl Watchdog {
     pub(crate) fn was_away(&self, begin_ns: u64, end_ns: u64, own_ns: u64) -> bool {
         self.look(end_ns, own_ns);
         !self.gaps(begin_ns, end_ns).is_empty()
+    }
+
+    /// The gaps from a reading of the clock to a later one that was just made, also those that reach beyond; after a stop the next beat is
+    /// waited for, which knows of it.
+    pub fn gaps_until(&self, begin_ns: u64, now_ns: u64) -> Vec<Gap> {
+        self.look(now_ns, 0);
+        self.gaps(begin_ns, now_ns)
     }
 
     /// The gaps between two readings of the clock, also those that reach beyond.

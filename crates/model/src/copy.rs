@@ -66,7 +66,7 @@ pub struct CopyRun {
     pub start_ns: u64,
     /// Time to open both ends and truncate the output, before the start.
     pub open_ns: u64,
-    /// Time in read(2); `None` if that is not known, because the processor's counter did not go with the kernel's clock.
+    /// Time in read(2); `None` where an earlier version did not know it.
     pub read_ns: Option<u64>,
     /// Time in write(2), likewise.
     pub write_ns: Option<u64>,

@@ -29,14 +29,6 @@ pub fn give_back_freed() {
 /// A huge page of most machines. Where it is another size, memory that is laid out by this one is in small pages.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Asks for huge pages below memory that has not been touched, from the start of a page on; without them it stays as it is.
-pub fn use_huge_pages(memory: &mut [u8]) {
-    let advice = rustix::mm::Advice::LinuxHugepage;
-    // A kernel without transparent huge pages refuses, and so it does for what starts within a page.
-    // SAFETY: the advice changes no content of memory that is ours.
-    let _ = unsafe { rustix::mm::madvise(memory.as_mut_ptr().cast(), memory.len(), advice) };
-}
-
 /// Zeroed memory of an own mapping, which the kernel provides page by page when it is touched first. What an allocator gives may
 /// instead have been used before, with its pages in whatever order that left: a device takes fewer such pages in one request.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 //! which it opens /dev/null, and SIGPIPE, which it ignores. It looks and remembers; what follows from it is the caller's.
 #![allow(
     unsafe_code,
-    reason = "only a function that runs before the runtime sees what it was given; close(2) by number"
+    reason = "only what runs before the runtime sees what it was given; a descriptor by number"
 )]
 
 use rustix::fs::{Mode, OFlags};
 use std::io;
-use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A bit for each standard descriptor that was closed.
@@ -87,22 +87,24 @@ pub fn restore_closed() -> io::Result<()> {
     Ok(())
 }
 
-/// Closes a standard descriptor, which fails from then on as one that was closed at the start.
+/// Takes what a standard descriptor leads to, as an open file with one owner. The descriptor fails from then on as one that was closed at
+/// the start.
 ///
 /// # Errors
-/// `EBADF` if it was closed at the start; else what the kernel says: a filesystem may report here that an earlier write failed.
-pub fn close(standard: Standard) -> io::Result<()> {
+/// `EBADF` if it was closed at the start; else those of dup(2) and open(2).
+pub fn take(standard: Standard) -> io::Result<OwnedFd> {
     if was_closed(standard) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: only the borrowed standard descriptors of `std` and `rustix` know the number, and another file takes it below.
-    let closed = match unsafe { libc::close(standard.number()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    };
+    // SAFETY: it was open at the start, and is left open until `make_dead` below puts another file in its place.
+    let present = unsafe { BorrowedFd::borrow_raw(standard.number()) };
+    let taken = rustix::io::fcntl_dupfd_cloexec(present, FIRST_FREE)?;
     make_dead(standard)?;
-    closed
+    Ok(taken)
 }
+
+/// The first descriptor that is no standard one.
+const FIRST_FREE: RawFd = 3;
 
 /// Puts a file that can only be looked at (`O_PATH`) in the place of a standard descriptor.
 fn make_dead(standard: Standard) -> io::Result<()> {

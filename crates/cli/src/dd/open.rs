@@ -3,156 +3,111 @@
 
 use crate::history;
 use crate::same_place::is_database;
-use rdsk_dd::{DiskNode, NotOpened, OpenFile, Opening, Operands, Side};
-use rdsk_model::{IoPath, Problem, ProblemKind, Sync};
-use rdsk_sys::start::{Standard, was_closed};
+use rdsk_dd::{Failure, Opening, Operands, Side};
+use rdsk_engine::MonotonicClock;
+use rdsk_model::{Clock as _, IoPath, Problem, ProblemKind, Sync};
+use rdsk_sys::start::{Standard, take};
 use rdsk_targets::{Access, DeviceNumber, OpenMode, Permission, Roots, TargetError};
+use rdsk_units::printable;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, Stat};
-use rustix::io::Errno;
-use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Both ends, open.
 pub(super) struct Opened {
     pub(super) input: Side,
     pub(super) output: Side,
     /// How long that took, without the checks of a block device.
-    pub(super) took: Duration,
+    pub(super) took_ns: u64,
 }
 
 /// Why there is nothing to copy between.
 pub(super) enum Closed {
-    /// dd's message, or the signal that ended the wait for a FIFO.
-    NotOpened(NotOpened),
+    /// What the terminal has heard of, or the signal that ended the wait for a FIFO.
+    Failed(Failure),
     /// What rdsk does not write, and dd would.
     Refused(Problem),
 }
 
-impl From<NotOpened> for Closed {
-    fn from(why: NotOpened) -> Self {
-        Self::NotOpened(why)
-    }
-}
-
-impl From<String> for Closed {
-    fn from(message: String) -> Self {
-        Self::NotOpened(message.into())
+impl From<Failure> for Closed {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }
 
 /// # Errors
-/// dd's message, or why a device or the history is refused; the signal that ended the wait for a FIFO.
+/// What ends the copy before it begins, or why a device or the history is refused.
 pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, Closed> {
     let operands = opening.operands;
-    let stdout = rustix::stdio::stdout();
-    if let Some(name) = operands.output.as_deref().filter(|name| is_history(name)) {
-        let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
+    let shown = |name: &Option<_>, standard: &str| name.as_deref().map_or(standard.to_owned(), text_of);
+    let names = [shown(&operands.input, "standard input"), shown(&operands.output, "standard output")];
+    if operands.output.as_deref().is_some_and(is_history) {
         let hint = "name another file, or another history after --history";
-        return Err(refused("target-is-history", &quoted, "it is the history of rdsk", hint));
+        return Err(refused("target-is-history", &names[1], "it is the history of rdsk", hint));
     }
-    refuse_closed(operands.input.as_deref(), operands)?;
-    let began = Instant::now();
-    let input = opening.input(rustix::stdio::stdin())?;
-    let mut took = began.elapsed();
-    if operands.output.is_none() && rdsk_dd::is_block_device(stdout) {
-        let why = "standard output is a block device, which rdsk writes only as of= with --destroy";
-        return Err(Closed::Refused(Problem::plain(ProblemKind::Refused, "stream-refused", why)));
-    }
-    refuse_closed(operands.output.as_deref(), operands)?;
-    let stat = match operands.output.as_deref() {
-        Some(name) => rustix::fs::statat(CWD, name, AtFlags::empty()),
-        None => rustix::fs::fstat(stdout),
+    let began_ns = MonotonicClock.now_ns();
+    let input = match operands.input.as_deref() {
+        Some(name) => opening.input(name)?,
+        None => inherited(&mut opening, Standard::Input, &names[0])?,
     };
-    let stat = stat.ok();
-    let refusal = stat.as_ref().and_then(|stat| refusal_of(stat, &Roots::default()));
-    let refusal =
-        refusal.or_else(|| permission.destroy.as_ref().and_then(|_| no_device_to_destroy(stat.as_ref())));
-    if let Some((what, hint)) = refusal {
-        let quoted = operands.output.as_deref().map_or_else(
-            || "standard output".to_owned(),
-            |name| rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset),
-        );
-        return Err(refused("no-block-device", &quoted, &what, &hint));
-    }
-    let is_block = stat.is_some_and(|stat| DiskNode::of(&stat) == Some(DiskNode::Block));
-    let output = match operands.output.as_deref().filter(|_| is_block) {
-        Some(name) => Some(open_device(name, operands, permission)?),
-        None => {
-            let began = Instant::now();
-            let output = opening.output(stdout)?;
-            took += began.elapsed();
+    let mut took_ns = MonotonicClock.now_ns() - began_ns;
+    // The input may have been waited for, so that this is what the output is now.
+    let stat = match operands.output.as_deref() {
+        Some(name) => rustix::fs::statat(CWD, name, AtFlags::empty()).ok(),
+        None => rustix::fs::fstat(rustix::stdio::stdout()).ok(),
+    };
+    check_node(stat.as_ref(), &names[1], permission)?;
+    let output = match operands.output.as_deref() {
+        Some(name) if stat.as_ref().is_some_and(is_block) => open_device(name, operands, permission)?,
+        name => {
+            let began_ns = MonotonicClock.now_ns();
+            let output = match name {
+                Some(name) => opening.output(name)?,
+                None => inherited(&mut opening, Standard::Output, &names[1])?,
+            };
+            took_ns += MonotonicClock.now_ns() - began_ns;
+            let stat = rustix::fs::fstat(&output).ok();
+            if stat.as_ref().is_some_and(is_block) {
+                let what = "it is a block device, which is written only as of= with --destroy";
+                let hint = "name the device after of=, and its identity after --destroy; rdsk info lists it";
+                return Err(refused("stream-refused", &names[1], what, hint));
+            }
+            check_node(stat.as_ref(), &names[1], permission)?;
             output
         }
     };
-    let own = |fd: Option<OwnedFd>, standard, inherited| {
-        fd.map_or(OpenFile::Inherited(standard, inherited), OpenFile::Own)
-    };
-    let input = own(input, Standard::Input, rustix::stdio::stdin());
-    let output = own(output, Standard::Output, stdout);
-    let name = |name: &Option<OsString>, standard: &str| name.clone().unwrap_or_else(|| standard.into());
-    Ok(Opened {
-        input: Side::new(input, name(&operands.input, "standard input"), operands.charset),
-        output: Side::new(output, name(&operands.output, "standard output"), operands.charset),
-        took,
-    })
+    let [from, to] = names;
+    Ok(Opened { input: Side::new(input, from), output: Side::new(output, to), took_ns })
 }
 
-fn refused(code: &str, quoted: &str, what: &str, hint: &str) -> Closed {
-    let message = format!("refusing to write to {quoted}: {what}");
-    Closed::Refused(Problem::new(ProblemKind::Refused, code, message, hint))
+fn text_of(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
 }
 
-/// A name of a standard descriptor that was closed, such as /dev/stdin. What keeps its place is no file of the user's; dd finds none
-/// there, and ends before it truncates the other end.
-fn refuse_closed(name: Option<&OsStr>, operands: &Operands) -> Result<(), NotOpened> {
-    let Some(name) = name.filter(|name| names_closed(name)) else { return Ok(()) };
-    let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
-    Err(format!("failed to open {quoted}: {}", rdsk_dd::errno_words(Errno::NOENT)).into())
+/// What the process was started with, which the copy closes at its end: the reader of a pipe is not to wait for more.
+fn inherited(opening: &mut Opening<'_>, standard: Standard, name: &str) -> Result<OwnedFd, Failure> {
+    let fd = take(standard).map_err(|error| {
+        opening.terminal.say(&format!("{name}: {error}"));
+        Failure::Failed
+    })?;
+    let operands = opening.operands;
+    let flags = if standard == Standard::Input { operands.input_flags } else { operands.output_flags };
+    opening.set_flags(fd.as_fd(), &flags, name)?;
+    Ok(fd)
 }
 
-fn names_closed(name: &OsStr) -> bool {
-    let streams = [
-        (Standard::Input, rustix::stdio::stdin()),
-        (Standard::Output, rustix::stdio::stdout()),
-        (Standard::Error, rustix::stdio::stderr()),
-    ];
-    let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    let Ok(named) = rustix::fs::statat(CWD, name, AtFlags::empty()).map(identity) else { return false };
-    // The root directory keeps the place, and can be named by itself.
-    let is_itself = Path::new(name) == Path::new("/");
-    let keeps = |stream| rustix::fs::fstat(stream).map(identity) == Ok(named);
-    !is_itself && streams.into_iter().any(|(standard, stream)| was_closed(standard) && keeps(stream))
+fn is_block(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice
 }
 
-/// Writing it would destroy the runs that were kept, and with them this one.
-fn is_history(name: &OsStr) -> bool {
-    history::file().is_some_and(|history| is_database(Path::new(name), &history))
-}
-
-/// Why a disk is not written through a node like this, and what helps; `None` for a block device, which is checked otherwise.
-fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
-    let (what, hint) = match DiskNode::of(stat) {
-        Some(DiskNode::Block) => return None,
-        Some(DiskNode::Raw) => (
-            "it is a raw device, through which a disk would be written without its checks",
-            "name its block device, which raw -qa shows the number of, with oflag=direct and --destroy",
-        ),
-        Some(DiskNode::Flash) => (
-            "it is the character device of flash memory, which rdsk does not write",
-            "name its block device, such as /dev/mtdblock0, with --destroy, or write it with flashcp",
-        ),
-        Some(DiskNode::Generic) | None => return refusal_of_commands(stat, roots),
-    };
-    Some((what.to_owned(), hint.to_owned()))
-}
-
-/// Why a place that `--destroy` is given for is not written; `None` for a block device. Where the node of a disk is missing, dd makes a
-/// regular file of that name, in the memory that /dev lies in, and that file takes what is written there later, too.
-fn no_device_to_destroy(stat: Option<&Stat>) -> Option<(String, String)> {
-    let (what, hint) = match stat.map(DiskNode::of) {
-        Some(Some(DiskNode::Block)) => return None,
+/// Refuses nodes through which a disk would be written without its checks, and with `--destroy` all that is no block device. Where the
+/// node of a disk is missing, dd makes a regular file of that name, in the memory that /dev lies in, and that file takes what is written
+/// there later, too.
+fn check_node(stat: Option<&Stat>, name: &str, permission: &Permission) -> Result<(), Closed> {
+    let refusal = stat.and_then(|stat| refusal_of(stat, &Roots::default()));
+    let is_no_device = permission.destroy.is_some() && !stat.is_some_and(is_block);
+    let no_device = || match stat {
         Some(_) => (
             "it is no block device, and --destroy is for one",
             "name the block device after of=, or leave out --destroy",
@@ -162,72 +117,102 @@ fn no_device_to_destroy(stat: Option<&Stat>) -> Option<(String, String)> {
             "look at rdsk info and name the block device after of=, or leave out --destroy to write a file",
         ),
     };
-    Some((what.to_owned(), hint.to_owned()))
+    let (what, hint) = match refusal {
+        Some(refusal) => refusal,
+        None if is_no_device => (no_device().0.to_owned(), no_device().1.to_owned()),
+        None => return Ok(()),
+    };
+    Err(refused("no-block-device", name, &what, &hint))
 }
 
-/// Drivers without a number of their own get one from here on (Documentation/admin-guide/devices.txt).
+fn refused(code: &str, name: &str, what: &str, hint: &str) -> Closed {
+    let message = format!("refusing to write to {}: {what}", printable(name));
+    Closed::Refused(Problem::new(ProblemKind::Refused, code, message, hint))
+}
+
+/// Writing it would destroy the runs that were kept, and with them this one.
+fn is_history(name: &OsStr) -> bool {
+    history::file().is_some_and(|history| is_database(Path::new(name), &history))
+}
+
+/// Nodes of disks that are no block devices (Documentation/admin-guide/devices.txt): `/dev/sg0`, `/dev/mtd0`, and in kernels before 5.14
+/// `/dev/raw/raw1`.
+const GENERIC_MAJOR: u32 = 21;
+const FLASH_MAJOR: u32 = 90;
+const RAW_MAJOR: u32 = 162;
+/// Drivers without a number of their own get one from here on.
 const FIRST_DYNAMIC_MAJOR: u32 = 234;
 
-/// What is written to such a device are commands, and any command may be among them.
-fn refusal_of_commands(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
-    let is_generic = DiskNode::of(stat) == Some(DiskNode::Generic);
-    let is_dynamic = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-        && rustix::fs::major(stat.st_rdev) >= FIRST_DYNAMIC_MAJOR;
-    // For the null device and terminals no disk is looked at.
-    if !is_generic && !is_dynamic {
+/// Why a disk is not written through a node like this, and what helps; `None` for a block device, which is checked otherwise.
+fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
         return None;
     }
-    if let Some(disk) = rdsk_targets::disk_commanded_by(DeviceNumber::from_raw(stat.st_rdev), roots) {
-        let disk = rdsk_units::printable(&disk);
-        let what = format!("it takes commands for {disk}, and what is written to it is no data");
-        return Some((what, format!("name the block device, /dev/{disk}, with --destroy")));
-    }
-    is_generic.then(|| {
-        let what = "it takes commands for a SCSI device, and what is written to it is no data";
-        let hint = "if it is a disk, name its block device, which lsscsi -g shows, with --destroy";
-        (what.to_owned(), hint.to_owned())
-    })
-}
-
-fn kind_of(name: &OsStr, flags: AtFlags) -> Option<FileType> {
-    let stat = rustix::fs::statat(CWD, name, flags).ok()?;
-    Some(FileType::from_raw_mode(stat.st_mode))
+    let (what, hint) = match rustix::fs::major(stat.st_rdev) {
+        RAW_MAJOR => (
+            "it is a raw device, through which a disk would be written without its checks",
+            "name its block device, which raw -qa shows the number of, with oflag=direct and --destroy",
+        ),
+        FLASH_MAJOR => (
+            "it is the character device of flash memory, which rdsk does not write",
+            "name its block device, such as /dev/mtdblock0, with --destroy, or write it with flashcp",
+        ),
+        // What is written to such a device are commands, and any command may be among them.
+        major if major == GENERIC_MAJOR || major >= FIRST_DYNAMIC_MAJOR => {
+            let number = DeviceNumber::from_raw(stat.st_rdev);
+            if let Some(disk) = rdsk_targets::disk_commanded_by(number, roots) {
+                let disk = printable(&disk);
+                let what = format!("it takes commands for {disk}, and what is written to it is no data");
+                return Some((what, format!("name the block device, /dev/{disk}, with --destroy")));
+            }
+            if major != GENERIC_MAJOR {
+                return None;
+            }
+            (
+                "it takes commands for a SCSI device, and what is written to it is no data",
+                "if it is a disk, name its block device, which lsscsi -g shows, with --destroy",
+            )
+        }
+        _ => return None,
+    };
+    Some((what.to_owned(), hint.to_owned()))
 }
 
 /// A block device is written only if it may be destroyed, and through its claim.
 fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Result<OwnedFd, Closed> {
-    let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
+    let text = text_of(name);
     let flags = operands.output_flags.open;
-    let refused = |why: &str| Err(Closed::from(format!("failed to open {quoted}: {why}")));
-    let told = |error: TargetError| Closed::Refused(error.problem());
-    if operands.convert.is_exclusive {
-        return refused("File exists");
-    }
-    if flags.contains(OFlags::DIRECTORY) {
-        return refused("Not a directory");
-    }
-    if flags.contains(OFlags::NOFOLLOW) && kind_of(name, AtFlags::SYMLINK_NOFOLLOW) == Some(FileType::Symlink)
-    {
-        return refused("Too many levels of symbolic links");
+    let problem = |error: TargetError| Closed::Refused(error.problem());
+    if operands.convert.is_exclusive || flags.contains(OFlags::NOFOLLOW) || name.to_str().is_none() {
+        let what = "a block device goes neither with conv=excl, oflag=nofollow nor a name that is no text";
+        return Err(refused(
+            "no-block-device",
+            &text,
+            what,
+            "leave the operand out, or name another node of it",
+        ));
     }
     let roots = Roots::default();
-    let text = name.to_str().ok_or_else(|| format!("{quoted} is no name that rdsk can check"))?;
-    let mut examined = rdsk_targets::examine(text, &roots).map_err(told)?;
+    let mut examined = rdsk_targets::examine(&text, &roots).map_err(problem)?;
     // Without a count it may be all of the device.
     examined.write_bytes = operands.count.and_then(|count| count.total(operands.input_block_bytes));
     rdsk_targets::authorize(&examined, Access::Write, permission)
         .and_then(|()| rdsk_targets::check_growth(&[&examined]))
         .map_err(|refusal| Closed::Refused(refusal.into()))?;
-    let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots).map_err(told)?;
+    let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots).map_err(problem)?;
     let path = if flags.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
     let is_durable = flags.intersects(OFlags::DSYNC | OFlags::SYNC);
     let sync = if is_durable { Sync::Dsync } else { Sync::None };
-    let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(told)?;
+    let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(problem)?;
     // The claim knows no other flags; these can be set later.
     let later = flags & (OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOATIME);
     if !later.is_empty() {
         let set = rustix::fs::fcntl_getfl(&fd).and_then(|old| rustix::fs::fcntl_setfl(&fd, old | later));
-        set.map_err(|errno| format!("setting flags for {quoted}: {}", rdsk_dd::errno_words(errno)))?;
+        set.map_err(|errno| {
+            let message =
+                format!("the flags of {} cannot be set: {}", printable(&text), rdsk_dd::errno_words(errno));
+            Closed::Refused(Problem::plain(ProblemKind::Io, "flags", message))
+        })?;
     }
     Ok(fd)
 }

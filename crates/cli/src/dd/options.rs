@@ -1,241 +1,252 @@
-//! rdsk's own options of `rdsk dd`, which stand before dd's operands. It opens nothing.
+//! The options of `rdsk dd`, and its help. They parse words and open nothing.
 
-use super::help;
 use crate::cli_args::JsonPlace;
-use crate::history::Place;
-use rdsk_dd::{Charset, Operands};
+use crate::flags::{json_place, page_place, value};
+use crate::own_command::{self, Parsed, base, many, one, path, switch};
+use crate::parse::{bad, usage};
+use crate::same_place::is_same_place;
+use crate::subcommand::OwnCommand;
+use clap::builder::PossibleValuesParser;
+use clap::{ArgMatches, Command, value_parser};
+use rdsk_dd::Operands;
+use rdsk_model::Problem;
 use rdsk_targets::Permission;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Symbolic links that the kernel follows for one name.
-const MOST_LINKS: u32 = 40;
 /// Runs at most; each is kept in memory.
 const MAX_REPEAT: u32 = 10_000;
 /// Rounds of a comparison that says no number: as many as give an interval of some use.
 const DEFAULT_ROUNDS: u32 = 6;
 
-/// Whether the answer is printed below dd's lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Explain {
-    #[default]
-    On,
-    Off,
-}
+const DETAILS: &str = "Copies with dd's operands, prints dd's counts, and then says on standard error what was really measured: where the \
+                       time went, what the device saw, and which operand gives the figure that was wanted. For this the output is flushed \
+                       after dd's last line. Files are opened, truncated and overwritten as dd does it, without a question. A block device \
+                       is written only with --destroy, and never one in use.";
 
-/// What stands on the command line.
-#[derive(Debug, Default)]
+const BELOW: &str = "Operands:
+  if=FILE, of=FILE     Input and output [default: standard input and output]
+  bs=N                 Bytes per read and write [default: ibs and obs]
+  ibs=N, obs=N         Bytes per read, bytes per write [default: 512]
+  count=N              Copy N input blocks only
+  skip=N, iseek=N      Skip N input blocks
+  seek=N, oseek=N      Skip N output blocks
+  iflag=, oflag=LIST   append direct dsync sync fullblock nonblock noatime
+                       nocache noctty nofollow count_bytes skip_bytes seek_bytes
+  conv=LIST            notrunc fsync fdatasync sparse nocreat excl noerror sync
+  status=WORD          none (no answer either), noxfer or progress
+
+N takes the suffixes c (1), w (2), b (512), kB, K or KiB, MB, M or MiB, and so
+on for G, T, P, E; 2x80x18b is a product; a B at the end counts bytes. SIGUSR1
+prints the counts so far; SIGINT prints them and ends the copy. What dd takes
+besides, rdsk watch -- dd ... runs and shows.
+
+Examples:
+  rdsk dd if=/dev/zero of=file bs=1M count=1024
+      dd's figure, and how much later the disk had the data
+  rdsk dd --repeat 5 if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct
+      the mean of five runs, with its interval
+  rdsk dd --compare iflag=direct if=file of=/dev/null bs=64k
+      through the page cache and past it, in turn
+  rdsk dd --json r.json if=file of=/dev/null bs=1M
+      the Record, for rdsk and for programs
+
+Exit codes are dd's: 0 done, 1 for everything else.";
+
+/// The operands that a shell completes.
+const OPERANDS: [&str; 16] = [
+    "if=",
+    "of=",
+    "bs=",
+    "ibs=",
+    "obs=",
+    "count=",
+    "skip=",
+    "iseek=",
+    "seek=",
+    "oseek=",
+    "iflag=",
+    "oflag=",
+    "conv=",
+    "status=none",
+    "status=noxfer",
+    "status=progress",
+];
+
+const EXPLAIN: &[&str] = &["on", "off"];
+
+/// What one command line requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) permission: Permission,
-    pub(super) explain: Explain,
+    /// Whether the answer is printed below dd's lines.
+    pub(super) is_explained: bool,
     pub(super) json: Option<JsonPlace>,
     /// Where a page with figures goes.
     pub(super) report: Option<JsonPlace>,
-    /// The history, where the line names one; `Off` where it wants none.
-    pub(super) history: Option<Place>,
+    pub(super) is_kept: bool,
     repeat: Option<u32>,
     /// The operands in which the second line differs.
-    compare: Option<Vec<OsString>>,
+    differing: Option<Vec<OsString>>,
     operands: Vec<OsString>,
 }
 
-pub(super) enum Parsed {
-    Options(Box<Options>),
-    /// The help or the version.
-    Text(String),
-}
-
-/// Takes the options; dd's operands begin with the first word that is none of them.
+/// Parses the words after `rdsk`, of which the first is `dd`. The operands are parsed by `rdsk_dd`.
 ///
 /// # Errors
-/// What is wrong, in words.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
-    let mut options = Options::default();
-    let mut rest = words;
-    while let Some((word, after)) = rest.split_first() {
-        let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { break };
-        let (name, mut value) = match name.split_once('=') {
-            Some((name, value)) => (name, Some(OsString::from(value))),
-            None => (name, None),
-        };
-        if name == "no-history" && value.is_none() {
-            options.history = Some(Place::Off);
-            rest = after;
-            continue;
-        }
-        if !["destroy", "explain", "json", "report", "repeat", "compare", "history"].contains(&name) {
-            break;
-        }
-        rest = after;
-        if value.is_none()
-            && let Some((next, after)) = rest.split_first()
-        {
-            value = Some(next.clone());
-            rest = after;
-        }
-        let value = value.ok_or_else(|| format!("--{name} needs a value"))?;
-        options.set(name, &value)?;
-    }
-    if let Some(text) = dds_own(rest)? {
-        return Ok(Parsed::Text(text));
-    }
-    options.operands = rest.to_vec();
-    Ok(Parsed::Options(Box::new(options)))
+/// A problem of kind `Usage`, with a message of one line and a hint.
+pub(super) fn parse(words: &[OsString]) -> Result<Parsed<Options>, Problem> {
+    let command = command().mut_arg("OPERAND", |operand| operand.value_parser(value_parser!(OsString)));
+    own_command::parse(command, words, options)
 }
 
-/// The text for dd's own two options, which may be shortened and stand anywhere before `--`; the first option counts.
-fn dds_own(words: &[OsString]) -> Result<Option<String>, String> {
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    let is_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
-    let Some(name) = words[..end].iter().find(is_option).and_then(|word| word.to_str()?.strip_prefix("--"))
-    else {
-        return Ok(None);
+fn options(matches: &ArgMatches) -> Result<Options, Problem> {
+    let text = |name: &'static str| -> Result<Option<String>, Problem> {
+        let given = matches.get_one::<String>(name).map(|text| value::text(text)).transpose();
+        Ok(given.map_err(bad(name))?.map(str::to_owned))
     };
-    let (short, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-    for (name, text) in
-        [("help", help::TEXT.to_owned()), ("version", format!("rdsk dd {}\n", env!("CARGO_PKG_VERSION")))]
-    {
-        if !short.is_empty() && name.starts_with(short) {
-            return match value {
-                None => Ok(Some(text)),
-                Some(_) => Err(format!("option '--{name}' doesn't allow an argument")),
-            };
-        }
-    }
-    Ok(None)
+    let explain = text("explain")?.map(|word| value::word(&word, EXPLAIN, &[true, false])).transpose();
+    let repeat = text("repeat")?.map(|count| value::count(&count, MAX_REPEAT)).transpose();
+    let differing = text("compare")?.map(|line| differing(&line)).transpose()?;
+    Ok(Options {
+        permission: Permission { destroy: text("destroy")?, ..Permission::default() },
+        is_explained: explain.map_err(bad("explain"))?.unwrap_or(true),
+        json: text("json")?.map(|place| json_place(&place)).transpose().map_err(bad("json"))?,
+        report: text("report")?.map(|place| page_place(&place)).transpose().map_err(bad("report"))?,
+        is_kept: !matches.get_flag("no-history"),
+        repeat: repeat.map_err(bad("repeat"))?,
+        differing,
+        operands: matches.get_many::<OsString>("OPERAND").unwrap_or_default().cloned().collect(),
+    })
+}
+
+fn differing(line: &str) -> Result<Vec<OsString>, Problem> {
+    let hint = "quote the operands in which the second copy differs: --compare 'iflag=direct bs=1M'";
+    let words = shlex::split(line).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| usage("--compare has no operands, or quotes that do not match", hint))?;
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+pub(crate) fn command() -> Command {
+    base(OwnCommand::Dd, DETAILS, BELOW)
+        .arg(one(
+            "explain",
+            "on|off",
+            "Print the answer below dd's lines; off leaves the output in memory as dd does [possible values: on, off] \
+             [default: on]",
+        ))
+        .arg(one("json", "FILE", "Write the Record as JSON; - is standard output"))
+        .arg(one("report", "FILE", "Write a page with figures for a browser"))
+        .arg(one("repeat", "N", "Run N times: mean, interval and spread of the times"))
+        .arg(one(
+            "compare",
+            "OPERANDS",
+            "Run a second copy in turn with the first (A B B A) and compare their times; OPERANDS replace those of the same \
+             name, or are added",
+        ))
+        .arg(path("history", "FILE", "The history that keeps the Record [default: as rdsk run]"))
+        .arg(switch(
+            "no-history",
+            "Do not keep the Record in the history; with --explain off and without --json and --report there is none",
+        ))
+        .arg(one(
+            "destroy",
+            "IDENTITY",
+            "Allow writing to the block device with this identity, and to nothing else; rdsk info DEVICE lists the identities",
+        ))
+        .arg(many("OPERAND", "dd's operands").value_parser(PossibleValuesParser::new(OPERANDS)))
 }
 
 impl Options {
-    fn set(&mut self, name: &str, value: &OsStr) -> Result<(), String> {
-        let text = value.to_str().ok_or_else(|| format!("the value of --{name} is no text"))?;
-        match name {
-            "destroy" => self.permission.destroy = Some(text.to_owned()),
-            "explain" => {
-                self.explain = match text {
-                    "on" => Explain::On,
-                    "off" => Explain::Off,
-                    _ => {
-                        return Err(format!("--explain is on or off, not '{}'", rdsk_units::printable(text)));
-                    }
-                }
-            }
-            "history" if text.is_empty() => return Err("--history needs a file".into()),
-            "history" => self.history = Some(Place::File(text.into())),
-            "json" => self.json = Some(crate::flags::json_place(text).map_err(|bad| bad.message)?),
-            "report" => self.report = Some(crate::flags::page_place(text).map_err(|bad| bad.message)?),
-            "repeat" => {
-                let count = text.parse().ok().filter(|count| (1..=MAX_REPEAT).contains(count));
-                let wrong = || {
-                    format!(
-                        "--repeat takes a number from 1 to {MAX_REPEAT}, not '{}'",
-                        rdsk_units::printable(text)
-                    )
-                };
-                self.repeat = Some(count.ok_or_else(wrong)?);
-            }
-            _ => {
-                let words =
-                    shlex::split(text).ok_or("the quotes in the operands of --compare do not match")?;
-                if words.is_empty() {
-                    return Err("--compare needs the operands in which the second copy differs".into());
-                }
-                self.compare = Some(words.into_iter().map(OsString::from).collect());
-            }
-        }
-        Ok(())
-    }
-
     /// The operands of each line: those given, and for a comparison those with the differing ones in their place.
     pub(super) fn lines(&self) -> Vec<Vec<OsString>> {
         let first = self.operands.clone();
-        let Some(differing) = &self.compare else { return vec![first] };
-        let replaced: BTreeSet<&[u8]> = differing.iter().map(|word| name_of(word)).collect();
-        let kept = first.iter().filter(|word| !replaced.contains(name_of(word)));
-        let second = kept.chain(differing).cloned().collect();
+        let Some(differing) = &self.differing else { return vec![first] };
+        let is_kept = |word: &&OsString| differing.iter().all(|other| name_of(word) != name_of(other));
+        let second = first.iter().filter(is_kept).chain(differing).cloned().collect();
         vec![first, second]
     }
 
     /// Whether there are several runs.
     pub(super) fn is_repeated(&self) -> bool {
-        self.rounds() > 1 || self.compare.is_some()
+        self.rounds() > 1 || self.differing.is_some()
     }
 
     pub(super) fn rounds(&self) -> u32 {
-        self.repeat.unwrap_or(if self.compare.is_some() { DEFAULT_ROUNDS } else { 1 })
+        self.repeat.unwrap_or(if self.differing.is_some() { DEFAULT_ROUNDS } else { 1 })
+    }
+
+    /// Refuses runs of which no two would be alike.
+    ///
+    /// # Errors
+    /// What the operands of a line do not allow.
+    pub(super) fn check(&self, line: &Operands) -> Result<(), Problem> {
+        if !self.is_repeated() {
+            return Ok(());
+        }
+        let refused = |what: &str, hint: &str| Err(usage(format!("--repeat and --compare {what}"), hint));
+        if line.input.is_none() || line.output.is_none() {
+            return refused("need if= and of=", "name both ends, so that every run begins anew");
+        }
+        if line.output_flags.open.contains(OFlags::APPEND) {
+            return refused(
+                "do not go with oflag=append",
+                "leave it out: every run would write behind the last one",
+            );
+        }
+        if line.convert.is_exclusive {
+            return refused(
+                "do not go with conv=excl",
+                "leave it out: the second run would find the output of the first",
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses documents that would lie where the copy does, or over each other.
+    ///
+    /// # Errors
+    /// What is wrong; no document may be written then.
+    pub(super) fn check_places(&self, lines: &[&Operands]) -> Result<(), Problem> {
+        const HINT: &str = "name another file for the document";
+        let outputs: Vec<&OsStr> = lines.iter().filter_map(|line| line.output.as_deref()).collect();
+        let file = |place: &'_ Option<JsonPlace>| match place {
+            Some(JsonPlace::File(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let (json, report) = (file(&self.json), file(&self.report));
+        for (flag, document) in [("--json", &json), ("--report", &report)] {
+            let is_output =
+                |document: &Path| outputs.iter().any(|output| is_same_place(document, Path::new(output)));
+            if document.as_deref().is_some_and(is_output) {
+                return Err(usage(format!("{flag} names the output of the copy itself"), HINT));
+            }
+        }
+        if json.zip(report).is_some_and(|(json, report)| is_same_place(&json, &report)) {
+            return Err(usage("--json and --report name the same file", HINT));
+        }
+        if self.json != Some(JsonPlace::Stdout) {
+            return Ok(());
+        }
+        if outputs.len() < lines.len() {
+            return Err(usage("--json - needs of=, since the copy goes to standard output without it", HINT));
+        }
+        if outputs.into_iter().any(is_standard_output) {
+            return Err(usage("--json - and of= lead to the same file", HINT));
+        }
+        Ok(())
     }
 }
 
 /// The name of an operand; two names of one thing are one.
 fn name_of(word: &OsStr) -> &[u8] {
-    let bytes = word.as_bytes();
-    let name = bytes.iter().position(|&byte| byte == b'=').map_or(bytes, |end| &bytes[..end]);
-    match name {
-        b"iseek" => b"skip",
-        b"oseek" => b"seek",
-        name => name,
+    match word.as_bytes().split(|&byte| byte == b'=').next() {
+        Some(b"iseek") => b"skip",
+        Some(b"oseek") => b"seek",
+        name => name.unwrap_or_default(),
     }
-}
-
-/// Refuses options that the operands do not allow.
-///
-/// # Errors
-/// What is wrong, in words.
-pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String> {
-    let is_inherited = |one: &&Operands| one.input.is_none() || one.output.is_none();
-    if options.is_repeated() && lines.iter().any(is_inherited) {
-        return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
-    }
-    if options.is_repeated() && lines.iter().any(|one| one.output_flags.open.contains(OFlags::APPEND)) {
-        return Err(
-            "--repeat and --compare do not go with oflag=append: every run would write behind the last one, \
-                    so that no two are alike"
-                .into(),
-        );
-    }
-    if options.is_repeated() && lines.iter().any(|one| one.convert.is_exclusive) {
-        return Err("--repeat and --compare do not go with conv=excl: the second run would find the output of the first".into());
-    }
-    Ok(())
-}
-
-/// Refuses documents that would lie where the copy does, or over each other.
-///
-/// # Errors
-/// What is wrong, in words; no document may be written then.
-pub(super) fn check_places(options: &Options, lines: &[&Operands]) -> Result<(), String> {
-    let file = |place: &Option<JsonPlace>| match place {
-        Some(JsonPlace::File(path)) => Some(path.clone()),
-        _ => None,
-    };
-    let (json, report) = (file(&options.json), file(&options.report));
-    for (flag, document) in [("--json", &json), ("--report", &report)] {
-        let is_output = |document: &Path| {
-            let mut outputs = lines.iter().filter_map(|one| one.output.as_deref());
-            outputs.any(|output| is_same_place(document, Path::new(output)))
-        };
-        if document.as_deref().is_some_and(is_output) {
-            return Err(format!("{flag} names the output of the copy itself"));
-        }
-    }
-    if json.zip(report).is_some_and(|(one, other)| is_same_place(&one, &other)) {
-        return Err("--json and --report name the same file".into());
-    }
-    if options.json != Some(JsonPlace::Stdout) {
-        return Ok(());
-    }
-    if lines.iter().any(|one| one.output.is_none()) {
-        return Err("--json - needs of=, since the copy goes to standard output without it".into());
-    }
-    if lines.iter().filter_map(|one| one.output.as_deref()).any(is_standard_output) {
-        return Err("--json - and of= lead to the same file".into());
-    }
-    if rdsk_dd::is_block_device(rustix::stdio::stdout()) {
-        return Err("standard output is a block device, which rdsk writes only as of= with --destroy".into());
-    }
-    Ok(())
 }
 
 /// Whether a name is that of the file, pipe or device behind standard output. Character devices are not looked at: what comes
@@ -249,91 +260,59 @@ pub(super) fn is_standard_output(name: &OsStr) -> bool {
     !is_character && (named.st_dev, named.st_ino) == (standard.st_dev, standard.st_ino)
 }
 
-/// Whether two names lead to one place, whether or not a file is there yet.
-fn is_same_place(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| {
-        let mut path = std::path::absolute(path).ok()?;
-        // A link to a file that is not there yet leads to where that file will be.
-        for _ in 0..MOST_LINKS {
-            let directory = path.parent()?.canonicalize().ok()?;
-            path = directory.join(path.file_name()?);
-            match path.read_link() {
-                Ok(target) => path = directory.join(target),
-                Err(_) => return Some(path),
-            }
-        }
-        None
-    };
-    place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
-}
-
-/// The characters of dd's messages by the encoding of the user's locale, if there is such a locale here.
-pub(super) fn charset(codeset: Option<&str>) -> Charset {
-    if codeset.is_some_and(|codeset| codeset.eq_ignore_ascii_case("utf-8")) {
-        Charset::Utf8
-    } else {
-        Charset::Ascii
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_command::testing::{self, history_of, is_well_formed, refuses};
 
-    fn parsed(line: &str) -> Result<Options, String> {
-        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
-        match parse(&words)? {
-            Parsed::Options(options) => Ok(*options),
-            Parsed::Text(text) => Err(text),
+    fn parsed(line: &str) -> Result<Options, Problem> {
+        testing::parsed(parse, line)
+    }
+
+    #[test]
+    fn the_command_is_well_formed_and_its_examples_parse() {
+        is_well_formed(parse, OwnCommand::Dd, command(), BELOW, 4);
+        for operand in OPERANDS {
+            let (name, _) = operand.split_once('=').unwrap();
+            assert!(BELOW.contains(&format!("{name}=")), "{operand}");
         }
     }
 
     #[test]
-    fn options_stand_before_the_operands() {
-        let options = parsed("--explain=off --repeat 3 --destroy=x if=a of=b --repeat").unwrap();
-        assert_eq!((options.explain, options.rounds()), (Explain::Off, 3));
-        assert_eq!(options.permission.destroy.as_deref(), Some("x"));
-        assert_eq!(options.lines(), [["if=a", "of=b", "--repeat"]]);
-        let kept = parsed("--history h.db --no-history if=a").unwrap();
-        assert_eq!((kept.history.clone(), kept.lines()), (Some(Place::Off), vec![vec!["if=a".into()]]));
-        assert_eq!(parsed("--history=h.db if=a").unwrap().history, Some(Place::File("h.db".into())));
-        assert_eq!(parsed("--report r.html if=a").unwrap().report, Some(JsonPlace::File("r.html".into())));
-        assert_eq!(parsed("--x if=a").unwrap().lines(), [["--x", "if=a"]], "dd complains of it");
-    }
-
-    #[test]
-    fn the_locale_decides_on_the_characters() {
-        for (codeset, expected) in [
-            (Some("UTF-8"), Charset::Utf8),
-            (Some("utf-8"), Charset::Utf8),
-            (Some("ANSI_X3.4-1968"), Charset::Ascii),
-            (None, Charset::Ascii),
-        ] {
-            assert_eq!(charset(codeset), expected, "{codeset:?}");
-        }
+    fn options_and_operands_are_told_apart() {
+        let options = parsed("dd --repeat 3 --explain=off if=a of=--b bs=1M --destroy S").unwrap();
+        assert_eq!((options.rounds(), options.is_explained), (3, false));
+        assert_eq!(options.permission.destroy.as_deref(), Some("S"));
+        assert_eq!(options.lines(), [["if=a", "of=--b", "bs=1M"]]);
+        let plain = parsed("dd").unwrap();
+        assert!(plain.is_explained && plain.is_kept && !plain.is_repeated());
+        assert!(!parsed("dd --no-history if=a").unwrap().is_kept);
+        assert_eq!(history_of(parse, "dd --history h.db if=a"), Some("h.db".into()));
+        assert_eq!(parsed("dd -- --x").unwrap().lines(), [["--x"]], "an operand, which is wrong");
     }
 
     #[test]
     fn wrong_values_are_refused() {
-        for line in [
-            "--repeat 0",
-            "--repeat x",
-            "--explain maybe",
-            "--json",
-            "--report -",
-            "--report=",
-            "--history=",
-            "--compare ''",
-            "--compare \"'\"",
-        ] {
-            assert!(parsed(line).is_err(), "{line}");
-        }
-        assert!(parsed("if=a --help").unwrap_err().starts_with("Copy"));
+        refuses(
+            parse,
+            &[
+                ("dd --repeat 0", "--repeat"),
+                ("dd --repeat x", "--repeat"),
+                ("dd --explain maybe", "--explain"),
+                ("dd --json", "--json"),
+                ("dd --report -", "--report"),
+                ("dd --report=", "--report"),
+                ("dd --history=", "--history"),
+                ("dd --compare ''", "--compare"),
+                ("dd --compare \"'\"", "--compare"),
+                ("dd -x if=a", "unknown flag -x"),
+            ],
+        );
     }
 
     #[test]
     fn the_second_line_replaces_what_it_names() {
-        let options = parsed("--compare 'iflag=direct skip=2' if=a of=b iflag=fullblock iseek=1").unwrap();
+        let options = parsed("dd --compare 'iflag=direct skip=2' if=a of=b iflag=fullblock iseek=1").unwrap();
         let [first, second] = &options.lines()[..] else { panic!("two lines") };
         assert_eq!(first, &["if=a", "of=b", "iflag=fullblock", "iseek=1"]);
         assert_eq!(second, &["if=a", "of=b", "iflag=direct", "skip=2"]);

@@ -1,7 +1,7 @@
 //! The two signals that dd knows: SIGINT ends the copy after its counts, SIGUSR1 prints them.
 
 use crate::interrupt::is_ignored;
-use rdsk_dd::{BrokenPipe, Signals};
+use rdsk_dd::Signals;
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGINT, SIGUSR1};
 use signal_hook::{flag, low_level};
@@ -48,8 +48,5 @@ pub(super) fn handled() -> Handled {
         std::io::Result::Ok(read)
     })();
     signals.wake = registered.ok();
-    if rdsk_sys::start::ignored_broken_pipes() {
-        signals.broken_pipe = BrokenPipe::IsError;
-    }
     Handled { signals, is_ending }
 }

@@ -5,49 +5,18 @@ use crate::screen::style_on;
 use rdsk_dd::Terminal;
 use rdsk_report::{Charset, Style};
 
-/// Whether the counts at the end of a copy are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Counts {
-    #[default]
-    Shown,
-    /// Those of each run would hide what the runs have in common.
-    Hidden,
-}
-
 #[derive(Default)]
 pub(super) struct Stderr {
     /// Columns of the line of progress that stands there.
     progress: usize,
-    pub(super) counts: Counts,
-    /// The counts that were hidden last.
-    hidden: String,
-    /// Whether something could not be written: a full disk, a closed descriptor. Nobody can be told, but the exit code says so.
+    /// Whether something could not be written: a full disk, a closed descriptor. Nothing can say it but the exit code.
     has_failed: bool,
 }
 
 impl Stderr {
-    fn write(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        let start = if std::mem::take(&mut self.progress) > 0 { "\n" } else { "" };
-        self.put(&format!("{start}{text}"));
-    }
-
-    /// Prints the counts of the last run, if they were hidden.
-    pub(super) fn show_hidden(&mut self) {
-        let hidden = std::mem::take(&mut self.hidden);
-        self.write(&hidden);
-    }
-
     /// The exit code of a copy that is done.
     pub(super) fn code(&self) -> u8 {
         if self.has_failed { super::FAILED } else { crate::exit::DONE }
-    }
-
-    /// Prints the answer, below a line of progress that still stands there.
-    pub(super) fn answer(&mut self, text: &str) {
-        self.write(text);
     }
 
     /// In one write, so that lines of two processes do not mix.
@@ -58,17 +27,13 @@ impl Stderr {
 
 impl Terminal for Stderr {
     fn say(&mut self, message: &str) {
-        self.write(&format!("rdsk dd: {message}\n"));
+        self.print(&format!("rdsk dd: {message}\n"));
     }
 
     fn print(&mut self, lines: &str) {
-        self.write(lines);
-    }
-
-    fn print_last(&mut self, lines: &str) {
-        match self.counts {
-            Counts::Shown => self.write(lines),
-            Counts::Hidden => lines.clone_into(&mut self.hidden),
+        if !lines.is_empty() {
+            let start = if std::mem::take(&mut self.progress) > 0 { "\n" } else { "" };
+            self.put(&format!("{start}{lines}"));
         }
     }
 

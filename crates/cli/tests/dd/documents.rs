@@ -16,7 +16,7 @@ fn the_document_never_replaces_the_output() {
             SOON,
         );
         assert_eq!(run.status_code, Some(1), "{}", run.stderr);
-        assert!(run.stderr.starts_with("rdsk dd: --json names the output"), "{}", run.stderr);
+        assert!(run.stderr.starts_with("error: --json names the output"), "{}", run.stderr);
     }
     common::holds_only(place.path(), &[]);
 }

@@ -61,12 +61,11 @@ const FLAGS: &[&str] = &[
     "count_bytes",
     "skip_bytes",
     "seek_bytes",
-    "directory",
     "noctty",
     "bogus",
 ];
 const CONVERSIONS: &[&str] =
-    &["notrunc", "fsync", "fdatasync", "sparse", "nocreat", "excl", "noerror", "sync", "swab", "bogus"];
+    &["notrunc", "fsync", "fdatasync", "sparse", "nocreat", "excl", "noerror", "sync", "bogus"];
 const STATUS: &[&str] = &["none", "noxfer", "noxfer", "bogus", "progress"];
 const ODD_WORDS: &[&str] = &["foo", "foo=1", "--", "--x", "-q", "=", "if", "conv"];
 /// The first two leave everything as it is.
@@ -119,7 +118,7 @@ impl Lines {
             self.maybe_list(0.5, &mut operands, "conv", CONVERSIONS, 3);
         }
         self.maybe(0.3, &mut operands, "status", STATUS);
-        let name = if is_endless { "skip" } else { self.one(&["bs", "count", "skip", "seek", "cbs"]) };
+        let name = if is_endless { "skip" } else { self.one(&["bs", "count", "skip", "seek"]) };
         self.maybe(0.15, &mut operands, name, ODD_NUMBERS);
         if self.is(0.05) {
             operands.push(self.one(ODD_WORDS).to_owned());

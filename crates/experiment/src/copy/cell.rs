@@ -1,22 +1,26 @@
-//! One end of a copy as a cell: the sums over its runs, and whose the counters are that both ends share. It judges nothing.
+//! One end of a copy as a cell: the sums over its runs are those of every cell, and whose the counters are that both ends share is
+//! decided here. It judges nothing.
 
+use super::pauses::Pauses;
+use crate::cell_result::ResultContext;
+use crate::cell_totals::CellTotals;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_dd::{Calls, Failure};
+use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Bio, CellRecord, CellResult, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
-    ExtentEvidence, IoError, IoPath, Latency, Op, PageCache, PageCacheState, ReadContent, StopReason,
-    StreamResult, Visit, Workload, is_write_call,
+    Bio, Cell, CellRecord, ColdCheck, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
+    Extent, ExtentEvidence, IoError, IoPath, Issuing, Op, PageCacheState, ReadContent, StopReason,
+    StreamResult, Workload, is_write_call,
 };
-use rdsk_observe::{EvidenceSum, VisitEvidence};
-use rdsk_stats::{Histogram, SparseHistogram, rounds_interval};
-use std::collections::BTreeMap;
+use rdsk_observe::VisitEvidence;
 
 /// What one end did in one run.
 pub(super) struct Visited<'a> {
     pub(super) run: &'a CopyRun,
     pub(super) calls: &'a Calls,
+    pub(super) pauses: &'a Pauses,
     pub(super) result: Result<(), Failure>,
-    pub(super) cpu: Option<CpuTime>,
+    pub(super) cpu: CpuTime,
     /// Before and after.
     pub(super) cache: (PageCacheState, PageCacheState),
     pub(super) evidence: VisitEvidence,
@@ -27,194 +31,144 @@ pub(super) struct Visited<'a> {
 
 /// One end over the runs so far.
 pub(super) struct CellSum {
-    workload: Workload,
-    visits: Vec<Visit>,
-    evidence: EvidenceSum,
-    page_cache: Option<PageCache>,
+    cell: Cell,
+    totals: CellTotals,
     extents: Option<ExtentEvidence>,
-    content: Option<ReadContent>,
-    /// Of all runs and of each; `None` if it is not known of one.
-    latency: Option<(Histogram, BTreeMap<u32, SparseHistogram>)>,
-    in_calls_ns: Option<u64>,
-    cpu: Option<CpuTime>,
-    errors: Vec<IoError>,
     ended: Result<(), Failure>,
 }
 
 impl CellSum {
     pub(super) fn new(workload: Workload) -> Self {
-        Self {
+        let cell = Cell {
+            id: String::new(),
+            experiment: Experiment::Dd,
             workload,
-            visits: Vec::new(),
-            evidence: EvidenceSum::default(),
-            page_cache: None,
-            extents: None,
-            content: None,
-            latency: Some(Default::default()),
-            in_calls_ns: Some(0),
-            cpu: Some(CpuTime::default()),
-            errors: Vec::new(),
-            ended: Ok(()),
-        }
+            extent: Extent::Timed,
+            weight: 1.0,
+            not_applicable: None,
+        };
+        Self { cell, totals: CellTotals::default(), extents: None, ended: Ok(()) }
     }
 
-    pub(super) fn add(&mut self, seen: Visited<'_>) {
-        let Visited { run, calls, result, cpu, cache, evidence, extents, content } = seen;
-        if let Some((offset_bytes, errno)) = calls.error.filter(|_| self.errors.is_empty()) {
-            let message = std::io::Error::from_raw_os_error(errno).to_string();
-            let target = self.workload.targets.first().copied().unwrap_or(0);
-            self.errors.push(IoError { target, stream: Some(0), offset_bytes, errno, message });
-        }
-        self.ended = self.ended.and(result);
+    pub(super) fn add(&mut self, visited: Visited<'_>) {
+        self.ended = self.ended.and(visited.result);
+        let Self { cell: Cell { workload, .. }, totals, .. } = self;
+        let CopyRun { round, start_ns, to_close_ns, to_stable_ns, .. } = *visited.run;
+        let run = as_run(workload, &visited);
         // Among whole runs, one that was cut short would make the others look shorter.
-        if result.is_err() && !self.visits.is_empty() {
+        if visited.result.is_err() && !totals.visits.is_empty() {
+            totals.errors.extend(run.errors);
             return;
         }
-        self.workload.span_bytes = self.workload.span_bytes.max(calls.bytes);
-        self.workload.offset_bytes = calls.start.unwrap_or(self.workload.offset_bytes);
-        let is_write = self.workload.op == Op::Write;
-        self.visits.push(Visit {
-            round: run.round,
-            start_ns: run.start_ns,
-            elapsed_ns: run.to_close_ns,
-            bytes: calls.bytes,
-            ops: calls.count,
-            to_return_ns: Some(run.to_return_ns),
-            to_close_ns: Some(run.to_close_ns),
-            to_stable_ns: run.to_stable_ns.filter(|_| is_write),
-            ..Visit::default()
-        });
-        self.evidence.add(evidence);
-        let sum = self.page_cache.get_or_insert(PageCache { before: NOTHING, after: NOTHING, stable: None });
-        (sum.before, sum.after) = (added(sum.before, cache.0), added(sum.after, cache.1));
-        self.extents = extents.or(self.extents);
+        workload.span_bytes = workload.span_bytes.max(run.bytes);
+        workload.offset_bytes = visited.calls.start.unwrap_or(workload.offset_bytes);
+        (totals.round, totals.start_ns) = (round, start_ns);
+        let prepared = Prepared { page_cache: visited.cache.0, reached: None };
+        let settled = Settled {
+            to_close_ns: Some(to_close_ns),
+            to_stable_ns: to_stable_ns.filter(|_| workload.op == Op::Write),
+            ..Settled::default()
+        };
+        totals.add_visit(&prepared, &run, &settled);
+        totals.evidence.add(visited.evidence);
+        self.extents = visited.extents.or(self.extents);
         // Every run reads the same places, and what is looked at may be the same: they are not added up.
-        let most_data = |seen: &ReadContent| (seen.pages - seen.zero_pages, seen.pages);
-        self.content = self.content.into_iter().chain(content).max_by_key(most_data);
-        self.latency = self.latency.take().zip(calls.times.as_ref()).map(|((mut all, mut rounds), times)| {
-            all.merge(&times.latency_ns);
-            rounds.entry(run.round).or_default().merge(&times.latency_ns);
-            (all, rounds)
-        });
-        // The flush and the close of the output are calls in which its data is in flight.
-        let after_ns = run.flush_ns + run.to_close_ns.saturating_sub(run.to_return_ns);
-        let in_calls_ns = if is_write { run.write_ns.map(|ns| ns + after_ns) } else { run.read_ns };
-        self.in_calls_ns = self.in_calls_ns.zip(in_calls_ns).map(|(sum, more)| sum + more);
-        self.cpu = self
-            .cpu
-            .zip(cpu)
-            .map(|(sum, more)| CpuTime { user: sum.user + more.user, system: sum.system + more.system });
+        let most_data = |content: &ReadContent| (content.pages - content.zero_pages, content.pages);
+        totals.content = totals.content.into_iter().chain(visited.content).max_by_key(most_data);
     }
 
     /// The cell of the line with this name, without its verdict.
     pub(super) fn cell(self, line: &str) -> CellRecord {
-        let id = format!("{line}/{}", self.workload.op);
-        let result = self.result();
-        let mut evidence = self.evidence.finish();
-        evidence.page_cache = self.page_cache;
-        evidence.extents = self.extents;
+        let Self { cell, totals, extents, ended } = self;
+        let context = ResultContext { precision: 0.0, slice_ns: 0, interrupted: false, align_bytes: None };
+        let mut result = totals.result(&cell, &context);
+        let (stop, why) = match ended {
+            Err(Failure::Interrupted(_)) => (StopReason::Interrupted, "a signal ended the copy"),
+            _ if !totals.errors.is_empty() => (StopReason::Error, "a call of this end failed"),
+            Err(_) => (StopReason::Error, "the copy failed"),
+            Ok(()) => (StopReason::Complete, "the copy is complete"),
+        };
+        (result.stop, result.why) = (stop, why.into());
+        // A copy ends with its last call, so that its rate is sure to a byte.
+        result.bytes_per_s = totals.estimate(cell.extent, 1);
+        // Calls may move less than a block.
+        let each = metrics::ratio(result.bytes.unwrap_or(0), result.ops.unwrap_or(0).max(1));
+        result.ops_per_s = result.bytes_per_s.map(|rate| Estimate {
+            mean: rate.mean / each,
+            low: rate.low.map(|low| low / each),
+            high: rate.high.map(|high| high / each),
+        });
+        // Nothing chose an engine, looked at windows, or counted what signals interrupted.
+        (result.issuing, result.windows, result.interrupted_calls) = (None, None, None);
+        result.errors.truncate(1);
+        let mut evidence = totals.evidence.finish();
+        (evidence.page_cache, evidence.extents) = (totals.page_cache, extents);
+        let Cell { experiment, workload, .. } = cell;
         CellRecord {
-            id,
-            experiment: Experiment::Dd,
-            workload: self.workload,
+            id: format!("{line}/{}", workload.op),
+            experiment,
+            workload,
             result,
             evidence,
             verdict: None,
         }
     }
-
-    fn result(&self) -> CellResult {
-        let sum = |of: fn(&Visit) -> Option<u64>| self.visits.iter().map(of).sum::<Option<u64>>();
-        let bytes: u64 = self.visits.iter().map(|visit| visit.bytes).sum();
-        let ops: u64 = self.visits.iter().map(|visit| visit.ops).sum();
-        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        let target = self.workload.targets.first().copied().unwrap_or(0);
-        let (stop, why) = self.reason();
-        CellResult {
-            stop,
-            why: why.into(),
-            elapsed_ns: Some(elapsed_ns),
-            engine: Some(EngineKind::Sync),
-            issuing: None,
-            asked_bytes: Some(bytes),
-            pass_bytes: None,
-            bytes: Some(bytes),
-            ops: Some(ops),
-            bytes_per_s: self.rate(|visit| visit.bytes),
-            ops_per_s: self.rate(|visit| visit.ops),
-            samples: None,
-            sync_latency_ns: None,
-            latency_ns: self.latency.as_ref().map(|(all, rounds)| Latency::from(all).with_rounds(rounds)),
-            to_return_ns: sum(|visit| visit.to_return_ns),
-            to_close_ns: sum(|visit| visit.to_close_ns),
-            to_stable_ns: sum(|visit| visit.to_stable_ns),
-            windows: None,
-            streams: vec![StreamResult {
-                index: 0,
-                target,
-                start_ns: 0,
-                end_ns: elapsed_ns,
-                bytes,
-                ops,
-                active_ns: Some(elapsed_ns),
-            }],
-            cpu_ns: self.cpu,
-            errors: self.errors.clone(),
-            in_flight_mean: self
-                .in_calls_ns
-                .filter(|_| elapsed_ns > 0)
-                .map(|in_calls_ns| metrics::ratio(in_calls_ns.min(elapsed_ns), elapsed_ns)),
-            warmup_ns: Some(0),
-            warmup_bytes: Some(0),
-            warmup_ops: Some(0),
-            stalls: None,
-            interrupted_calls: None,
-            after_idle: Vec::new(),
-            content: self.content,
-            visits: self.visits.clone(),
-            points: Vec::new(),
-        }
-    }
-
-    fn reason(&self) -> (StopReason, &'static str) {
-        match self.ended {
-            Err(Failure::Interrupted(_)) => (StopReason::Interrupted, "a signal ended the copy"),
-            _ if !self.errors.is_empty() => (StopReason::Error, "a call of this end failed"),
-            Err(_) => (StopReason::Error, "the copy failed"),
-            Ok(()) => (StopReason::Complete, "the copy is complete"),
-        }
-    }
-
-    /// A rate over all runs, with the interval that two runs or more give.
-    fn rate(&self, amount: fn(&Visit) -> u64) -> Option<Estimate> {
-        let timed: Vec<&Visit> =
-            self.visits.iter().filter(|visit| visit.elapsed_ns > 0 && amount(visit) > 0).collect();
-        let all: u64 = timed.iter().map(|visit| amount(visit)).sum();
-        let elapsed_ns: u64 = timed.iter().map(|visit| visit.elapsed_ns).sum();
-        if all == 0 {
-            return None;
-        }
-        let mean = all as f64 / metrics::seconds(elapsed_ns);
-        let rate = |visit: &&Visit| amount(visit) as f64 / metrics::seconds(visit.elapsed_ns);
-        let rates: Vec<(f64, f64)> =
-            timed.iter().map(|visit| (metrics::seconds(visit.start_ns), rate(visit))).collect();
-        let half = rounds_interval(&rates, &[])
-            .map(|of_runs| ((of_runs.high - of_runs.low) / 2.0).max((of_runs.mean - mean).abs()));
-        Some(Estimate {
-            mean,
-            low: half.map(|half| (mean - half).max(0.0)),
-            high: half.map(|half| mean + half),
-        })
-    }
 }
 
-const NOTHING: PageCacheState = PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) };
-
-fn added(one: PageCacheState, other: PageCacheState) -> PageCacheState {
-    let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
-    PageCacheState {
-        cached_bytes: both(one.cached_bytes, other.cached_bytes),
-        dirty_bytes: both(one.dirty_bytes, other.dirty_bytes),
+/// A run of a copy as the visit of a cell: one stream, whose time is that of the whole copy.
+fn as_run(workload: &Workload, visited: &Visited<'_>) -> Run {
+    let Visited { run, calls, pauses, cpu, cache, .. } = visited;
+    let target = workload.targets.first().copied().unwrap_or(0);
+    let (bytes, ops, elapsed_ns) = (calls.bytes, calls.count, run.to_close_ns);
+    let error = calls.error.map(|(offset_bytes, errno)| IoError {
+        target,
+        stream: Some(0),
+        offset_bytes,
+        errno,
+        message: std::io::Error::from_raw_os_error(errno).to_string(),
+    });
+    // The flush and the close of the output are calls in which its data is in flight.
+    let in_calls_ns = match workload.op {
+        Op::Read => run.read_ns,
+        Op::Write => {
+            run.write_ns.map(|ns| ns + run.flush_ns + run.to_close_ns.saturating_sub(run.to_return_ns))
+        }
+    };
+    Run {
+        ended: if visited.result.is_ok() { Ended::Complete } else { Ended::Failed },
+        elapsed_ns,
+        to_return_ns: run.to_return_ns,
+        asked_bytes: bytes,
+        bytes,
+        ops,
+        histogram: pauses.latencies(calls),
+        warm_up: None,
+        latency_sum_ns: u128::from(in_calls_ns.unwrap_or(0).min(elapsed_ns)),
+        windows: Vec::new(),
+        window_ns: 0,
+        first: None,
+        positions: None,
+        streams: vec![StreamResult {
+            index: 0,
+            target,
+            start_ns: 0,
+            end_ns: elapsed_ns,
+            bytes,
+            ops,
+            active_ns: Some(elapsed_ns),
+        }],
+        errors: error.into_iter().collect(),
+        cpu: *cpu,
+        processor_wait_ns: None,
+        page_cache: cache.1,
+        check: ColdCheck::default(),
+        interrupted_calls: 0,
+        content: None,
+        engine: EngineKind::Sync,
+        issuing: Issuing::default(),
+        notes: Vec::new(),
+        gaps: pauses.as_gaps(),
+        left_out_ns: 0,
     }
 }
 
@@ -227,9 +181,9 @@ pub(super) fn separate(read: &mut CellRecord, write: &mut CellRecord) {
     if causes_reads {
         read.evidence.process.read_bytes = None;
     }
-    let is_of = |cell: &CellRecord, name: &str| cell.evidence.device.iter().any(|device| device.name == name);
+    let has = |cell: &CellRecord, name: &str| cell.evidence.device.iter().any(|device| device.name == name);
     let shared: Vec<String> = read.evidence.device.iter().map(|device| device.name.clone()).collect();
-    let shared: Vec<String> = shared.into_iter().filter(|name| is_of(write, name)).collect();
+    let shared: Vec<String> = shared.into_iter().filter(|name| has(write, name)).collect();
     for name in &shared {
         tell_apart(read, write, name, causes_reads);
         for device in read.evidence.device.iter_mut().filter(|device| device.name == *name) {
@@ -256,8 +210,8 @@ fn tell_apart(read: &mut CellRecord, write: &mut CellRecord, name: &str, causes_
     let (of_read, of_write) = (&mut read.evidence, &mut write.evidence);
     of_read.bios.retain(|bio| bio.device != *name || !is_of_output(bio));
     of_write.bios.retain(|bio| bio.device != *name || is_of_output(bio));
-    of_read.requests.retain(|one| one.device != *name || one.op == Op::Read && !causes_reads);
-    of_write.requests.retain(|one| one.device != *name || one.op == Op::Write);
+    of_read.requests.retain(|request| request.device != *name || request.op == Op::Read && !causes_reads);
+    of_write.requests.retain(|request| request.device != *name || request.op == Op::Write);
     (of_read.device_latency_ns, of_write.device_latency_ns) = (None, None);
 }
 

@@ -1,10 +1,11 @@
 //! One end of a copy: what it is, what the operands ask of it, and what a device holds that was read.
 
-use super::{WaitFor, WatchedEnd, Watching};
+use super::{WaitFor, WatchedEnd};
 use rdsk_dd::{Amount, Calls, Finished, Operands, Side};
 use rdsk_engine::{Stretch, look_at_device, look_ns};
 use rdsk_model::{
-    CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, ReadContent, Sync, Workload,
+    CacheState, CopyEnd, CopyRun, EndKind, EngineKind, IoPath, Op, Problem, ProblemKind, ReadContent, Sync,
+    Workload,
 };
 use rdsk_targets::Witness;
 use rustix::fs::{FileType, OFlags};
@@ -13,43 +14,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The largest block that is laid in one piece; what lies below a device, which may take fewer pieces than it says, takes as many pages.
-const ONE_PIECE_BYTES: u64 = 64 << 10;
-const PAGE_BYTES: u64 = 4096;
-
-impl Watching {
-    /// Whether a block of so many bytes may lie in one piece: every device that is copied from or to takes each page of it as a piece
-    /// of its own in one request, so that the requests are those of dd.
-    pub fn takes_one_piece(&self, bytes: u64) -> bool {
-        let ends = self.ends.iter().flatten();
-        may_be_one_piece(bytes, ends.map(|end| end.witness.target.device.as_ref()?.max_segments))
-    }
-}
-
-/// The same for devices that take so many pieces in a request; `None` where that is not known.
-fn may_be_one_piece(bytes: u64, mut segments: impl Iterator<Item = Option<u64>>) -> bool {
-    let takes_it = |most: Option<u64>| most.is_some_and(|most| bytes.div_ceil(PAGE_BYTES) <= most);
-    bytes <= ONE_PIECE_BYTES && segments.all(takes_it)
-}
-
-/// What a device holds where these calls read it, from a few of its pages; others for each `seed`, for as long as `goes_on`. It reads,
-/// so that everything must have been counted.
-fn content(
-    witness: &Witness,
-    calls: &Calls,
-    seed: u64,
-    goes_on: &mut dyn FnMut() -> bool,
-) -> Option<ReadContent> {
-    let open = || -> io::Result<OwnedFd> {
-        let fd = witness.open()?;
-        rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
-        Ok(fd)
-    };
-    let read = [Stretch::all(calls.start.unwrap_or(0), calls.bytes)];
-    look_at_device(&witness.target, &read, seed, goes_on, open)
-}
-
-/// What a device holds where a copy read it. Neither after an error or a signal nor for long: nobody asked for these reads.
+/// What a device holds where a copy read it, from a few of its pages, others for each run. Neither after an error or a signal nor for
+/// long: the operands do not ask for these reads. It reads, so that everything must have been counted.
 pub(super) fn content_after(
     witness: &Witness,
     calls: &Calls,
@@ -60,7 +26,14 @@ pub(super) fn content_after(
         return None;
     }
     let (began, most) = (Instant::now(), Duration::from_nanos(look_ns(run.to_close_ns)));
-    content(witness, calls, run.start_ns, &mut || began.elapsed() < most && goes_on(WaitFor::Look))
+    let open = || -> io::Result<OwnedFd> {
+        let fd = witness.open()?;
+        rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
+        Ok(fd)
+    };
+    let read = [Stretch::all(calls.start.unwrap_or(0), calls.bytes)];
+    let mut goes_on = || began.elapsed() < most && goes_on(WaitFor::Look);
+    look_at_device(&witness.target, &read, run.start_ns, &mut goes_on, open)
 }
 
 /// That the device of an end is no longer there although its part of the copy is not done.
@@ -68,17 +41,17 @@ pub(super) fn device_that_left(
     [read_end, write_end]: &[Option<WatchedEnd>; 2],
     finished: &Finished,
     sys: &Path,
-) -> Option<String> {
+) -> Option<Problem> {
     let cut_short = read_end.as_ref().filter(|end| finished.input.bytes < end.before.bytes);
     cut_short.into_iter().chain(write_end).find_map(|end| {
         let words = rdsk_observe::place::left(&end.witness.target, sys)?;
-        Some(format!("{words}, and the copy ends there"))
+        Some(Problem::plain(ProblemKind::Io, "gone", format!("{words}, and the copy ends there")))
     })
 }
 
 /// An end as the Record shows it.
 pub(super) fn describe(side: &Side, target: Option<u32>, block_bytes: u64) -> CopyEnd {
-    CopyEnd { name: side.name.to_string_lossy().into_owned(), kind: kind(side.fd()), target, block_bytes }
+    CopyEnd { name: side.name.clone(), kind: kind(side.fd()), target, block_bytes }
 }
 
 /// What an open file is. Memory devices are those of admin-guide/devices.txt.
@@ -154,20 +127,4 @@ pub(super) fn counted_bytes(operands: &Operands) -> Option<u64> {
 
 fn total(amount: Amount, block_bytes: u64) -> u64 {
     amount.total(block_bytes).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_block_lies_in_one_piece_where_requests_stay_those_of_dd() {
-        let is_one = |bytes, segments: &[Option<u64>]| may_be_one_piece(bytes, segments.iter().copied());
-        assert!(is_one(16 << 10, &[Some(4)]));
-        assert!(is_one(64 << 10, &[]), "memory to memory");
-        let cut = "dd's request would be cut in two";
-        assert!(!is_one(16 << 10, &[Some(128), Some(3)]), "{cut}");
-        assert!(!is_one(16 << 10, &[None]));
-        assert!(!is_one((64 << 10) + 1, &[Some(254)]));
-    }
 }

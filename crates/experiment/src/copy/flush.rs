@@ -10,15 +10,15 @@ use std::os::fd::AsFd;
 /// Bytes that are written out between two looks at whether to go on.
 const PIECE_BYTES: u64 = 64 << 20;
 
-/// When the output was stable, who saw to that, and the error of a flush.
+/// When the output was stable by the clock, who saw to that, and the error of a flush.
 pub(super) struct Stable {
-    pub(super) to_stable_ns: Option<u64>,
+    pub(super) at_ns: Option<u64>,
     pub(super) by: StableBy,
     pub(super) error: Option<Errno>,
 }
 
 impl Stable {
-    pub(super) const UNKNOWN: Self = Self { to_stable_ns: None, by: StableBy::Nobody, error: None };
+    pub(super) const UNKNOWN: Self = Self { at_ns: None, by: StableBy::Nobody, error: None };
 }
 
 /// How a flush ended.

@@ -4,16 +4,18 @@
 mod cell;
 mod end;
 mod flush;
+mod pauses;
 
 use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
 use flush::{Flushed, Stable, flush};
+use pauses::Pauses;
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
-use rdsk_engine::{MonotonicClock, measure_clock};
+use rdsk_engine::{MonotonicClock, Watchdog, measure_clock};
 use rdsk_model::{
-    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
-    Status,
+    Clock as _, Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record,
+    StableBy, Status,
 };
 use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
@@ -23,7 +25,7 @@ use rdsk_targets::{Roots, Witness};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What is done about data that dd leaves in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +61,14 @@ pub struct Copies {
     record: Record,
     roots: Roots,
     began: Instant,
+    /// Notices when this process does not run.
+    watchdog: Watchdog,
     leftovers: Leftovers,
     /// The sums of both ends of each line, where they are storage.
     sums: Vec<[Option<CellSum>; 2]>,
-    /// That a device left before its copy came to its end, which dd may not notice: beyond the end of a device reads return nothing.
-    left: Option<String>,
-    /// That the flush after a copy failed.
-    not_flushed: Option<Problem>,
-    /// Why a copy did not begin.
-    refused: Option<Problem>,
+    /// What ended the copies, or was lost: that a device left before its copy came to its end, which dd may not notice, since beyond the
+    /// end of a device reads return nothing; that the flush after a copy failed; that a copy was refused.
+    problem: Option<Problem>,
 }
 
 /// A run that is being watched.
@@ -110,28 +111,22 @@ impl CacheBefore {
 impl Copies {
     /// Nothing copied yet; `command` is the command line for the Record.
     pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
+        let watchdog = Watchdog::default();
+        // Without its thread, a pause would count as the copy's.
+        let _ = watchdog.start();
         let mut record = empty_record(command, None);
         record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
-        Self {
-            record,
-            roots,
-            began: Instant::now(),
-            leftovers,
-            sums: Vec::new(),
-            left: None,
-            not_flushed: None,
-            refused: None,
-        }
+        Self { record, roots, began: Instant::now(), watchdog, leftovers, sums: Vec::new(), problem: None }
     }
 
     /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
-    /// order of their first runs. `open_time` is what opening both ends took.
+    /// order of their first runs. `open_ns` is what opening both ends took.
     pub fn begin(
         &mut self,
         line: usize,
         (words, operands): (&[String], &Operands),
         (input, output): (&Side, &Side),
-        open_time: Duration,
+        open_ns: u64,
     ) -> Watching {
         let from_bytes = input.first_read(end::skipped_bytes(operands));
         let to_bytes = output.first_write(end::sought_bytes(operands));
@@ -140,9 +135,10 @@ impl Copies {
         if line == self.sums.len() {
             let target = |end: &Option<WatchedEnd>| end.as_ref().map(|end| end.witness.target.index);
             let (from, to) = (target(&read_end), target(&write_end));
+            let sum = |op, target, start| CellSum::new(end::workload(operands, op, (target, start)));
             self.sums.push([
-                from.map(|target| CellSum::new(end::workload(operands, Op::Read, (target, from_bytes)))),
-                to.map(|target| CellSum::new(end::workload(operands, Op::Write, (target, to_bytes)))),
+                from.map(|target| sum(Op::Read, target, from_bytes)),
+                to.map(|target| sum(Op::Write, target, to_bytes)),
             ]);
             self.record.copies.push(Copy {
                 operands: words.to_vec(),
@@ -156,7 +152,7 @@ impl Copies {
         }
         Watching {
             line,
-            open_ns: nanos(open_time),
+            open_ns,
             start_ns: elapsed_ns(self.began),
             ends: [read_end, write_end],
             usage: process_usage().ok(),
@@ -164,13 +160,14 @@ impl Copies {
     }
 
     fn look_at(&mut self, side: &Side, offset: u64, length: Option<u64>) -> Option<WatchedEnd> {
-        let name = side.name.to_string_lossy();
-        let mut witness = Witness::of(side.fd(), &name, &self.roots)?;
+        let mut witness = Witness::of(side.fd(), &side.name, &self.roots)?;
         let target = &mut witness.target;
         let targets = &mut self.record.targets;
-        let known = targets.iter().find(|known| (known.kind, &known.path) == (target.kind, &target.path));
-        target.index = known.map_or(u32::try_from(targets.len()).unwrap_or(u32::MAX), |known| known.index);
-        if known.is_none() {
+        let earlier =
+            targets.iter().find(|earlier| (earlier.kind, &earlier.path) == (target.kind, &target.path));
+        target.index =
+            earlier.map_or(u32::try_from(targets.len()).unwrap_or(u32::MAX), |earlier| earlier.index);
+        if earlier.is_none() {
             targets.push(target.clone());
         }
         let left_bytes = target.size_bytes.saturating_sub(offset);
@@ -202,7 +199,7 @@ impl Copies {
         goes_on: &mut dyn FnMut(WaitFor) -> bool,
     ) -> Option<Problem> {
         let Watching { line, open_ns, start_ns, mut ends, usage } = watching;
-        let cpu = usage.zip(process_usage().ok()).map(|(before, after)| CpuTime {
+        let cpu = usage.zip(process_usage().ok()).map_or_else(CpuTime::default, |(before, after)| CpuTime {
             user: after.user_ns.saturating_sub(before.user_ns),
             system: after.system_ns.saturating_sub(before.system_ns),
         });
@@ -210,7 +207,8 @@ impl Copies {
             end.observer.end_io();
         }
         let calls = [&finished.input, &finished.output];
-        self.left = self.left.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
+        self.problem =
+            self.problem.take().or_else(|| end::device_that_left(&ends, finished, &self.roots.sys));
         let after: Vec<PageCacheState> = ends
             .iter()
             .zip(calls)
@@ -218,18 +216,18 @@ impl Copies {
             .collect();
         let stable = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
         let evidence = ends.each_mut().map(|end| end.as_mut().map(|end| end.observer.end()));
+        let began_ns = finished.times.began_ns;
+        let gaps = self.watchdog.gaps_until(began_ns, MonotonicClock.now_ns());
+        let pauses = Pauses::new(began_ns, gaps, calls);
         let copy = &mut self.record.copies[line];
-        let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, &stable);
-        if run.read_ns.is_none() && !self.record.notes.iter().any(|note| note == UNSURE_CLOCK) {
-            self.record.notes.push(UNSURE_CLOCK.into());
-        }
+        let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, &stable, &pauses);
         for (index, (end, evidence)) in ends.into_iter().zip(evidence).enumerate() {
             let sum = self.sums[line][index].as_mut();
             let (Some(end), Some(evidence), Some(sum)) = (end, evidence, sum) else { continue };
             let calls = calls[index];
             let before = end.before.over(calls.bytes);
             if let Some(target) =
-                self.record.targets.iter_mut().find(|one| one.index == end.witness.target.index)
+                self.record.targets.iter_mut().find(|target| target.index == end.witness.target.index)
             {
                 target.size_bytes = end.witness.size_bytes().unwrap_or(target.size_bytes);
             }
@@ -237,6 +235,7 @@ impl Copies {
             sum.add(Visited {
                 run: &run,
                 calls,
+                pauses: &pauses,
                 result: finished.result,
                 cpu,
                 cache: (before, after[index]),
@@ -251,7 +250,7 @@ impl Copies {
         copy.runs.push(run);
         let problem = stable.error.map(|errno| flush::problem(&copy.output.name, errno));
         if finished.result.is_ok() {
-            self.not_flushed.clone_from(&problem);
+            self.problem = self.problem.take().or(problem.clone());
         } else {
             // The copy's own failure came first, and is the error of the Record.
             self.record.notes.extend(problem.iter().map(ToString::to_string));
@@ -270,21 +269,18 @@ impl Copies {
         let Some(output) = output.filter(|_| finished.output.bytes > 0) else {
             return Stable::UNKNOWN;
         };
-        let to_close = finished.times.to_close;
         if end::is_durable(operands) && finished.result.is_ok() {
-            return Stable { to_stable_ns: Some(nanos(to_close)), by: StableBy::Operands, error: None };
+            return Stable { at_ns: Some(finished.times.closed_ns), by: StableBy::Operands, error: None };
         }
         if self.leftovers == Leftovers::Leave {
             return Stable::UNKNOWN;
         }
-        let began = Instant::now();
         // Who may write a file may not always read it.
         let Ok(fd) = output.witness.open() else { return Stable::UNKNOWN };
         let calls = &finished.output;
         match flush(&fd, calls.start.unwrap_or(0), calls.bytes, goes_on) {
             Flushed::Whole => {
-                let to_stable_ns = Some(nanos(to_close + began.elapsed()));
-                Stable { to_stable_ns, by: StableBy::Rdsk, error: None }
+                Stable { at_ns: Some(MonotonicClock.now_ns()), by: StableBy::Rdsk, error: None }
             }
             Flushed::CutShort | Flushed::Impossible => Stable::UNKNOWN,
             Flushed::Failed(errno) => Stable { error: Some(errno), ..Stable::UNKNOWN },
@@ -293,7 +289,7 @@ impl Copies {
 
     /// A copy does not begin: this is what the Record says of it.
     pub fn refuse(&mut self, problem: Problem) {
-        self.refused = Some(problem);
+        self.problem.get_or_insert(problem);
     }
 
     /// The Record of all runs, with verdicts and findings.
@@ -311,23 +307,17 @@ impl Copies {
             }
             self.record.cells.extend(cells);
         }
-        let problem = |kind, code, message: String| Some(Problem::plain(kind, code, message));
-        (self.record.status, self.record.error) = match end {
-            CopiesEnd::Done | CopiesEnd::Failed if self.left.is_some() => {
-                (Status::Failed, problem(ProblemKind::Io, "gone", self.left.unwrap_or_default()))
-            }
-            CopiesEnd::Done | CopiesEnd::Failed if self.not_flushed.is_some() => {
-                (Status::Failed, self.not_flushed)
-            }
-            CopiesEnd::Failed if self.refused.is_some() => (Status::Failed, self.refused),
-            CopiesEnd::Done => (Status::Complete, None),
-            CopiesEnd::Failed => {
-                let message = "the copy failed; dd's message on standard error says why".into();
-                (Status::Failed, problem(ProblemKind::Io, "copy-failed", message))
-            }
-            CopiesEnd::Signal(number) => {
+        let problem = |kind, code, message: &str| Some(Problem::plain(kind, code, message));
+        (self.record.status, self.record.error) = match (end, self.problem) {
+            (CopiesEnd::Signal(number), _) => {
                 let message = format!("signal {number} ended the copy");
-                (Status::Interrupted, problem(ProblemKind::Interrupted, "interrupted", message))
+                (Status::Interrupted, problem(ProblemKind::Interrupted, "interrupted", &message))
+            }
+            (_, Some(problem)) => (Status::Failed, Some(problem)),
+            (CopiesEnd::Done, None) => (Status::Complete, None),
+            (CopiesEnd::Failed, None) => {
+                let message = "the copy failed; the message on standard error says why";
+                (Status::Failed, problem(ProblemKind::Io, "copy-failed", message))
             }
         };
         self.record.elapsed_ns = elapsed_ns(self.began);
@@ -342,22 +332,25 @@ fn are_sure(lies: ExtentEvidence, before: PageCacheState) -> bool {
     lies.unwritten_bytes == 0 || before.dirty_bytes == Some(0)
 }
 
-/// Why a run has no times of its calls.
-const UNSURE_CLOCK: &str = "how long the calls of a copy took is not known: the processor's counter, which they were timed by, and the \
-                            kernel's clock went apart, as when the machine was suspended";
-
-fn run_of(runs: usize, [start_ns, open_ns]: [u64; 2], finished: &Finished, stable: &Stable) -> CopyRun {
+/// A run as the Record has it; its times leave out the pauses.
+fn run_of(
+    runs: usize,
+    [start_ns, open_ns]: [u64; 2],
+    finished: &Finished,
+    stable: &Stable,
+    pauses: &Pauses,
+) -> CopyRun {
     let (times, counts) = (finished.times, finished.counts);
     CopyRun {
         round: u32::try_from(runs).unwrap_or(u32::MAX),
         start_ns,
         open_ns,
-        read_ns: finished.input.times.as_ref().map(|times| nanos(times.spent)),
-        write_ns: finished.output.times.as_ref().map(|times| nanos(times.spent)),
-        flush_ns: nanos(times.flush),
-        to_return_ns: nanos(times.to_return),
-        to_close_ns: nanos(times.to_close),
-        to_stable_ns: stable.to_stable_ns,
+        read_ns: Some(pauses.in_calls(&finished.input)),
+        write_ns: Some(pauses.in_calls(&finished.output)),
+        flush_ns: pauses.between(times.flush_from_ns, times.returned_ns),
+        to_return_ns: pauses.since_start(times.returned_ns),
+        to_close_ns: pauses.since_start(times.closed_ns),
+        to_stable_ns: stable.at_ns.map(|at_ns| pauses.since_start(at_ns)),
         stable_by: stable.by,
         read_bytes: finished.input.bytes,
         written_bytes: counts.written_bytes,
@@ -388,10 +381,6 @@ fn page_cache(fd: impl AsFd, offset: u64, length: Option<u64>) -> PageCacheState
             dirty_bytes: stat.dirty_bytes().zip(stat.writeback_bytes()).map(|(dirty, more)| dirty + more),
         },
     )
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, OwnGap, Severity, Stake};
+use rdsk_model::{CellRecord, Experiment, Finding, OwnGap, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("own-pause", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -21,9 +21,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let pauses = words::plural(all.len() as u64, "pause");
     let title = format!("rdsk itself did not run for {}, in {pauses}", words::nanos(total_ns));
-    let text = "This process was stopped (SIGSTOP), its control group was frozen, or the machine was suspended or paused. Rates and \
-                latencies leave this time out; it says nothing of the device. Before anything more was written, rdsk checked again that \
-                nothing uses the target.";
+    let what = "This process was stopped (SIGSTOP), its control group was frozen, or the machine was suspended or paused. Rates and \
+                latencies leave this time out; it says nothing of the device.";
+    // A copy goes on as dd does.
+    let is_copy = cells.iter().all(|cell| cell.experiment == Experiment::Dd);
+    let checked = " Before anything more was written, rdsk checked again that nothing uses the target.";
+    let text = &format!("{what}{}", if is_copy { "" } else { checked });
     let advice = "run it again without the pause if an interval is too wide";
     let found = RULE.about_any(&cells, &title, text, cited, advice);
     let effect = |finding: Finding| finding.effect(Stake::Cost, None, title.clone());

@@ -3,9 +3,7 @@
 
 use super::{line, nanos};
 use crate::page::{Page, Tone};
-use rdsk_analysis::copy::{
-    FirstApart, Runs, Until, cell, counted, first_apart, is_warmed, speed_up, until_done, until_stable,
-};
+use rdsk_analysis::copy::{self, FirstApart, Runs, Until, cell, counted, first_apart, is_warmed, speed_up};
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Copy, Op, Record};
 use rdsk_stats::PairedRatio;
@@ -17,11 +15,11 @@ pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
     let counted = counted(copy);
     let bytes: u64 = counted.iter().map(|run| run.written_bytes).sum();
     let each = metrics::ratio(bytes, counted.len().max(1) as u64);
-    if let Some(runs) = until_done(copy) {
-        line(page, Tone::Plain, "runs", format!("{}: {}", runs.count, times(&runs, each)));
-    }
-    if let Some(runs) = until_stable(copy) {
-        line(page, Tone::Plain, "stable", times(&runs, each));
+    for (until, name) in [(Until::Done, "runs"), (Until::Stable, "stable")] {
+        if let Some(runs) = copy::times(copy, until) {
+            let count = if until == Until::Done { format!("{}: ", runs.count) } else { String::new() };
+            line(page, Tone::Plain, name, count + &times(&runs, each));
+        }
     }
     if let Some(apart) = first_apart(copy) {
         line(page, Tone::Warning, "first", first(record, copy, &apart));
