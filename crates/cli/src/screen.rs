@@ -1,6 +1,6 @@
 //! How a page may look on this screen: its columns, and whether colour is welcome. It draws nothing.
 
-use crate::cli_args::{CliArgs, ColorWhen};
+use crate::cli_args::ColorWhen;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use rdsk_report::{Charset, Color, Style};
@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 const DEFAULT_WIDTH: usize = 80;
 
 /// The style of a page on standard output.
-pub(crate) fn style(args: &CliArgs) -> Style {
-    style_on(&std::io::stdout(), args.color, args.charset)
+pub(crate) fn style((color, charset): (ColorWhen, Charset)) -> Style {
+    style_on(&std::io::stdout(), color, charset)
 }
 
 /// The style of a page on one of the standard streams.

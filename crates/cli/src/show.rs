@@ -1,63 +1,70 @@
 //! `rdsk show RUN`: draws a Record again, from the history or a file, short or with all screens. It measures nothing.
 
-use crate::cli_args::{CliArgs, Detail};
+use crate::cli_args::Detail;
+use crate::completion;
 use crate::exchange::Outputs;
+use crate::grammar::OUTPUT;
 use crate::json_file::{self, Sink};
-use crate::parse::usage;
-use crate::{exit, history, out, record_file, screen};
+use crate::output_args::OutputArgs;
+use crate::{out, record_file, screen};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use rdsk_experiment::failed_record;
 use rdsk_model::{Experiment, Problem, Record};
 use rdsk_report::{Further, Style};
 
-/// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
-pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
-    if let Some(place) = &args.history {
-        history::choose(place.clone());
-    }
-    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
-        Ok(sink) => sink,
-        Err(problem) => return out::failure(&problem),
-    };
-    let outputs = match Outputs::prepare(&args.forms, &args.targets) {
-        Ok(outputs) => outputs,
-        Err(problem) => return out::failure(&problem),
-    };
-    let record = match record(args) {
-        Ok(record) => record,
-        Err(problem) => {
-            json_file::output_failure(sink.as_ref(), || {
-                let failed = failed_record(command, None, problem.clone());
-                rdsk_report::json(&failed, args.compactness)
-            });
-            return out::failure(&problem);
-        }
-    };
-    match put(&record, args, sink.as_ref(), &outputs) {
-        Ok(()) => exit::DONE,
-        Err(problem) => out::failure(&problem),
-    }
+const EXAMPLES: &str = "Examples:
+  rdsk show last
+      the newest run in the history
+  rdsk show result.json
+      the short page of a run
+  rdsk show result.json --details
+      all screens
+  rdsk show result.json --json small.json --json-compact
+      a copy without the series";
+
+/// Draw an earlier run again, from the history or from its JSON.
+///
+/// A run is shown on one screen, or with --details on the screens of all questions. The Record of a single question is
+/// shown on the screen of that question.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Show {
+    /// An id of rdsk list, its beginning, a label, the word last, or a file of --json
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(completion::runs_and_files))]
+    run: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Print the screens of all questions instead of the short page
+    #[arg(long, help_heading = OUTPUT)]
+    details: bool,
 }
 
-/// Writes the documents, and the page unless one of them takes its place.
-fn put(record: &Record, args: &CliArgs, sink: Option<&Sink>, outputs: &Outputs) -> Result<(), Problem> {
-    if let Some(sink) = sink {
-        sink.write(&rdsk_report::json(record, args.compactness))?;
+/// Shows the run. `command` is the command line, for the document of a failure.
+///
+/// # Errors
+/// When there is no such Record, or a document or the page cannot be written.
+pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
+    show.output.check(None)?;
+    show.output.history.choose();
+    let words = std::slice::from_ref(&show.run);
+    let sink = show.output.json().map(|place| Sink::prepare(place, words)).transpose()?;
+    let outputs = Outputs::prepare(&show.output.forms(None), words)?;
+    let record = record_file::named(&show.run, "show", "no-record").inspect_err(|problem| {
+        json_file::output_failure(sink.as_ref(), || {
+            let failed = failed_record(command, None, problem.clone());
+            rdsk_report::json(&failed, show.output.compactness())
+        });
+    })?;
+    if let Some(sink) = &sink {
+        sink.write(&rdsk_report::json(&record, show.output.compactness()))?;
     }
-    outputs.write(record)?;
-    if sink == Some(&Sink::Stdout) || outputs.take_stdout() {
+    outputs.write(&record)?;
+    if sink == Some(Sink::Stdout) || outputs.take_stdout() {
         return Ok(());
     }
-    out::data(&page(record, args.detail, Further::Here, screen::style(args)))
-}
-
-fn record(args: &CliArgs) -> Result<Record, Problem> {
-    match &args.targets[..] {
-        [file] => record_file::named(file, "show", "no-record"),
-        _ => Err(usage(
-            "show takes one run",
-            "write rdsk show RUN, with an id of rdsk list, last, or a file of --json",
-        )),
-    }
+    let detail = if show.details { Detail::Full } else { Detail::Short };
+    out::data(&page(&record, detail, Further::Here, screen::style(show.output.look())))
 }
 
 /// A single question has a screen of its own, which says more than a line of the short page.

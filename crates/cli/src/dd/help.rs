@@ -1,9 +1,12 @@
 //! The help of `rdsk dd`, and what shells and man(1) are told of it. Its words are parsed by `options`.
 
-use crate::own_command::{base, many, one, path, switch};
-use crate::subcommand::OwnCommand;
+use crate::completion;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap_complete::engine::ArgValueCompleter;
+use std::ffi::OsStr;
+
+const SUMMARY: &str = "Copy as dd does with dd's own operands, and say what that measured";
 
 /// The operands that a shell completes.
 const OPERANDS: [&str; 16] = [
@@ -25,27 +28,61 @@ const OPERANDS: [&str; 16] = [
     "status=progress",
 ];
 
-/// The command as clap describes it.
-pub(crate) fn command() -> Command {
+/// The entry of dd in the grammar, for the list of commands, the manual and shells; `options` parses its words.
+#[derive(Clone, Debug)]
+pub(crate) struct Dd;
+
+impl FromArgMatches for Dd {
+    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
+        Ok(())
+    }
+}
+
+impl Args for Dd {
+    fn augment_args(command: Command) -> Command {
+        described(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        described(command)
+    }
+}
+
+fn described(command: Command) -> Command {
     let (details, rest) = TEXT.split_once("\nUsage:").expect("the text is a constant");
     let (_, rest) = rest.split_once("\nOperands:\n").expect("the text is a constant");
     let (operands, examples) = rest.split_once("\nExamples:\n").expect("the text is a constant");
-    let explain = Arg::new("explain").long("explain").value_name("on|off");
-    base(OwnCommand::Dd, details, "")
+    let option = |name, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    let operand = Arg::new("OPERAND").num_args(0..).help("dd's operands");
+    command
+        .about(SUMMARY)
+        .long_about(format!("{SUMMARY}.\n\n{details}"))
         .after_help(format!("Operands:\n{operands}\nExamples:\n{examples}"))
         .arg(
-            explain
-                .value_parser(PossibleValuesParser::new(["on", "off"]))
-                .help("Print the answer below dd's lines [default: on]"),
+            option("explain", "on|off", "Print the answer below dd's lines [default: on]")
+                .value_parser(PossibleValuesParser::new(["on", "off"])),
         )
-        .arg(path("json", "FILE", "Write the Record as JSON; - is standard output"))
-        .arg(path("report", "FILE", "Write a page with figures for a browser"))
-        .arg(one("repeat", "N", "Run N times: mean, interval and spread of the times"))
-        .arg(one("compare", "OPERANDS", "Run a second copy in turn with the first, and compare their times"))
-        .arg(path("history", "FILE", "The history that keeps the Record [default: as rdsk run]"))
-        .arg(switch("no-history", "Do not keep the Record in the history"))
-        .arg(one("destroy", "IDENTITY", "Allow writing to the block device with this identity"))
-        .arg(many("OPERAND", "dd's operands").value_parser(PossibleValuesParser::new(OPERANDS)))
+        .arg(option("json", "FILE", "Write the Record as JSON; - is standard output"))
+        .arg(option("report", "FILE", "Write a page with figures for a browser"))
+        .arg(option("repeat", "N", "Run N times: mean, interval and spread of the times"))
+        .arg(option(
+            "compare",
+            "OPERANDS",
+            "Run a second copy in turn with the first, and compare their times",
+        ))
+        .arg(option("history", "FILE", "The history that keeps the Record [default: as rdsk run]"))
+        .arg(
+            Arg::new("no-history")
+                .long("no-history")
+                .action(ArgAction::SetTrue)
+                .help("Do not keep the Record in the history"),
+        )
+        .arg(option("destroy", "IDENTITY", "Allow writing to the block device with this identity"))
+        .arg(operand.add(ArgValueCompleter::new(|current: &OsStr| completion::operands(&OPERANDS, current))))
         // A shell shows the short help, a manual page the whole.
         .mut_args(|arg| match arg.get_long().and_then(said) {
             Some(said) => arg.long_help(said),
@@ -127,7 +164,7 @@ Exit codes are dd's: 0 done, 1 for everything else.
 
 #[cfg(test)]
 mod tests {
-    use super::{OPERANDS, TEXT, command};
+    use super::{OPERANDS, TEXT, described};
     use crate::dd::options::{Parsed, parse};
     use clap::Arg;
     use std::ffi::OsString;
@@ -151,7 +188,7 @@ mod tests {
 
     #[test]
     fn shells_are_told_what_the_help_tells() {
-        let command = command();
+        let command = described(clap::Command::new("dd"));
         let options = TEXT.lines().filter_map(|line| line.strip_prefix("  --"));
         let names: Vec<&str> = options.filter_map(|line| line.split([' ', ',']).next()).collect();
         assert!(names.len() > 8, "{names:?}");

@@ -8,7 +8,7 @@ mod order;
 mod signals;
 mod stderr;
 
-pub(crate) use help::command;
+pub(crate) use help::Dd;
 
 use crate::cli_args::{Form, JsonPlace};
 use crate::exchange::Outputs;
@@ -106,7 +106,7 @@ pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
         }
         Err(message) => {
             let code = refuse(&mut stderr, &message);
-            output_failure(crate::parse::json_place(words).as_ref(), &words[1..], command, usage(message));
+            output_failure(crate::value::json_place_of(words).as_ref(), &words[1..], command, usage(message));
             return code;
         }
     };

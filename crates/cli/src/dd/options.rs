@@ -124,8 +124,8 @@ impl Options {
             }
             "history" if text.is_empty() => return Err("--history needs a file".into()),
             "history" => self.history = Some(Place::File(text.into())),
-            "json" => self.json = Some(crate::flags::json_place(text).map_err(|bad| bad.message)?),
-            "report" => self.report = Some(crate::flags::page_place(text).map_err(|bad| bad.message)?),
+            "json" => self.json = Some(crate::value::json_place(text).map_err(|bad| bad.message)?),
+            "report" => self.report = Some(crate::value::page_place(text).map_err(|bad| bad.message)?),
             "repeat" => {
                 let count = text.parse().ok().filter(|count| (1..=MAX_REPEAT).contains(count));
                 let wrong = || {

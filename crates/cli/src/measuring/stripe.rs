@@ -1,0 +1,51 @@
+//! `rdsk stripe`.
+
+use super::Measurement;
+use super::common::Common;
+use super::passes::OffsetArgs;
+use super::zones::MAX_POINTS;
+use crate::grammar::{WHAT, default, help};
+use crate::value;
+use clap::Args;
+use rdsk_experiment::Positions;
+use rdsk_model::Experiment;
+
+const EXAMPLES: &str = "Examples:
+  rdsk stripe /dev/md0
+      an array that is only read: its chunk
+  rdsk stripe /dev/md0 --rw write --destroy IDENTITY
+      an empty array that is written: its full stripe too
+  rdsk stripe sim:raid5
+      a simulated array";
+
+/// Find the chunk and the full stripe of an array from the cost of requests.
+///
+/// Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of chunks and
+/// stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk but leave the stripe
+/// uncertain. If the members of the array have counters, these are read around every request and give exact sizes.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rw", default("write if writing is allowed, else read")),
+    mut_arg("offset", help("Skip this many bytes at the start of the target, rounded up to 4M [default: 0]"))
+)]
+pub(crate) struct Stripe {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten, next_help_heading = WHAT)]
+    offset: OffsetArgs,
+    /// Requests to issue [default: 1500]
+    #[arg(long, value_name = "N", value_parser = value::count(MAX_POINTS))]
+    points: Option<u32>,
+}
+
+impl Stripe {
+    pub(super) fn measurement(self) -> Measurement {
+        let mut asked = Measurement::new(Experiment::Stripe, self.common);
+        self.offset.set(&mut asked.options);
+        if let Some(count) = self.points {
+            asked.options.positions = Positions::Count(u64::from(count));
+        }
+        asked
+    }
+}
