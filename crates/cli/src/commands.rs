@@ -1,23 +1,31 @@
 //! The grammar of the whole command line: every command with its arguments, and what is called for it. A command is one variant here and
 //! one module, which holds its arguments, help and examples.
 
+mod delete;
+mod for_shells;
+mod list;
+mod schema;
+mod show;
+mod sim;
+
 use crate::dd::{self, Dd};
-use crate::delete::{self, Delete};
 use crate::exchange::{self, Export, Import};
-use crate::for_shells::{self, Completions, ManPage};
 use crate::grammar::{self, Parsed};
 use crate::html_page::{self, Report};
 use crate::info::{self, Info};
 use crate::json_file::{self, Sink};
-use crate::list::{self, List};
 use crate::measuring::Measuring;
-use crate::schema::{self, Schema};
-use crate::show::{self, Show};
-use crate::sim::{self, Sim};
 use crate::watch::{self, Watch};
 use crate::{compare, exit, measure, out, panic_hook, value};
 use clap::{ArgMatches, CommandFactory as _, Parser, Subcommand};
+use delete::Delete;
+pub(crate) use for_shells::COMPLETE;
+use for_shells::{Completions, ManPage};
+use list::List;
 use rdsk_model::Problem;
+use schema::Schema;
+use show::Show;
+use sim::Sim;
 use std::ffi::OsString;
 
 const NOTES: &str =
@@ -76,6 +84,11 @@ enum Command {
 /// The grammar, for texts about it.
 pub(crate) fn whole() -> clap::Command {
     grammar::prepared(Rdsk::command())
+}
+
+/// Answers the script of a shell, which asks what can stand in the place of the last word.
+pub(crate) fn complete(words: &[OsString]) {
+    for_shells::complete(whole(), words);
 }
 
 /// Does what a command line requests, the program's name first, and gives the exit code.

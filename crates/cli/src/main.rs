@@ -6,11 +6,9 @@ mod commands;
 mod compare;
 mod completion;
 mod dd;
-mod delete;
 mod exchange;
 mod exit;
 mod flush_clock;
-mod for_shells;
 mod forwarding;
 mod grammar;
 mod history;
@@ -19,7 +17,6 @@ mod info;
 mod input_file;
 mod interrupt;
 mod json_file;
-mod list;
 mod man_page;
 mod measure;
 mod measuring;
@@ -30,10 +27,7 @@ mod progress;
 mod record_file;
 mod resume;
 mod same_place;
-mod schema;
 mod screen;
-mod show;
-mod sim;
 mod usage;
 mod value;
 mod watch;
@@ -49,8 +43,8 @@ fn main() -> ExitCode {
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let command = words.get(1).and_then(|word| word.to_str());
-    if command == Some(for_shells::COMPLETE) {
-        for_shells::complete(commands::whole(), &words[2..]);
+    if command == Some(commands::COMPLETE) {
+        commands::complete(&words[2..]);
         return ExitCode::SUCCESS;
     }
     // The output of a copy and that of a watched command are not ours; what is ours there, `out` keeps from devices.

@@ -10,8 +10,6 @@ mod run;
 mod scale;
 mod stream;
 mod stripe;
-#[cfg(test)]
-mod tests;
 mod zones;
 
 use crate::cli_args::Detail;
@@ -117,3 +115,6 @@ pub(crate) fn names() -> Vec<String> {
     let whole = Measuring::augment_subcommands(clap::Command::new("rdsk"));
     whole.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests;

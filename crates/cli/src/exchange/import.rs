@@ -5,7 +5,7 @@ use crate::history::Place;
 use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::output_args::{CharsetArgs, HistoryArgs};
 use crate::usage::usage;
-use crate::{completion, history, input_file, out, screen, show, value};
+use crate::{completion, history, input_file, out, screen, value};
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use rdsk_model::{Problem, ProblemKind, Record};
@@ -102,7 +102,7 @@ fn take_in(
     }
     let detail = if options.details { Detail::Full } else { Detail::Short };
     let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset.charset());
-    out::data(&show::page(record, detail, Further::Here, style))
+    out::data(&screen::page(record, detail, Further::Here, style))
 }
 
 fn takes_one(message: &str) -> Problem {

@@ -78,9 +78,9 @@ pub(crate) fn man(man: &ManPage, whole: Command) -> Result<(), Problem> {
 
 fn script(shell: Shell, mut whole: Command) -> String {
     match shell {
-        Shell::Bash => include_str!("shells/rdsk.bash").to_owned(),
-        Shell::Fish => include_str!("shells/rdsk.fish").to_owned(),
-        Shell::Zsh => include_str!("shells/rdsk.zsh").to_owned(),
+        Shell::Bash => include_str!("../shells/rdsk.bash").to_owned(),
+        Shell::Fish => include_str!("../shells/rdsk.fish").to_owned(),
+        Shell::Zsh => include_str!("../shells/rdsk.zsh").to_owned(),
         // These know what the command line is when the script is made, and nothing of the history.
         shell => {
             let mut text = Vec::new();

@@ -6,8 +6,8 @@ use rdsk_model::Problem;
 
 /// Each document with its schema; without a word it is that of the first.
 const SCHEMAS: &[(&str, &str)] = &[
-    ("record", include_str!("../../../docs/record.schema.json")),
-    ("watch", include_str!("../../../docs/watch.schema.json")),
+    ("record", include_str!("../../../../docs/record.schema.json")),
+    ("watch", include_str!("../../../../docs/watch.schema.json")),
 ];
 
 const EXAMPLES: &str = "\

@@ -1,10 +1,11 @@
 //! `rdsk delete`: removes runs from the history, and says which.
 
+use super::list;
 use crate::cli_args::ColorWhen;
 use crate::history::{self, Place, moment, problem};
 use crate::output_args::HistoryArgs;
 use crate::usage::usage;
-use crate::{completion, list, out, screen, value};
+use crate::{completion, out, screen, value};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use rdsk_model::{Problem, ProblemKind};

@@ -10,8 +10,8 @@ use crate::{out, record_file, screen};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use rdsk_experiment::failed_record;
-use rdsk_model::{Experiment, Problem, Record};
-use rdsk_report::{Further, Style};
+use rdsk_model::Problem;
+use rdsk_report::Further;
 
 const EXAMPLES: &str = "Examples:
   rdsk show last
@@ -64,18 +64,5 @@ pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = if show.details { Detail::Full } else { Detail::Short };
-    out::data(&page(&record, detail, Further::Here, screen::style(show.output.look())))
-}
-
-/// A single question has a screen of its own, which says more than a line of the short page.
-pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style: Style) -> String {
-    let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
-    // A copy without storage has no cells.
-    let is_single = !record.copies.is_empty()
-        || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
-    if detail == Detail::Full || is_single {
-        rdsk_report::text(record, style)
-    } else {
-        rdsk_report::short(record, further, style)
-    }
+    out::data(&screen::page(&record, detail, Further::Here, screen::style(show.output.look())))
 }
