@@ -96,15 +96,15 @@ pub(crate) fn run(words: &[OsString]) -> u8 {
     match grammar::parse::<Rdsk>(words) {
         Ok(Parsed::Text(text)) => ended(out::data(&text).map(|()| exit::DONE)),
         Ok(Parsed::Line(line, matches)) => {
-            ended(panic_hook::catch(|| call(line.command, &matches, words)).and_then(|done| done))
+            ended(panic_hook::catch(|| call(&line.command, &matches, words)).and_then(|done| done))
         }
         Err(problem) => misused(&problem, words),
     }
 }
 
 /// Calls the command and gives the exit code.
-fn call(command: Command, matches: &ArgMatches, words: &[OsString]) -> Result<u8, Problem> {
-    let done = match &command {
+fn call(command: &Command, matches: &ArgMatches, words: &[OsString]) -> Result<u8, Problem> {
+    let done = match command {
         Command::Measuring(measuring) => {
             let its_matches = matches.subcommand().map_or(matches, |(_, its_matches)| its_matches);
             return Ok(match measuring.clone().measurement(its_matches) {
