@@ -1,11 +1,5 @@
-//! What one command line requests, parsed and checked. Plain data; it looks at no target and opens nothing.
+//! What flags of several commands choose between. Plain data; it parses nothing and opens nothing.
 
-use crate::history::Place;
-use crate::subcommand::Subcommand;
-use rdsk_experiment::PlanOptions;
-use rdsk_model::Experiment;
-use rdsk_report::{Charset, Compactness};
-use rdsk_targets::Permission;
 use std::path::PathBuf;
 
 /// Where the JSON document goes.
@@ -14,6 +8,12 @@ pub(crate) enum JsonPlace {
     /// Standard output, which then holds nothing else.
     Stdout,
     File(PathBuf),
+}
+
+impl From<PathBuf> for JsonPlace {
+    fn from(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::Stdout } else { Self::File(path) }
+    }
 }
 
 /// A form in which Records leave rdsk.
@@ -25,12 +25,6 @@ pub(crate) enum Form {
     Markdown,
     /// With figures, for a browser.
     Page,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunMode {
-    Measure,
-    PlanOnly,
 }
 
 /// How much is printed during the run.
@@ -56,64 +50,4 @@ pub(crate) enum ColorWhen {
     Auto,
     Always,
     Never,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct CliArgs {
-    pub(crate) subcommand: &'static Subcommand,
-    /// The names of the flags that were given.
-    pub(crate) given: Vec<&'static str>,
-    /// Names as typed; empty if none was given.
-    pub(crate) targets: Vec<String>,
-    /// What to measure; empty for `show`, `info` and `sim`.
-    pub(crate) experiments: Vec<Experiment>,
-    pub(crate) options: PlanOptions,
-    pub(crate) size_bytes: Option<u64>,
-    /// The Record whose cells are taken over or continued: a file, or a run in the history.
-    pub(crate) resume: Option<String>,
-    /// The history, where the command line names one; `Off` where it wants none.
-    pub(crate) history: Option<Place>,
-    /// What may be overwritten.
-    pub(crate) permission: Permission,
-    pub(crate) json: Option<JsonPlace>,
-    pub(crate) compactness: Compactness,
-    /// Where further forms of the Record go.
-    pub(crate) forms: Vec<(Form, JsonPlace)>,
-    pub(crate) run_mode: RunMode,
-    /// The user's name for the run.
-    pub(crate) label: Option<String>,
-    pub(crate) verbosity: Verbosity,
-    pub(crate) detail: Detail,
-    pub(crate) color: ColorWhen,
-    pub(crate) charset: Charset,
-}
-
-impl CliArgs {
-    /// A command with nothing but defaults.
-    pub(crate) fn new(subcommand: &'static Subcommand) -> Self {
-        Self {
-            subcommand,
-            given: Vec::new(),
-            targets: Vec::new(),
-            experiments: subcommand.experiments.to_vec(),
-            options: PlanOptions::default(),
-            size_bytes: None,
-            resume: None,
-            history: None,
-            permission: Permission::default(),
-            json: None,
-            compactness: Compactness::Full,
-            forms: Vec::new(),
-            run_mode: RunMode::Measure,
-            label: None,
-            verbosity: Verbosity::Normal,
-            detail: Detail::Short,
-            color: ColorWhen::Auto,
-            charset: Charset::Unicode,
-        }
-    }
-
-    pub(crate) fn has(&self, flag: &str) -> bool {
-        self.given.contains(&flag)
-    }
 }

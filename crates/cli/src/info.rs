@@ -7,9 +7,11 @@ mod page;
 pub(crate) mod rows;
 mod tree;
 
-use crate::cli_args::CliArgs;
 use crate::json_file::{self, Sink};
-use crate::{exit, out, panic_hook};
+use crate::output_args::{CharsetArgs, JsonArgs};
+use crate::{completion, exit, out, panic_hook, value};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_observe::watch::natural;
 use rdsk_report::Charset;
@@ -21,6 +23,33 @@ use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 
 pub(crate) use document::document;
+
+const EXAMPLES: &str = "Examples:
+  rdsk info
+      all block devices and the current directory
+  rdsk info /dev/sdb
+      one device, and whether it may be written
+  rdsk info --json - .
+      the same as JSON";
+
+/// Show what a target is, what it sits on, and what rdsk would refuse to do with it.
+///
+/// Refusals come with their reason. Nothing is written and nothing is measured.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Info {
+    /// Directories, files, block devices or sim:NAME [default: every block device and .]
+    #[arg(
+        value_name = "TARGET",
+        value_parser = value::name("target", "name a directory, a file or a block device"),
+        add = ArgValueCompleter::new(completion::targets)
+    )]
+    targets: Vec<String>,
+    #[command(flatten)]
+    json: JsonArgs,
+    #[command(flatten)]
+    charset: CharsetArgs,
+}
 
 #[derive(Debug)]
 pub(crate) struct TargetInfo {
@@ -44,16 +73,17 @@ pub(crate) struct Facts {
 }
 
 /// Shows the targets and gives the exit code.
-pub(crate) fn show(args: &CliArgs) -> u8 {
-    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
-        Ok(sink) => sink,
-        Err(problem) => return out::failure(&problem),
-    };
+///
+/// # Errors
+/// When the document cannot be written where the line says.
+pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
+    let place = info.json.json.as_ref();
+    let sink = place.map(|place| Sink::prepare(place, &info.targets)).transpose()?;
     let roots = Roots::default();
-    let names = if args.targets.is_empty() { everything(&roots.sys) } else { args.targets.clone() };
+    let names = if info.targets.is_empty() { everything(&roots.sys) } else { info.targets.clone() };
     let infos: Vec<TargetInfo> = names.into_iter().map(|name| inspect(name, &roots)).collect();
     let mut code = exit::DONE;
-    let page = || page::page(&infos, charset(args, |name| std::env::var(name).ok()));
+    let page = || page::page(&infos, charset(info.charset.charset(), |name| std::env::var(name).ok()));
     let shown = json_file::output(sink.as_ref(), || document(&infos, None), page);
     if let Err(problem) = shown {
         code = out::failure(&problem);
@@ -61,26 +91,22 @@ pub(crate) fn show(args: &CliArgs) -> u8 {
     for problem in infos.iter().filter_map(|info| info.found.as_ref().err()) {
         out::problem(problem);
         // If nobody named the devices, one that has just disappeared is no failure of the command.
-        if code == exit::DONE && !args.targets.is_empty() {
+        if code == exit::DONE && !info.targets.is_empty() {
             code = exit::of(problem.kind);
         }
     }
-    code
+    Ok(code)
 }
 
 /// Unicode if the locale can show it.
-fn charset(args: &CliArgs, variable: impl Fn(&str) -> Option<String>) -> Charset {
+fn charset(wanted: Charset, variable: impl Fn(&str) -> Option<String>) -> Charset {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty());
     let is_utf8 = |locale: String| {
         let locale = locale.to_ascii_lowercase();
         locale.ends_with("utf-8") || locale.ends_with("utf8")
     };
-    if args.charset == Charset::Unicode && locale.is_some_and(is_utf8) {
-        Charset::Unicode
-    } else {
-        Charset::Ascii
-    }
+    if wanted == Charset::Unicode && locale.is_some_and(is_utf8) { Charset::Unicode } else { Charset::Ascii }
 }
 
 fn inspect(name: String, roots: &Roots) -> TargetInfo {
@@ -195,18 +221,17 @@ mod tests {
 
     #[test]
     fn lines_of_unicode_need_a_locale_that_has_them() {
-        let charset = |words: &[&str], pairs: &[(&str, &str)]| {
-            let args = crate::flags::testing::parsed(words).unwrap();
-            super::charset(&args, |name| {
+        let charset = |line: &str, pairs: &[(&str, &str)]| {
+            let info: Info = crate::grammar::testing::parsed(line).unwrap();
+            super::charset(info.charset.charset(), |name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             })
         };
-        let info = &["info"];
-        assert_eq!(charset(info, &[("LANG", "C.UTF-8")]), Charset::Unicode);
-        assert_eq!(charset(info, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]), Charset::Unicode);
-        assert_eq!(charset(info, &[("LC_ALL", "C"), ("LANG", "C.UTF-8")]), Charset::Ascii);
-        assert_eq!(charset(info, &[]), Charset::Ascii);
-        assert_eq!(charset(&["info", "--ascii"], &[("LANG", "C.UTF-8")]), Charset::Ascii);
+        assert_eq!(charset("", &[("LANG", "C.UTF-8")]), Charset::Unicode);
+        assert_eq!(charset("", &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]), Charset::Unicode);
+        assert_eq!(charset("", &[("LC_ALL", "C"), ("LANG", "C.UTF-8")]), Charset::Ascii);
+        assert_eq!(charset("", &[]), Charset::Ascii);
+        assert_eq!(charset("--ascii", &[("LANG", "C.UTF-8")]), Charset::Ascii);
     }
 
     #[test]

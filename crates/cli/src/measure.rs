@@ -1,14 +1,14 @@
 //! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
 //! measured, and how, is up to `experiment`.
 
-use crate::cli_args::{CliArgs, Detail, JsonPlace, RunMode, Verbosity};
+use crate::cli_args::{Detail, JsonPlace, Verbosity};
 use crate::exchange::Outputs;
 use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
+use crate::measuring::Measurement;
 use crate::progress::Progress;
 use crate::same_place::is_database;
-use crate::subcommand::RUN;
 use crate::{exit, out, panic_hook, resume, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
@@ -23,32 +23,34 @@ use std::sync::Arc;
 const SEED_SHIFT: u32 = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
-pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
-    if let Some(place) = &args.history {
-        history::choose(place.clone());
+pub(crate) fn measure(asked: &Measurement, command: Vec<String>) -> u8 {
+    if let Some(place) = asked.common.place() {
+        history::choose(place);
     }
-    let resumed = resume::resumed(args);
-    let args = resumed.as_ref().map_or(args, |(args, _)| args);
+    let resumed = resume::resumed(asked);
+    let asked = resumed.as_ref().map_or(asked, |(asked, _)| asked);
     let stop = StopFlag::new();
-    let mut request = request(args, command, &stop);
-    let sink = args.json.as_ref().map(|place| Sink::prepare(place, &request.targets)).transpose();
+    let mut request = request(asked, command, &stop);
+    let json = asked.common.output.json();
+    let sink = json.map(|place| Sink::prepare(place, &request.targets)).transpose();
     let sink = match sink.and_then(|sink| keeps_history(&request).map(|()| sink)) {
         Ok(sink) => sink,
         // The document cannot be written, so the problem goes to standard error alone.
         Err(problem) => return out::failure(&problem),
     };
-    let outputs = match Outputs::prepare(&args.forms, &request.targets) {
+    let outputs = match Outputs::prepare(&asked.common.forms(), &request.targets) {
         Ok(outputs) => outputs,
-        Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
+        Err(problem) => return failed(&problem, &request, sink.as_ref(), asked),
     };
     match &resumed {
         Ok((_, earlier)) => request.resume.clone_from(earlier),
-        Err(problem) => return failed(problem, &request, sink.as_ref(), args),
+        Err(problem) => return failed(problem, &request, sink.as_ref(), asked),
     }
     request.options.seed = request.options.seed.or_else(|| seed(&request));
-    match args.run_mode {
-        RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
-        RunMode::Measure => run(args, &request, sink.as_ref(), &outputs, stop),
+    if asked.common.run.dry_run {
+        show_plan(asked, &request, sink.as_ref())
+    } else {
+        run(asked, &request, sink.as_ref(), &outputs, stop)
     }
 }
 
@@ -68,17 +70,18 @@ fn keeps_history(request: &Request) -> Result<(), Problem> {
     }
 }
 
-fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
-    let targets = if args.targets.is_empty() { vec![".".to_owned()] } else { args.targets.clone() };
+fn request(asked: &Measurement, command: Vec<String>, stop: &StopFlag) -> Request {
+    let common = &asked.common;
+    let targets = if common.targets.is_empty() { vec![".".to_owned()] } else { common.targets.clone() };
     Request {
         command,
-        label: args.label.clone(),
-        experiments: args.experiments.clone(),
+        label: common.run.label.clone(),
+        experiments: asked.experiments.clone(),
         targets,
-        permission: args.permission.clone(),
-        size_bytes: args.size_bytes,
+        permission: common.permission(),
+        size_bytes: common.size,
         resume: None,
-        options: args.options.clone(),
+        options: asked.options.clone(),
         roots: Roots::default(),
         stop: stop.clone(),
     }
@@ -94,15 +97,15 @@ fn seed(request: &Request) -> Option<u64> {
     earlier.or_else(|| Some(RandomState::new().build_hasher().finish() >> SEED_SHIFT))
 }
 
-fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs, stop: StopFlag) -> u8 {
-    let guard = match Guard::new(stop, on_abandon(args, request, sink)) {
+fn run(asked: &Measurement, request: &Request, sink: Option<&Sink>, outputs: &Outputs, stop: StopFlag) -> u8 {
+    let guard = match Guard::new(stop, on_abandon(asked, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
             let problem = cannot_start("watch for signals", &error);
-            return failed(&problem, request, sink, args);
+            return failed(&problem, request, sink, asked);
         }
     };
-    let mut keeper = Keeper::new(Progress::new(args.verbosity));
+    let mut keeper = Keeper::new(Progress::new(asked.common.verbosity()));
     // The kernel delivers a signal to the main thread. If that one waited for a disk in uninterruptible sleep, the signal
     // would wait too; so another thread runs the I/O.
     let ended = std::thread::scope(|scope| {
@@ -115,10 +118,10 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, outputs: &Outputs
     keeper.progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&Arc::new(record), (keeper, &guard), args, (sink, outputs)),
+        Ok(record) => output_record(&Arc::new(record), (keeper, &guard), asked, (sink, outputs)),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
-            failed(&problem, request, sink, args)
+            failed(&problem, request, sink, asked)
         }
     }
 }
@@ -133,7 +136,7 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
 fn output_record(
     record: &Arc<Record>,
     (keeper, guard): (Keeper, &Guard),
-    args: &CliArgs,
+    asked: &Measurement,
     (sink, outputs): (Option<&Sink>, &Outputs),
 ) -> u8 {
     // All of it may wait: for a reader, for a disk, for other processes.
@@ -145,7 +148,7 @@ fn output_record(
             code = exit::of(problem.kind);
         }
     };
-    let written = sink.map(|sink| sink.write(&rdsk_report::json(record, args.compactness)));
+    let written = sink.map(|sink| sink.write(&rdsk_report::json(record, asked.common.output.compactness())));
     let in_document = Written::of(matches!(written, Some(Ok(()))));
     if let Some(Err(problem)) = written {
         complain(&problem);
@@ -154,11 +157,11 @@ fn output_record(
     if let Err(problem) = outputs.write(record) {
         complain(&problem);
     }
-    let shown_again = shown_again(record, &keeper, args, in_document);
+    let shown_again = shown_again(record, &keeper, asked, in_document);
     if sink != Some(&Sink::Stdout)
         && !outputs.take_stdout()
         && !record.cells.is_empty()
-        && let Err(problem) = out::data(&page(record, args, shown_again.as_deref()))
+        && let Err(problem) = out::data(&page(record, asked, shown_again.as_deref()))
     {
         complain(&problem);
     }
@@ -171,7 +174,7 @@ fn output_record(
         complain(&problem);
     }
     if let Some(text) = panic_hook::unreported()
-        && args.verbosity == Verbosity::Normal
+        && asked.common.verbosity() == Verbosity::Normal
     {
         out::warning(&text);
     }
@@ -179,8 +182,8 @@ fn output_record(
 }
 
 /// The command that draws the run again, where something keeps it.
-fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Written) -> Option<String> {
-    keeper.show_command(record).or_else(|| match &args.json {
+fn shown_again(record: &Record, keeper: &Keeper, asked: &Measurement, written: Written) -> Option<String> {
+    keeper.show_command(record).or_else(|| match asked.common.output.json() {
         Some(JsonPlace::File(path)) if written == Written::InDocument => {
             Some(format!("rdsk show {}", out::word(path)))
         }
@@ -189,9 +192,9 @@ fn shown_again(record: &Record, keeper: &Keeper, args: &CliArgs, written: Writte
 }
 
 /// A run is summed up on one screen; a single question has a screen of its own.
-fn page(record: &Record, args: &CliArgs, shown_again: Option<&str>) -> String {
-    let style = screen::style(args);
-    if args.subcommand == &RUN && args.detail == Detail::Short {
+fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> String {
+    let style = screen::style(asked.common.output.look());
+    if asked.detail == Detail::Short {
         let further = shown_again.map_or(Further::Nowhere, Further::By);
         rdsk_report::short(record, further, style)
     } else {
@@ -233,10 +236,10 @@ fn cell_errors(record: &Record) -> Option<Problem> {
     ))
 }
 
-fn show_plan(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> u8 {
+fn show_plan(asked: &Measurement, request: &Request, sink: Option<&Sink>) -> u8 {
     let (plan, targets) = match panic_hook::catch(|| plan_only(request)).and_then(|planned| planned) {
         Ok(planned) => planned,
-        Err(problem) => return failed(&problem, request, sink, args),
+        Err(problem) => return failed(&problem, request, sink, asked),
     };
     let page = || rdsk_report::plan_text(&plan, &targets);
     let shown = json_file::output(sink, || plan_document(&plan, &targets, request.options.seed()), page);
@@ -256,17 +259,17 @@ fn plan_document(plan: &Plan, targets: &[Target], seed: u64) -> String {
 }
 
 /// Reports a command that ended before there was a Record, in the document too.
-fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
+fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, asked: &Measurement) -> u8 {
     json_file::output_failure(sink, || {
         let record = failed_record(request.command.clone(), request.label.clone(), problem.clone());
-        rdsk_report::json(&record, args.compactness)
+        rdsk_report::json(&record, asked.common.output.compactness())
     });
     out::failure(problem)
 }
 
 /// What the watchdog reports for a run that does not end.
-fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAbandon {
-    let (request, sink, args) = (request.clone(), sink.cloned(), args.clone());
+fn on_abandon(asked: &Measurement, request: &Request, sink: Option<&Sink>) -> OnAbandon {
+    let (request, sink, asked) = (request.clone(), sink.cloned(), asked.clone());
     Box::new(move || {
         let problem = Problem::new(
             ProblemKind::Interrupted,
@@ -274,18 +277,29 @@ fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAband
             "interrupted, and the run did not stop by itself; its latest figures are lost",
             "the test file is removed; an I/O may still hang in the kernel: dmesg | tail",
         );
-        failed(&problem, &request, sink.as_ref(), &args);
+        failed(&problem, &request, sink.as_ref(), &asked);
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammar::Parsed;
     use std::collections::BTreeSet;
+
+    fn understood(line: &[&str]) -> Parsed<Measurement> {
+        let words: Vec<_> = std::iter::once("rdsk").chain(line.iter().copied()).map(Into::into).collect();
+        crate::measuring::parse(&words).unwrap()
+    }
+
+    fn parsed(line: &[&str]) -> Measurement {
+        let Parsed::Line(asked, _) = understood(line) else { panic!("{line:?} prints a text") };
+        asked
+    }
 
     #[test]
     fn no_target_is_the_current_directory() {
-        let args = crate::flags::testing::parsed(&["run"]).unwrap();
+        let args = parsed(&["run"]);
         let request = request(&args, vec!["rdsk".into()], &StopFlag::new());
         assert_eq!(request.targets, ["."]);
         assert_eq!(request.experiments.len(), 6);
@@ -301,15 +315,14 @@ mod tests {
             ("scale", "16k,32k,64k,128k,256k,512k,1M,2M"),
         ] {
             let blocks = |line: &[&str]| {
-                let args = crate::flags::testing::parsed(line).unwrap();
+                let args = parsed(line);
                 let (plan, _) = plan_only(&request(&args, vec![], &StopFlag::new())).unwrap();
                 plan.cells.iter().map(|cell| cell.workload.block_bytes).collect::<BTreeSet<_>>()
             };
             let line = [subcommand, "sim:wd2500", "--budget", "2h"];
             assert_eq!(blocks(&line), blocks(&[&line[..], &["--bs", sizes]].concat()), "{subcommand}");
-            let help = crate::parse::parse(&["rdsk".into(), subcommand.into(), "-h".into()]).unwrap();
             let sizes = if subcommand == "scale" { "16k to 2M in powers of 2" } else { sizes };
-            let crate::parse::Parsed::Text(help) = help else { panic!("no help") };
+            let Parsed::Text(help) = understood(&[subcommand, "-h"]) else { panic!("no help") };
             let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains(&format!("Block sizes [default: {sizes}")), "{subcommand}: {help}");
         }

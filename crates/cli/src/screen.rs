@@ -1,17 +1,18 @@
-//! How a page may look on this screen: its columns, and whether colour is welcome. It draws nothing.
+//! Which page a Record gets, and how it may look on this screen: its columns, and whether colour is welcome. It prints nothing.
 
-use crate::cli_args::{CliArgs, ColorWhen};
+use crate::cli_args::{ColorWhen, Detail};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
-use rdsk_report::{Charset, Color, Style};
+use rdsk_model::{Experiment, Record};
+use rdsk_report::{Charset, Color, Further, Style};
 use std::os::fd::AsFd;
 
 /// Columns where nobody says how many there are: a page that can be quoted in a mail.
 const DEFAULT_WIDTH: usize = 80;
 
 /// The style of a page on standard output.
-pub(crate) fn style(args: &CliArgs) -> Style {
-    style_on(&std::io::stdout(), args.color, args.charset)
+pub(crate) fn style((color, charset): (ColorWhen, Charset)) -> Style {
+    style_on(&std::io::stdout(), color, charset)
 }
 
 /// The style of a page on one of the standard streams.
@@ -28,6 +29,19 @@ pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charse
         },
     };
     Style { width: width(columns.as_deref(), terminal), color, charset }
+}
+
+/// A single question has a screen of its own, which says more than a line of the short page.
+pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style: Style) -> String {
+    let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
+    // A copy without storage has no cells.
+    let is_single = !record.copies.is_empty()
+        || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
+    if detail == Detail::Full || is_single {
+        rdsk_report::text(record, style)
+    } else {
+        rdsk_report::short(record, further, style)
+    }
 }
 
 /// What the environment asks for, else what the terminal has.

@@ -41,7 +41,7 @@ pub use evidence::{
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use nvme::is_nvme_path;
-pub use output_flags::{FlagValue, OUTPUT_FLAGS, OutputFlag, without_output};
+pub use output_flags::{OUTPUT_FLAGS, OUTPUT_SWITCHES, without_output};
 pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};

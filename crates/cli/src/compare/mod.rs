@@ -7,33 +7,33 @@ mod runs;
 
 use crate::cli_args::{ColorWhen, JsonPlace};
 use crate::json_file::{self, DocumentKind, JSON, Sink};
-use crate::parse::usage;
-use crate::{exit, out, own_command, record_file, screen};
+use crate::usage::usage;
+use crate::{exit, out, record_file, screen};
 use kept::Kept;
-pub(crate) use options::command;
-use options::{Options, Repeat, Task};
+pub(crate) use options::Compare;
+use options::{Repeat, Task};
 use rdsk_compare::{Compared, Judgement, Metric, RunPair, compare, course, differences, judge, repeated};
 use rdsk_model::{Problem, ProblemKind, Record, Status};
 use rdsk_report::Style;
 use rdsk_report::compare::{Comparing, compared_json, compared_text, course_json, course_text};
 use rdsk_units::printable;
 use runs::{Ended, Runner, Runs};
-use std::ffi::OsString;
 
-/// Runs a command line, whose first word is `compare`.
-pub(crate) fn run(words: &[OsString]) -> u8 {
-    own_command::run(options::parse(words), answer)
-}
-
-fn answer(options: &Options) -> Result<u8, Problem> {
-    match &options.task {
+/// Compares what the line names and gives the exit code.
+///
+/// # Errors
+/// When arguments mean nothing together, or a run cannot be read or made.
+pub(crate) fn run(options: &Compare) -> Result<u8, Problem> {
+    let task = options.task()?;
+    options.history.choose();
+    match &task {
         Task::Records => {
             let sink = sink(COMPARISON, options.json.as_ref())?;
             let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-            refuse_twice(&options.words, &records)?;
+            refuse_twice(&options.runs, &records)?;
             let runs: Vec<&Record> = records.iter().collect();
             let compared = compare(runs[0], &runs[1..]);
-            show(options, sink.as_ref(), &options.words, &runs, &compared, &[])
+            show(options, sink.as_ref(), &options.runs, &runs, &compared, &[])
         }
         Task::Trend(cell, metric) => trend(options, cell, *metric),
         Task::Repeat(repeat) => in_turn(options, repeat),
@@ -48,19 +48,19 @@ fn sink(kind: DocumentKind, place: Option<&JsonPlace>) -> Result<Option<Sink>, P
     place.map(|place| Sink::prepare_for(kind, place, &[])).transpose()
 }
 
-fn style(options: &Options) -> Style {
-    screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset)
+fn style(options: &Compare) -> Style {
+    screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset.charset())
 }
 
 /// The Records that the words name; simulated systems are run. `None` if a signal ended such a run.
-fn records(options: &Options) -> Result<Option<Vec<Record>>, Problem> {
+fn records(options: &Compare) -> Result<Option<Vec<Record>>, Problem> {
     let mut runner = None;
     let mut records = Vec::new();
-    for word in &options.words {
+    for word in &options.runs {
         let record = if word.starts_with("sim:") {
             let runner = match &mut runner {
                 Some(runner) => runner,
-                None => runner.insert(Runner::new(options.is_quiet)?),
+                None => runner.insert(Runner::new(options.quiet)?),
             };
             runner.record(&[options.question.clone().into(), word.into()], None)?
         } else {
@@ -89,7 +89,7 @@ fn refuse_twice(words: &[String], records: &[Record]) -> Result<(), Problem> {
 
 /// Shows a comparison and gives the exit code.
 fn show(
-    options: &Options,
+    options: &Compare,
     sink: Option<&Sink>,
     names: &[String],
     runs: &[&Record],
@@ -97,16 +97,16 @@ fn show(
     kept: &[(&str, &Record)],
 ) -> Result<u8, Problem> {
     let differences = differences(runs);
-    let judgements = judge(compared, &options.conditions);
+    let judgements = judge(compared, &options.fail_if);
     let comparing = Comparing { names, runs, differences: &differences, compared, judgements: &judgements };
-    let page = || compared_text(&comparing, options.extent, style(options));
+    let page = || compared_text(&comparing, options.extent(), style(options));
     json_file::output(sink, || compared_json(&comparing, kept), page)?;
     Ok(code(options, compared, &judgements))
 }
 
 /// What conditions make of a comparison.
-fn code(options: &Options, compared: &Compared<'_>, judgements: &[Judgement<'_>]) -> u8 {
-    let fails = |one: &Judgement<'_>| !one.met.is_empty() || (options.fails_if_unsure && one.is_open());
+fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]) -> u8 {
+    let fails = |one: &Judgement<'_>| !one.met.is_empty() || (options.fail_if_unsure && one.is_open());
     if judgements.iter().any(fails) {
         return exit::CONDITION_MET;
     }
@@ -129,10 +129,10 @@ fn code(options: &Options, compared: &Compared<'_>, judgements: &[Judgement<'_>]
     }
 }
 
-fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
+fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
     let sink = sink(TREND, options.json.as_ref())?;
     let Some(records) = records(options)? else { return Ok(exit::INTERRUPTED) };
-    refuse_twice(&options.words, &records)?;
+    refuse_twice(&options.runs, &records)?;
     let runs: Vec<&Record> = records.iter().collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {
@@ -154,9 +154,9 @@ fn trend(options: &Options, cell: &str, metric: Metric) -> Result<u8, Problem> {
 
 /// Runs both command lines in turn and compares them. Whatever ends that early, the pairs that are complete are shown before it is
 /// told.
-fn in_turn(options: &Options, repeat: &Repeat) -> Result<u8, Problem> {
+fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
     let kept = Kept::prepare(options.json.as_ref(), repeat.count)?;
-    let (runs, ended) = Runner::new(options.is_quiet)?.in_turn(repeat);
+    let (runs, ended) = Runner::new(options.quiet)?.in_turn(repeat);
     let written = match &kept {
         Kept::Apart(directory) => directory.write(&runs),
         Kept::Together(_) => Ok(()),
@@ -196,7 +196,7 @@ fn in_turn(options: &Options, repeat: &Repeat) -> Result<u8, Problem> {
 
 /// Shows the comparison of runs in turn and gives the exit code.
 fn show_runs(
-    options: &Options,
+    options: &Compare,
     repeat: &Repeat,
     kept: &Kept,
     runs: &Runs,

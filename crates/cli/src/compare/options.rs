@@ -1,21 +1,18 @@
-//! The options of `rdsk compare`. They parse words and open nothing.
+//! The arguments of `rdsk compare`, and what they request. They parse words and open nothing.
 
-use crate::cli_args::{JsonPlace, RunMode};
-use crate::flags::{json_place, value};
-use crate::own_command::{self, Parsed, base, many, one, switch};
-use crate::parse::{Parsed as ParsedLine, bad, usage};
-use crate::subcommand::{MEASURING, OwnCommand};
-use clap::{ArgAction, ArgMatches, Command};
-use rdsk_compare::{Condition, Metric};
+use crate::cli_args::JsonPlace;
+use crate::grammar::Parsed;
+use crate::measuring;
+use crate::output_args::{CharsetArgs, HistoryArgs};
+use crate::usage::usage;
+use crate::{completion, value};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use rdsk_compare::{BadCondition, Condition, Metric};
 use rdsk_model::Problem;
-use rdsk_report::Charset;
 use rdsk_report::compare::Extent;
 use rdsk_units::printable;
 use std::ffi::OsString;
-
-const DETAILS: &str = "A RUN is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the baseline. A simulated \
-                       system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the runs is listed \
-                       first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are compared.";
 
 const EXAMPLES: &str = r"Examples:
   rdsk compare before.json after.json
@@ -39,6 +36,67 @@ const EXAMPLES: &str = r"Examples:
 
 /// A comparison of more pairs would be given up before it ends.
 const MOST_PAIRS: u32 = 1000;
+const FIGURES: &[(&str, Metric)] = &[("rate", Metric::Rate), ("p50", Metric::P50), ("p99", Metric::P99)];
+
+/// Compare runs cell by cell, and say what changed and how sure that is.
+///
+/// A RUN is what rdsk show takes: a run of rdsk list, or a file that rdsk wrote with --json. The first one is the
+/// baseline. A simulated system (sim:NAME) is run. Only cells that ask the same are compared; what differs between the
+/// runs is listed first. With --repeat the two quoted command lines after -- are run in turn, A B B A, and the runs are
+/// compared.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Compare {
+    /// Show every cell, not only what changed most
+    #[arg(long)]
+    details: bool,
+    /// Write the comparison as JSON to a file, or with - to standard output instead of the text; with --repeat it has the
+    /// Records of all runs, or PLACE is a directory for them
+    #[arg(long, value_name = "PLACE", value_parser = value::place())]
+    pub(super) json: Option<JsonPlace>,
+    /// Exit with 1 if a figure surely changed so much: 'slower>5%', 'faster>5%', 'differs>5%', with p50: or p99: before it
+    /// for latencies; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = condition, conflicts_with = "trend")]
+    pub(super) fail_if: Vec<Condition>,
+    /// Exit with 1, too, if the data leave such a change open
+    #[arg(long)]
+    pub(super) fail_if_unsure: bool,
+    /// Run the two command lines after -- so many times each, in turn
+    #[arg(long, value_name = "N", value_parser = value::count(MOST_PAIRS), conflicts_with = "trend")]
+    repeat: Option<u32>,
+    /// What sh runs before each run of the first one
+    #[arg(long, value_name = "CMD", value_parser = value::text)]
+    prepare_a: Option<String>,
+    /// What sh runs before each run of the second one
+    #[arg(long, value_name = "CMD", value_parser = value::text)]
+    prepare_b: Option<String>,
+    /// Show one cell over all runs in the order of time, and since when it has changed
+    #[arg(long, value_name = "CELL", value_parser = value::text)]
+    trend: Option<String>,
+    /// With --trend: which figure of the cell [default: rate]
+    #[arg(long, value_name = "FIGURE", value_parser = value::words(FIGURES))]
+    figure: Option<Metric>,
+    /// What simulated systems among the RUNs are asked, such as scale
+    #[arg(long, value_name = "COMMAND", default_value = "run", value_parser = question)]
+    pub(super) question: String,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) charset: CharsetArgs,
+    #[command(flatten)]
+    pub(super) history: HistoryArgs,
+    /// Runs, the baseline first: those of rdsk list, files, or sim:NAME
+    #[arg(
+        value_name = "RUN",
+        value_parser = value::name("run", "name a run of rdsk list, or a file that rdsk wrote with --json"),
+        add = ArgValueCompleter::new(completion::runs_files_and_systems)
+    )]
+    pub(super) runs: Vec<String>,
+    /// With --repeat: two command lines, each in quotes, without the word rdsk
+    #[arg(value_name = "ARGS", last = true)]
+    lines: Vec<String>,
+}
 
 /// Two command lines that are run in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,96 +120,68 @@ pub(super) enum Task {
     Repeat(Repeat),
 }
 
-/// What one command line requests.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Options {
-    /// Names of runs, as typed.
-    pub(super) words: Vec<String>,
-    pub(super) task: Task,
-    pub(super) extent: Extent,
-    pub(super) charset: Charset,
-    pub(super) json: Option<JsonPlace>,
-    pub(super) conditions: Vec<Condition>,
-    /// Whether data that leave a condition open fail, too.
-    pub(super) fails_if_unsure: bool,
-    /// The command that runs a simulated system.
-    pub(super) question: String,
-    pub(super) is_quiet: bool,
-}
+impl Compare {
+    pub(super) const fn extent(&self) -> Extent {
+        if self.details { Extent::Full } else { Extent::Short }
+    }
 
-/// Parses the words after `rdsk`, of which the first is `compare`.
-///
-/// # Errors
-/// A problem of kind `Usage`, with a message of one line and a hint.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed<Options>, Problem> {
-    own_command::parse(command(), words, |matches| {
-        let options = options(matches)?;
-        check(&options)?;
-        Ok(options)
-    })
-}
-
-fn options(matches: &ArgMatches) -> Result<Options, Problem> {
-    let given = |name: &str| matches.get_one::<String>(name).cloned();
-    let all = |name: &str| -> Vec<String> {
-        matches.get_many::<String>(name).unwrap_or_default().cloned().collect()
-    };
-    let text = |name: &'static str| -> Result<Option<String>, Problem> {
-        let given = matches.get_one::<String>(name).map(|text| value::text(text)).transpose();
-        Ok(given.map_err(bad(name))?.map(str::to_owned))
-    };
-    let metric = given("figure")
-        .map(|text| value::word(&text, &Metric::ALL.map(Metric::as_str), &Metric::ALL))
-        .transpose()
-        .map_err(bad("figure"))?;
-    let repeat =
-        given("repeat").map(|text| value::count(&text, MOST_PAIRS)).transpose().map_err(bad("repeat"))?;
-    let prepare = [text("prepare-a")?, text("prepare-b")?];
-    let lines = all("ARGS");
-    let task = match (repeat, text("trend")?) {
-        (Some(count), None) => Task::Repeat(Repeat { count, prepare, lines: both_lines(&lines)? }),
-        (None, Some(cell)) => Task::Trend(cell, metric.unwrap_or(Metric::Rate)),
-        (Some(_), Some(_)) => {
-            return Err(usage("--repeat conflicts with --trend", "leave one of them out"));
+    /// What is compared.
+    ///
+    /// # Errors
+    /// When arguments mean nothing together.
+    pub(super) fn task(&self) -> Result<Task, Problem> {
+        self.check()?;
+        let (task, least) = match (self.repeat, &self.trend) {
+            (Some(count), _) if self.runs.is_empty() => {
+                let prepare = [self.prepare_a.clone(), self.prepare_b.clone()];
+                return Ok(Task::Repeat(Repeat { count, prepare, lines: both_lines(&self.lines)? }));
+            }
+            (Some(_), _) => {
+                let message = "--repeat takes command lines after -- and no runs";
+                return Err(usage(message, "leave the names of runs out"));
+            }
+            (None, Some(cell)) => (Task::Trend(cell.clone(), self.figure.unwrap_or(Metric::Rate)), 3),
+            (None, None) => (Task::Records, 2),
+        };
+        if self.runs.len() < least {
+            let message = format!("{least} runs are needed, and {} given", are(self.runs.len()));
+            let hint = "name runs of rdsk list, or files that rdsk wrote with --json, the baseline first";
+            return Err(usage(message, hint));
         }
-        (None, None) => Task::Records,
-    };
-    let is_repeat = matches!(task, Task::Repeat(_));
-    if !is_repeat && (!lines.is_empty() || given("prepare-a").is_some() || given("prepare-b").is_some()) {
-        let hint = "write rdsk compare --repeat 5 -- 'ARGS' 'ARGS'";
-        return Err(usage("command lines and --prepare-a or --prepare-b need --repeat", hint));
+        Ok(task)
     }
-    if !matches!(task, Task::Trend(..)) && metric.is_some() {
-        return Err(usage("--figure needs --trend", "leave it out: all figures are compared"));
+
+    /// Refuses an argument without the one that it needs.
+    fn check(&self) -> Result<(), Problem> {
+        let is_prepared = self.prepare_a.is_some() || self.prepare_b.is_some();
+        if self.repeat.is_none() && (is_prepared || !self.lines.is_empty()) {
+            let hint = "write rdsk compare --repeat 5 -- 'ARGS' 'ARGS'";
+            return Err(usage("command lines and --prepare-a or --prepare-b need --repeat", hint));
+        }
+        if self.trend.is_none() && self.figure.is_some() {
+            return Err(usage("--figure needs --trend", "leave it out: all figures are compared"));
+        }
+        if self.fail_if_unsure && self.fail_if.is_empty() {
+            return Err(usage("--fail-if-unsure needs --fail-if", "add --fail-if 'slower>5%'"));
+        }
+        Ok(())
     }
-    Ok(Options {
-        words: all("RUN"),
-        task,
-        extent: if matches.get_flag("details") { Extent::Full } else { Extent::Short },
-        charset: if matches.get_flag("ascii") { Charset::Ascii } else { Charset::Unicode },
-        json: given("json").map(|text| json_place(&text)).transpose().map_err(bad("json"))?,
-        conditions: all("fail-if").iter().map(|text| condition(text)).collect::<Result<_, _>>()?,
-        fails_if_unsure: matches.get_flag("fail-if-unsure"),
-        question: question(given("question"))?,
-        is_quiet: matches.get_flag("quiet"),
-    })
 }
 
-fn condition(text: &str) -> Result<Condition, Problem> {
-    text.parse().map_err(|bad: rdsk_compare::BadCondition| {
+fn condition(text: &str) -> Result<Condition, value::BadValue> {
+    text.parse().map_err(|bad: BadCondition| {
         let hint = "write 'slower>5%', 'faster>5%' or 'differs>5%', or with a latency 'p99:slower>10%'";
-        usage(format!("--fail-if: {}", printable(&bad.to_string())), hint)
+        value::BadValue::new(printable(&bad.to_string()), hint)
     })
 }
 
-fn question(name: Option<String>) -> Result<String, Problem> {
-    let name = name.unwrap_or_else(|| "run".into());
-    let names: Vec<&str> = MEASURING.iter().map(|subcommand| subcommand.name).collect();
-    if names.contains(&name.as_str()) {
-        return Ok(name);
+fn question(name: &str) -> Result<String, value::BadValue> {
+    let names = measuring::names();
+    if names.iter().any(|measuring| measuring == name) {
+        return Ok(name.to_owned());
     }
-    let message = format!("--question: \"{}\" measures nothing", printable(&name));
-    Err(usage(message, format!("write {}", names.join(" or "))))
+    let hint = format!("write {}", names.join(" or "));
+    Err(value::BadValue::new(format!("\"{}\" measures nothing", printable(name)), hint))
 }
 
 /// `1 is`, `2 are`.
@@ -179,15 +209,23 @@ fn line(text: &str) -> Result<Vec<OsString>, Problem> {
         .ok_or_else(|| usage(format!("'{shown}' is no command line"), "close every quote"))?;
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let whole: Vec<OsString> = std::iter::once("rdsk".into()).chain(words.iter().cloned()).collect();
-    let parsed = crate::parse::parse(&whole)
-        .map_err(|problem| Problem { message: format!("'{shown}': {}", problem.message), ..problem })?;
-    let refused = match &parsed {
-        ParsedLine::Text(_) => Some("asks for help"),
-        ParsedLine::Args(args) if !MEASURING.contains(&args.subcommand) => Some("measures nothing"),
-        ParsedLine::Args(args) if args.run_mode == RunMode::PlanOnly => Some("measures nothing"),
-        ParsedLine::Args(args) if args.json.is_some() => Some("has a --json of its own"),
-        ParsedLine::Args(args) if args.resume.is_some() => Some("goes on with an earlier run"),
-        ParsedLine::Args(_) => None,
+    let refused = if !measuring::names().iter().any(|name| words[0] == **name) {
+        Some("measures nothing")
+    } else {
+        match measuring::parse(&whole) {
+            Err(problem) => {
+                return Err(Problem { message: format!("'{shown}': {}", problem.message), ..problem });
+            }
+            Ok(Parsed::Text(_)) => Some("asks for help"),
+            Ok(Parsed::Line(asked, _)) if asked.common.run.dry_run => Some("measures nothing"),
+            Ok(Parsed::Line(asked, _)) if asked.common.output.json().is_some() => {
+                Some("has a --json of its own")
+            }
+            Ok(Parsed::Line(asked, _)) if asked.common.run.resume.is_some() => {
+                Some("goes on with an earlier run")
+            }
+            Ok(Parsed::Line(..)) => None,
+        }
     };
     match refused {
         None => Ok(words),
@@ -198,153 +236,59 @@ fn line(text: &str) -> Result<Vec<OsString>, Problem> {
     }
 }
 
-/// Refuses options that mean nothing together.
-fn check(options: &Options) -> Result<(), Problem> {
-    if options.words.iter().any(String::is_empty) {
-        return Err(usage(
-            "the name of a run is empty",
-            "name a run of rdsk list, or a file that rdsk wrote with --json",
-        ));
-    }
-    let is_trend = matches!(options.task, Task::Trend(..));
-    if is_trend && (!options.conditions.is_empty() || options.fails_if_unsure) {
-        return Err(usage("--fail-if conflicts with --trend", "compare two runs, or leave it out"));
-    }
-    if options.fails_if_unsure && options.conditions.is_empty() {
-        return Err(usage("--fail-if-unsure needs --fail-if", "add --fail-if 'slower>5%'"));
-    }
-    let least = match &options.task {
-        Task::Records => 2,
-        Task::Trend(..) => 3,
-        Task::Repeat(_) if options.words.is_empty() => return Ok(()),
-        Task::Repeat(_) => {
-            return Err(usage(
-                "--repeat takes command lines after -- and no runs",
-                "leave the names of runs out",
-            ));
-        }
-    };
-    if options.words.len() < least {
-        let message = format!("{least} runs are needed, and {} given", are(options.words.len()));
-        return Err(usage(
-            message,
-            "name runs of rdsk list, or files that rdsk wrote with --json, the baseline first",
-        ));
-    }
-    Ok(())
-}
-
-pub(crate) fn command() -> Command {
-    base(OwnCommand::Compare, DETAILS, EXAMPLES)
-        .arg(switch("details", "Show every cell, not only what changed most"))
-        .arg(one(
-            "json",
-            "PLACE",
-            "Write the comparison as JSON to a file, or with - to standard output instead of the \
-             text; with --repeat it has the Records of all runs, or PLACE is a directory for them",
-        ))
-        .arg(
-            one(
-                "fail-if",
-                "CONDITION",
-                "Exit with 1 if a figure surely changed so much: 'slower>5%', 'faster>5%', \
-             'differs>5%', with p50: or p99: before it for latencies; may be repeated",
-            )
-            .action(ArgAction::Append),
-        )
-        .arg(switch("fail-if-unsure", "Exit with 1, too, if the data leave such a change open"))
-        .arg(one("repeat", "N", "Run the two command lines after -- so many times each, in turn"))
-        .arg(one("prepare-a", "CMD", "What sh runs before each run of the first one"))
-        .arg(one("prepare-b", "CMD", "What sh runs before each run of the second one"))
-        .arg(one(
-            "trend",
-            "CELL",
-            "Show one cell over all runs in the order of time, and since when it has changed",
-        ))
-        .arg(one(
-            "figure",
-            "FIGURE",
-            "With --trend: which figure of the cell [possible values: rate, p50, p99] \
-             [default: rate]",
-        ))
-        .arg(one(
-            "question",
-            "COMMAND",
-            "What simulated systems among the RUNs are asked, such as scale [default: run]",
-        ))
-        .arg(switch("quiet", "Show no progress").short('q'))
-        .arg(switch("ascii", "Use only ASCII characters"))
-        .arg(own_command::history())
-        .arg(many("RUN", "Runs, the baseline first: those of rdsk list, files, or sim:NAME"))
-        .arg(
-            many("ARGS", "With --repeat: two command lines, each in quotes, without the word rdsk")
-                .last(true),
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::own_command::testing::{self, history_of, is_well_formed, refuses};
+    use crate::grammar::testing::{parsed, refuses};
 
-    fn parsed(line: &str) -> Result<Options, Problem> {
-        testing::parsed(parse, line)
-    }
-
-    #[test]
-    fn the_command_is_well_formed_and_its_examples_parse() {
-        is_well_formed(parse, OwnCommand::Compare, command(), EXAMPLES, 6);
+    fn compare(line: &str) -> Compare {
+        parsed(line).unwrap()
     }
 
     #[test]
     fn runs_conditions_and_command_lines_are_told_apart() {
+        let options = compare("a.json b.json --fail-if 'slower>5%' c --fail-if p99:slower>10% --details");
+        assert_eq!(options.runs, ["a.json", "b.json", "c"]);
+        assert_eq!((options.fail_if.len(), options.extent()), (2, Extent::Full));
         let options =
-            parsed("compare a.json b.json --fail-if 'slower>5%' c --fail-if p99:slower>10% --details")
-                .unwrap();
-        assert_eq!(options.words, ["a.json", "b.json", "c"]);
-        assert_eq!((options.conditions.len(), options.extent), (2, Extent::Full));
-        let options = parsed(
-            "compare --repeat 4 --prepare-b 'true; true' -- 'run sim:wd2500' 'run sim:wd2500 --budget 9s'",
-        )
-        .unwrap();
-        let Task::Repeat(repeat) = options.task else { panic!("{options:?}") };
+            compare("--repeat 4 --prepare-b 'true; true' -- 'run sim:wd2500' 'run sim:wd2500 --budget 9s'");
+        let Ok(Task::Repeat(repeat)) = options.task() else { panic!("{options:?}") };
         assert_eq!((repeat.count, &repeat.prepare), (4, &[None, Some("true; true".to_owned())]));
         assert_eq!(repeat.lines[1], ["run", "sim:wd2500", "--budget", "9s"]);
-        let options = parsed("compare --trend x --figure p99 a b c").unwrap();
-        assert_eq!(options.task, Task::Trend("x".into(), Metric::P99));
-        assert_eq!(history_of(parse, "compare a b --history h.db"), Some("h.db".into()));
+        let trend = compare("--trend x --figure p99 a b c").task();
+        assert_eq!(trend.unwrap(), Task::Trend("x".into(), Metric::P99));
     }
 
     #[test]
     fn wrong_lines_are_one_line_and_a_hint() {
         refuses(
-            parse,
+            |compare: Compare| compare.task(),
             &[
-                ("compare", "2 runs are needed, and 0"),
-                ("compare a", "2 runs are needed, and 1"),
-                ("compare a ''", "empty"),
-                ("compare --trend x a b", "3 runs are needed"),
-                ("compare a b --fail-if slower", "is no condition"),
-                ("compare a b --fail-if-unsure", "--fail-if-unsure needs"),
-                ("compare a b c --trend x --fail-if 'slower>5%'", "conflicts with --trend"),
-                ("compare a b --figure p50", "--figure needs --trend"),
-                ("compare --trend x --figure p1 a b c", "--figure"),
-                ("compare a b --prepare-a true", "need --repeat"),
-                ("compare a b -- 'run .' 'run .'", "need --repeat"),
-                ("compare --repeat 0 -- 'run .' 'run .'", "--repeat"),
-                ("compare --repeat 3 -- 'run .'", "two command lines, and 1"),
-                ("compare --repeat 3 a -- 'run .' 'run .'", "no runs"),
-                ("compare --repeat 3 --trend x -- 'run .' 'run .'", "conflicts with --trend"),
-                ("compare --repeat 3 -- 'run . --json x' 'run .'", "--json of its own"),
-                ("compare --repeat 3 -- 'run . --dry-run' 'run .'", "measures nothing"),
-                ("compare --repeat 3 -- 'info .' 'run .'", "measures nothing"),
-                ("compare --repeat 3 -- 'run --help' 'run .'", "asks for help"),
-                ("compare --repeat 3 -- 'run --bugdet 3' 'run .'", "unknown flag --bugdet"),
-                ("compare --repeat 3 -- 'dd if=/dev/zero' 'run .'", "dd"),
-                ("compare a b --question info", "measures nothing"),
-                ("compare a b --bs 4k", "--bs"),
-                ("compare a b c --trend --details", "--trend: a value is missing"),
-                ("compare a b --history ''", "--history"),
+                ("", "2 runs are needed, and 0"),
+                ("a", "2 runs are needed, and 1"),
+                ("a ''", "empty"),
+                ("--trend x a b", "3 runs are needed"),
+                ("a b --fail-if slower", "is no condition"),
+                ("a b --fail-if-unsure", "--fail-if-unsure needs"),
+                ("a b c --trend x --fail-if 'slower>5%'", "--trend conflicts with --fail-if"),
+                ("a b --figure p50", "--figure needs --trend"),
+                ("--trend x --figure p1 a b c", "--figure"),
+                ("a b --prepare-a true", "need --repeat"),
+                ("a b -- 'run .' 'run .'", "need --repeat"),
+                ("--repeat 0 -- 'run .' 'run .'", "--repeat"),
+                ("--repeat 3 -- 'run .'", "two command lines, and 1"),
+                ("--repeat 3 a -- 'run .' 'run .'", "no runs"),
+                ("--repeat 3 --trend x -- 'run .' 'run .'", "conflicts with --trend"),
+                ("--repeat 3 -- 'run . --json x' 'run .'", "--json of its own"),
+                ("--repeat 3 -- 'run . --dry-run' 'run .'", "measures nothing"),
+                ("--repeat 3 -- 'info .' 'run .'", "measures nothing"),
+                ("--repeat 3 -- 'run --help' 'run .'", "asks for help"),
+                ("--repeat 3 -- 'run --bugdet 3' 'run .'", "unknown flag --bugdet"),
+                ("--repeat 3 -- 'dd if=/dev/zero' 'run .'", "measures nothing"),
+                ("a b --question info", "measures nothing"),
+                ("a b --bs 4k", "--bs"),
+                ("a b c --trend --details", "--trend: a value is missing"),
+                ("a b --history ''", "--history"),
             ],
         );
     }

@@ -1,6 +1,6 @@
 //! Where the Record of a copy goes beside the history. A document never lies where the copy reads or writes.
 
-use super::options::{Options, is_standard_output};
+use super::options::{Dd, is_standard_output};
 use crate::cli_args::{Form, JsonPlace};
 use crate::exchange::Outputs;
 use crate::json_file::{self, JSON, Sink};
@@ -21,7 +21,7 @@ impl Documents {
     ///
     /// # Errors
     /// What is wrong with a place, and whether the other document may say so.
-    pub(super) fn prepare(options: &Options, names: &[String]) -> Result<Self, (Problem, bool)> {
+    pub(super) fn prepare(options: &Dd, names: &[String]) -> Result<Self, (Problem, bool)> {
         let page: Vec<_> = options.report.iter().map(|place| (Form::Page, place.clone())).collect();
         // A place that is not fit for the document gets none.
         let with_place = |problem: Problem| {

@@ -7,16 +7,15 @@ mod options;
 mod signals;
 mod stderr;
 
-pub(crate) use options::command;
+pub(crate) use options::Dd;
 
+use crate::cli_args::JsonPlace;
 use crate::exit;
-use crate::history::{self, Place, Written};
-use crate::own_command::Parsed;
-use crate::parse::usage;
+use crate::history::{self, Written};
+use crate::usage::usage;
 use crate::{interrupt, out};
 use documents::{Documents, output_failure};
 use open::{Closed, Opened};
-use options::Options;
 use rdsk_dd::{Copier, Failure, Finished, Opening, OperandError, Operands, Signals, Status, Terminal as _};
 use rdsk_engine::MonotonicClock;
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
@@ -43,41 +42,39 @@ struct Line {
     operands: Operands,
 }
 
-/// Runs a command line, whose first word is `dd`; `command` is the whole of it for the Record.
-pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
-    let options = match options::parse(words) {
-        Ok(Parsed::Options(options, file)) => {
-            let place = if options.is_kept { file.map(Place::File) } else { Some(Place::Off) };
-            place.into_iter().for_each(history::choose);
-            options
-        }
-        Ok(Parsed::Text(text)) => {
-            let printed = out::data(&text).inspect_err(out::problem);
-            return if printed.is_ok() { exit::DONE } else { FAILED };
-        }
-        Err(problem) => {
-            out::problem(&problem);
-            output_failure(crate::parse::json_place(words).as_ref(), &words[1..], command, problem);
-            return FAILED;
-        }
-    };
-    match prepare(&options) {
-        Ok((lines, documents)) => run_all(&options, &lines, &documents, command),
+/// Makes the copies that a line requests; `words` are those after `rdsk`, and `command` is all of them for the Record.
+pub(crate) fn run(options: &Dd, words: &[OsString], command: Vec<String>) -> u8 {
+    options.choose_history();
+    match prepare(options) {
+        Ok((lines, documents)) => run_all(options, &lines, &documents, command),
         Err((problem, is_recorded)) => {
-            out::problem(&problem);
-            if is_recorded {
-                output_failure(options.json.as_ref(), &words[1..], command, problem);
-            }
-            FAILED
+            let json = options.json.as_ref().filter(|_| is_recorded);
+            exit_code(failure(&problem, json, words, command))
         }
     }
+}
+
+/// Reports a line that copies nothing, in its document too.
+pub(crate) fn failure(
+    problem: &Problem,
+    json: Option<&JsonPlace>,
+    words: &[OsString],
+    command: Vec<String>,
+) -> u8 {
+    output_failure(json, &words[1..], command, problem.clone());
+    out::failure(problem)
+}
+
+/// dd's exit code in place of one of rdsk's.
+pub(crate) const fn exit_code(code: u8) -> u8 {
+    if code == exit::DONE { exit::DONE } else { FAILED }
 }
 
 /// Parses the operands of all lines, and checks what the options need of them.
 ///
 /// # Errors
 /// What is wrong, and whether the document of the line may say so.
-fn prepare(options: &Options) -> Result<(Vec<Line>, Documents), (Problem, bool)> {
+fn prepare(options: &Dd) -> Result<(Vec<Line>, Documents), (Problem, bool)> {
     let mut lines = Vec::new();
     for words in options.lines() {
         let operands = rdsk_dd::parse(&words).map_err(|error| (wrong(&error, &words), true))?;
@@ -110,12 +107,12 @@ fn wrong(error: &OperandError, words: &[OsString]) -> Problem {
     }
 }
 
-fn run_all(options: &Options, lines: &[Line], documents: &Documents, command: Vec<String>) -> u8 {
+fn run_all(options: &Dd, lines: &[Line], documents: &Documents, command: Vec<String>) -> u8 {
     let mut stderr = Stderr::default();
     let handled = signals::handled();
     let interrupt = &handled.signals.interrupt;
     let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
-    let is_explained = options.is_explained && !is_silent;
+    let is_explained = options.explain && !is_silent;
     let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
     let mut copies =
         (is_explained || documents.are_wanted()).then(|| Copies::new(command, Roots::default(), leftovers));
@@ -163,7 +160,7 @@ fn run_all(options: &Options, lines: &[Line], documents: &Documents, command: Ve
 
 /// One run of one line.
 fn run_once(
-    options: &Options,
+    options: &Dd,
     (index, line): (usize, &Line),
     copies: Option<&mut Copies>,
     handled: &Handled,
@@ -171,7 +168,7 @@ fn run_once(
 ) -> Result<(), Failure> {
     let (signals, operands) = (&handled.signals, &line.operands);
     let opening = Opening { operands, terminal: stderr, signals };
-    let opened = handled.while_opening(|| open::open(opening, &options.permission));
+    let opened = handled.while_opening(|| open::open(opening, &options.permission()));
     let (Opened { input, output, took_ns }, copies) = match opened {
         Ok(opened) => (opened, copies),
         Err(Closed::Failed(failure)) => return Err(failure),
@@ -199,7 +196,7 @@ fn run_once(
 }
 
 /// Those of each of several runs would hide what the runs have in common; of one that was cut short they are all there is.
-fn print_counts(options: &Options, operands: &Operands, finished: &Finished, stderr: &mut Stderr) {
+fn print_counts(options: &Dd, operands: &Operands, finished: &Finished, stderr: &mut Stderr) {
     let is_shown = match finished.result {
         Ok(()) => !options.is_repeated(),
         Err(Failure::BrokenPipe) => rdsk_sys::start::ignored_broken_pipes(),

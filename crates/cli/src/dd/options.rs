@@ -1,13 +1,14 @@
-//! The options of `rdsk dd`, and its help. They parse words and open nothing.
+//! The arguments of `rdsk dd`, and its help. They are words, and open nothing.
 
 use crate::cli_args::JsonPlace;
-use crate::flags::{json_place, page_place, value};
-use crate::own_command::{self, Parsed, base, many, one, path, switch};
-use crate::parse::{bad, usage};
+use crate::completion;
+use crate::history::{self, Place};
+use crate::output_args::HistoryArgs;
 use crate::same_place::is_same_place;
-use crate::subcommand::OwnCommand;
-use clap::builder::PossibleValuesParser;
-use clap::{ArgMatches, Command, value_parser};
+use crate::usage::usage;
+use crate::value::{self, BadValue};
+use clap::{ArgAction, Args, value_parser};
+use clap_complete::engine::ArgValueCompleter;
 use rdsk_dd::Operands;
 use rdsk_model::Problem;
 use rdsk_targets::Permission;
@@ -20,11 +21,6 @@ use std::path::Path;
 const MAX_REPEAT: u32 = 10_000;
 /// Rounds of a comparison that says no number: as many as give an interval of some use.
 const DEFAULT_ROUNDS: u32 = 6;
-
-const DETAILS: &str = "Copies with dd's operands, prints dd's counts, and then says on standard error what was really measured: where the \
-                       time went, what the device saw, and which operand gives the figure that was wanted. For this the output is flushed \
-                       after dd's last line. Files are opened, truncated and overwritten as dd does it, without a question. A block device \
-                       is written only with --destroy, and never one in use.";
 
 const BELOW: &str = "Operands:
   if=FILE, of=FILE     Input and output [default: standard input and output]
@@ -75,95 +71,85 @@ const OPERANDS: [&str; 16] = [
     "status=progress",
 ];
 
-const EXPLAIN: &[&str] = &["on", "off"];
-
-/// What one command line requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Options {
-    pub(super) permission: Permission,
-    /// Whether the answer is printed below dd's lines.
-    pub(super) is_explained: bool,
+/// Copy as dd does with dd's own operands, and say what that measured.
+///
+/// Copies with dd's operands, prints dd's counts, and then says on standard error what was really measured: where the time
+/// went, what the device saw, and which operand gives the figure that was wanted. For this the output is flushed after
+/// dd's last line. Files are opened, truncated and overwritten as dd does it, without a question. A block device is
+/// written only with --destroy, and never one in use.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = BELOW)]
+pub(crate) struct Dd {
+    /// Print the answer below dd's lines; off leaves the output in memory as dd does
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "on",
+        action = ArgAction::Set,
+        value_parser = value::words(&[("on", true), ("off", false)])
+    )]
+    pub(super) explain: bool,
+    /// Write the Record as JSON; - is standard output
+    #[arg(long, value_name = "FILE", value_parser = value::place())]
     pub(super) json: Option<JsonPlace>,
-    /// Where a page with figures goes.
+    /// Write a page with figures for a browser
+    #[arg(long, value_name = "FILE", value_parser = value::page_place)]
     pub(super) report: Option<JsonPlace>,
-    pub(super) is_kept: bool,
+    /// Run N times: mean, interval and spread of the times
+    #[arg(long, value_name = "N", value_parser = value::count(MAX_REPEAT))]
     repeat: Option<u32>,
-    /// The operands in which the second line differs.
-    differing: Option<Vec<OsString>>,
+    /// Run a second copy in turn with the first (A B B A) and compare their times; OPERANDS replace those of the same name,
+    /// or are added
+    #[arg(long, value_name = "OPERANDS", value_parser = differing)]
+    compare: Option<Differing>,
+    #[command(flatten)]
+    history: HistoryArgs,
+    /// Do not keep the Record in the history; with --explain off and without --json and --report there is none
+    #[arg(long)]
+    no_history: bool,
+    /// Allow writing to the block device with this identity, and to nothing else; rdsk info DEVICE lists the identities
+    #[arg(long, value_name = "IDENTITY", value_parser = value::text)]
+    destroy: Option<String>,
+    /// dd's operands
+    #[arg(
+        value_name = "OPERAND",
+        value_parser = value_parser!(OsString),
+        add = ArgValueCompleter::new(|typed: &OsStr| completion::operands(&OPERANDS, typed))
+    )]
     operands: Vec<OsString>,
 }
 
-/// Parses the words after `rdsk`, of which the first is `dd`. The operands are parsed by `rdsk_dd`.
-///
-/// # Errors
-/// A problem of kind `Usage`, with a message of one line and a hint.
-pub(super) fn parse(words: &[OsString]) -> Result<Parsed<Options>, Problem> {
-    let command = command().mut_arg("OPERAND", |operand| operand.value_parser(value_parser!(OsString)));
-    own_command::parse(command, words, options)
-}
+/// The operands in which the second line differs.
+#[derive(Clone, Debug)]
+struct Differing(Vec<OsString>);
 
-fn options(matches: &ArgMatches) -> Result<Options, Problem> {
-    let text = |name: &'static str| -> Result<Option<String>, Problem> {
-        let given = matches.get_one::<String>(name).map(|text| value::text(text)).transpose();
-        Ok(given.map_err(bad(name))?.map(str::to_owned))
-    };
-    let explain = text("explain")?.map(|word| value::word(&word, EXPLAIN, &[true, false])).transpose();
-    let repeat = text("repeat")?.map(|count| value::count(&count, MAX_REPEAT)).transpose();
-    let differing = text("compare")?.map(|line| differing(&line)).transpose()?;
-    Ok(Options {
-        permission: Permission { destroy: text("destroy")?, ..Permission::default() },
-        is_explained: explain.map_err(bad("explain"))?.unwrap_or(true),
-        json: text("json")?.map(|place| json_place(&place)).transpose().map_err(bad("json"))?,
-        report: text("report")?.map(|place| page_place(&place)).transpose().map_err(bad("report"))?,
-        is_kept: !matches.get_flag("no-history"),
-        repeat: repeat.map_err(bad("repeat"))?,
-        differing,
-        operands: matches.get_many::<OsString>("OPERAND").unwrap_or_default().cloned().collect(),
-    })
-}
-
-fn differing(line: &str) -> Result<Vec<OsString>, Problem> {
+fn differing(line: &str) -> Result<Differing, BadValue> {
     let hint = "quote the operands in which the second copy differs: --compare 'iflag=direct bs=1M'";
     let words = shlex::split(line).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| usage("--compare has no operands, or quotes that do not match", hint))?;
-    Ok(words.into_iter().map(OsString::from).collect())
+    let words =
+        words.ok_or_else(|| BadValue::new("there are no operands, or quotes that do not match", hint))?;
+    Ok(Differing(words.into_iter().map(OsString::from).collect()))
 }
 
-pub(crate) fn command() -> Command {
-    base(OwnCommand::Dd, DETAILS, BELOW)
-        .arg(one(
-            "explain",
-            "on|off",
-            "Print the answer below dd's lines; off leaves the output in memory as dd does [possible values: on, off] \
-             [default: on]",
-        ))
-        .arg(one("json", "FILE", "Write the Record as JSON; - is standard output"))
-        .arg(one("report", "FILE", "Write a page with figures for a browser"))
-        .arg(one("repeat", "N", "Run N times: mean, interval and spread of the times"))
-        .arg(one(
-            "compare",
-            "OPERANDS",
-            "Run a second copy in turn with the first (A B B A) and compare their times; OPERANDS replace those of the same \
-             name, or are added",
-        ))
-        .arg(path("history", "FILE", "The history that keeps the Record [default: as rdsk run]"))
-        .arg(switch(
-            "no-history",
-            "Do not keep the Record in the history; with --explain off and without --json and --report there is none",
-        ))
-        .arg(one(
-            "destroy",
-            "IDENTITY",
-            "Allow writing to the block device with this identity, and to nothing else; rdsk info DEVICE lists the identities",
-        ))
-        .arg(many("OPERAND", "dd's operands").value_parser(PossibleValuesParser::new(OPERANDS)))
-}
+impl Dd {
+    /// What the line allows.
+    pub(super) fn permission(&self) -> Permission {
+        Permission { destroy: self.destroy.clone(), ..Permission::default() }
+    }
 
-impl Options {
+    /// Takes the history that the line names, or none, for the whole process.
+    pub(super) fn choose_history(&self) {
+        if self.no_history {
+            history::choose(Place::Off);
+        } else {
+            self.history.choose();
+        }
+    }
+
     /// The operands of each line: those given, and for a comparison those with the differing ones in their place.
     pub(super) fn lines(&self) -> Vec<Vec<OsString>> {
         let first = self.operands.clone();
-        let Some(differing) = &self.differing else { return vec![first] };
+        let Some(Differing(differing)) = &self.compare else { return vec![first] };
         let is_kept = |word: &&OsString| differing.iter().all(|other| name_of(word) != name_of(other));
         let second = first.iter().filter(is_kept).chain(differing).cloned().collect();
         vec![first, second]
@@ -171,11 +157,11 @@ impl Options {
 
     /// Whether there are several runs.
     pub(super) fn is_repeated(&self) -> bool {
-        self.rounds() > 1 || self.differing.is_some()
+        self.rounds() > 1 || self.compare.is_some()
     }
 
     pub(super) fn rounds(&self) -> u32 {
-        self.repeat.unwrap_or(if self.differing.is_some() { DEFAULT_ROUNDS } else { 1 })
+        self.repeat.unwrap_or(if self.compare.is_some() { DEFAULT_ROUNDS } else { 1 })
     }
 
     /// Refuses runs of which no two would be alike.
@@ -263,15 +249,10 @@ pub(super) fn is_standard_output(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::own_command::testing::{self, history_of, is_well_formed, refuses};
-
-    fn parsed(line: &str) -> Result<Options, Problem> {
-        testing::parsed(parse, line)
-    }
+    use crate::grammar::testing::{parsed, refuses};
 
     #[test]
-    fn the_command_is_well_formed_and_its_examples_parse() {
-        is_well_formed(parse, OwnCommand::Dd, command(), BELOW, 4);
+    fn every_operand_that_shells_complete_is_explained() {
         for operand in OPERANDS {
             let (name, _) = operand.split_once('=').unwrap();
             assert!(BELOW.contains(&format!("{name}=")), "{operand}");
@@ -280,42 +261,39 @@ mod tests {
 
     #[test]
     fn options_and_operands_are_told_apart() {
-        let options = parsed("dd --repeat 3 --explain=off if=a of=--b bs=1M --destroy S").unwrap();
-        assert_eq!((options.rounds(), options.is_explained), (3, false));
-        assert_eq!(options.permission.destroy.as_deref(), Some("S"));
-        assert_eq!(options.lines(), [["if=a", "of=--b", "bs=1M"]]);
-        let plain = parsed("dd").unwrap();
-        assert!(plain.is_explained && plain.is_kept && !plain.is_repeated());
-        assert!(!parsed("dd --no-history if=a").unwrap().is_kept);
-        assert_eq!(history_of(parse, "dd --history h.db if=a"), Some("h.db".into()));
-        assert_eq!(parsed("dd -- --x").unwrap().lines(), [["--x"]], "an operand, which is wrong");
+        let dd: Dd = parsed("--repeat 3 --explain=off if=a of=--b bs=1M --destroy S").unwrap();
+        assert_eq!((dd.rounds(), dd.explain), (3, false));
+        assert_eq!(dd.permission().destroy.as_deref(), Some("S"));
+        assert_eq!(dd.lines(), [["if=a", "of=--b", "bs=1M"]]);
+        let plain: Dd = parsed("").unwrap();
+        assert!(plain.explain && !plain.no_history && !plain.is_repeated());
+        let operand: Dd = parsed("-- --x").unwrap();
+        assert_eq!(operand.lines(), [["--x"]], "an operand, which is wrong");
     }
 
     #[test]
     fn wrong_values_are_refused() {
-        refuses(
-            parse,
-            &[
-                ("dd --repeat 0", "--repeat"),
-                ("dd --repeat x", "--repeat"),
-                ("dd --explain maybe", "--explain"),
-                ("dd --json", "--json"),
-                ("dd --report -", "--report"),
-                ("dd --report=", "--report"),
-                ("dd --history=", "--history"),
-                ("dd --compare ''", "--compare"),
-                ("dd --compare \"'\"", "--compare"),
-                ("dd -x if=a", "unknown flag -x"),
-            ],
-        );
+        let lines = [
+            ("--repeat 0", "--repeat"),
+            ("--repeat x", "--repeat"),
+            ("--explain maybe", "--explain"),
+            ("--json", "--json"),
+            ("--report -", "--report"),
+            ("--report=", "--report"),
+            ("--history=", "--history"),
+            ("--compare ''", "--compare"),
+            ("--compare \"'\"", "--compare"),
+            ("-x if=a", "-x"),
+        ];
+        refuses(|dd: Dd| Ok(dd), &lines);
     }
 
     #[test]
     fn the_second_line_replaces_what_it_names() {
-        let options = parsed("dd --compare 'iflag=direct skip=2' if=a of=b iflag=fullblock iseek=1").unwrap();
-        let [first, second] = &options.lines()[..] else { panic!("two lines") };
+        let dd: Dd = parsed("--compare 'iflag=direct skip=2' if=a of=b iflag=fullblock iseek=1").unwrap();
+        let [first, second] = &dd.lines()[..] else { panic!("two lines") };
         assert_eq!(first, &["if=a", "of=b", "iflag=fullblock", "iseek=1"]);
         assert_eq!(second, &["if=a", "of=b", "iflag=direct", "skip=2"]);
-        assert_eq!(options.rounds(), DEFAULT_ROUNDS);
+        assert_eq!(dd.rounds(), DEFAULT_ROUNDS);
     }
 }

@@ -1,10 +1,13 @@
 //! `rdsk import`: documents of fio, or of rdsk, as Records. Every file is read before anything is shown or written.
 
-use super::options::{Import, Keeping};
-use crate::cli_args::ColorWhen;
+use crate::cli_args::{ColorWhen, Detail, JsonPlace};
+use crate::history::Place;
 use crate::json_file::{DocumentKind, JSON, Sink};
-use crate::parse::usage;
-use crate::{history, input_file, out, screen, show};
+use crate::output_args::{CharsetArgs, HistoryArgs};
+use crate::usage::usage;
+use crate::{completion, history, input_file, out, screen, value};
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_report::{Compactness, Further};
 use rdsk_units::printable;
@@ -13,13 +16,59 @@ use std::path::Path;
 /// The file that stands for standard input.
 const STDIN: &str = "-";
 
+const EXAMPLES: &str = "Examples:
+  rdsk import fio.json
+      what a run of fio says, and what it does not; rdsk list has it from now on
+  rdsk import fio.json -o record.json
+      the same as a Record, which rdsk show and rdsk export read
+  fio --output-format=json+ job.fio | rdsk import -
+      without a file in between";
+
+/// Read what fio measured, or a Record, and explain it as far as it goes.
+///
+/// Of fio 2 and 3 it reads the JSON (--output-format=json or json+), also within logs and of fio --client. Each job and
+/// direction becomes a cell. What fio cannot show, such as whether the device moved the bytes, stays empty, and the page
+/// says so.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Import {
+    /// Write the Record to FILE; with - to standard output, instead of the page
+    #[arg(long, short, value_name = "FILE", value_parser = value::place())]
+    output: Option<JsonPlace>,
+    /// Name for the run, stored in the Record
+    #[arg(long, value_name = "TEXT", value_parser = value::label, add = ArgValueCandidates::new(completion::labels))]
+    label: Option<String>,
+    #[command(flatten)]
+    history: HistoryArgs,
+    /// Do not keep what was read in the history
+    #[arg(long, conflicts_with = "history")]
+    no_history: bool,
+    /// Print the screens of all questions, of a run of rdsk
+    #[arg(long)]
+    details: bool,
+    #[command(flatten)]
+    charset: CharsetArgs,
+    /// Documents of fio, or Records; - is standard input
+    #[arg(
+        value_name = "FILE",
+        required = true,
+        value_parser = value::name("file", "name a file of fio, as in rdsk import fio.json"),
+        value_hint = ValueHint::AnyPath
+    )]
+    files: Vec<String>,
+}
+
 /// Reads the files, and shows what each of them holds.
 ///
 /// # Errors
 /// When one of them cannot be read or is no document of a run, and when the Record cannot be written.
-pub(super) fn import(options: &Import) -> Result<(), Problem> {
+pub(crate) fn import(options: &Import) -> Result<(), Problem> {
     if options.output.is_some() && options.files.len() > 1 {
         return Err(takes_one("--output takes one Record"));
+    }
+    options.history.choose();
+    if options.no_history {
+        history::choose(Place::Off);
     }
     let kind = DocumentKind { flag: "--output", ..JSON };
     let sink =
@@ -47,14 +96,13 @@ fn take_in(
     if let Some(sink) = sink {
         sink.write_as(kind, &rdsk_report::json(record, Compactness::Full))?;
     }
-    if options.keeping == Keeping::InHistory {
-        history::keep_imported(record);
-    }
+    history::keep_imported(record);
     if sink == Some(&Sink::Stdout) {
         return Ok(());
     }
-    let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset);
-    out::data(&show::page(record, options.detail, Further::Here, style))
+    let detail = if options.details { Detail::Full } else { Detail::Short };
+    let style = screen::style_on(&std::io::stdout(), ColorWhen::Auto, options.charset.charset());
+    out::data(&screen::page(record, detail, Further::Here, style))
 }
 
 fn takes_one(message: &str) -> Problem {
@@ -73,4 +121,30 @@ fn read(file: &str) -> Result<Vec<Record>, Problem> {
     let document = if file == STDIN { input_file::read_stdin() } else { input_file::read(Path::new(file)) };
     let document = document.map_err(|error| problem(error.to_string()))?;
     rdsk_exchange::import(&document).map_err(|error| problem(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::testing::{parsed, refuses};
+
+    #[test]
+    fn files_are_needed() {
+        let import: Import = parsed("a - --label night --ascii --history h.db").unwrap();
+        assert_eq!(
+            (import.files, import.label.as_deref()),
+            (vec!["a".to_owned(), "-".into()], Some("night"))
+        );
+        assert_eq!(import.history.history, Some("h.db".into()));
+        refuses(
+            |import: Import| Ok(import),
+            &[
+                ("", "FILE is missing"),
+                ("''", "the name of a file is empty"),
+                ("a --label ''", "--label"),
+                ("a --format json", "--format"),
+                ("a --history h.db --no-history", "--history conflicts with --no-history"),
+            ],
+        );
+    }
 }

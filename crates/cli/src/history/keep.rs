@@ -1,8 +1,7 @@
 //! Keeps what is measured in the history: a Watch beside the progress line. It writes between the turns of cells, never while
 //! one is measured, and never makes a run fail.
 
-use super::list::ID_CHARACTERS;
-use super::{PROC, Place, fallback, place};
+use super::{ID_CHARACTERS, PROC, Place, fallback, place};
 use crate::interrupt::{LastAct, is_ignored};
 use crate::out;
 use crate::progress::Progress;

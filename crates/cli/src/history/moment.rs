@@ -1,7 +1,6 @@
 //! Moments on the command line: a date, a date with a time, or how long ago. All are UTC, as in the Record.
 
-use crate::flags::BadValue;
-use crate::flags::value;
+use crate::value::{self, BadValue};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -12,8 +11,8 @@ const HINT: &str =
     "write a date such as 2026-11-22, a time such as \"2026-11-22 18:30\" (UTC), or an age such as 7d or 12h";
 
 /// A moment in nanoseconds since 1970; an age counts back from `now_ns`.
-pub(super) fn moment(text: &str, now_ns: i64) -> Result<i64, BadValue> {
-    let text = value::text(text)?;
+pub(crate) fn moment(text: &str, now_ns: i64) -> Result<i64, BadValue> {
+    let text = &*value::text(text)?;
     let bad = || BadValue::new(format!("\"{}\" is no date, time or age", printable(text)), HINT);
     if let Ok(age_ns) = age(text) {
         return Ok(now_ns.saturating_sub(i64::try_from(age_ns).unwrap_or(i64::MAX)));
@@ -25,8 +24,9 @@ pub(super) fn moment(text: &str, now_ns: i64) -> Result<i64, BadValue> {
 }
 
 /// An age in nanoseconds: as any time, and in days (`d`) and weeks (`w`).
-pub(super) fn age(text: &str) -> Result<u64, BadValue> {
-    let text = value::text(text)?.trim();
+pub(crate) fn age(text: &str) -> Result<u64, BadValue> {
+    let text = value::text(text)?;
+    let text = text.trim();
     let of_days = |days: u64| text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(days * DAY_NS);
     let long = match text.as_bytes().last() {
         Some(b'd') => of_days(1),
@@ -44,7 +44,7 @@ pub(super) fn age(text: &str) -> Result<u64, BadValue> {
 }
 
 /// An age whose runs are to be deleted: as [`age`], but for a number of `m`, which may be meant as months.
-pub(super) fn age_to_delete(text: &str) -> Result<u64, BadValue> {
+pub(crate) fn age_to_delete(text: &str) -> Result<u64, BadValue> {
     let number = text.trim().strip_suffix('m').map(str::trim);
     if let Some(number) = number.filter(|number| number.chars().all(|c| c.is_ascii_digit() || c == '.')) {
         return Err(BadValue::new(
@@ -56,12 +56,12 @@ pub(super) fn age_to_delete(text: &str) -> Result<u64, BadValue> {
 }
 
 /// Now, in nanoseconds since 1970.
-pub(super) fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// `2026-11-22 18:30` in UTC.
-pub(super) fn shown(ns: i64) -> String {
+pub(crate) fn shown(ns: i64) -> String {
     let moment = Timestamp::from_nanosecond(i128::from(ns));
     moment.map_or_else(|_| "?".into(), |moment| moment.strftime("%Y-%m-%d %H:%M").to_string())
 }

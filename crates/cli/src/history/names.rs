@@ -1,7 +1,6 @@
 //! The words that name runs of the history, for shells that complete them. It writes nothing, and what cannot be read has none.
 
-use super::list::ID_CHARACTERS;
-use super::{Place, moment, place};
+use super::{ID_CHARACTERS, Place, moment, place};
 use rdsk_store::{Filter, History, RunLine};
 use rdsk_units::printable;
 

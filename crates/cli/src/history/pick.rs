@@ -18,7 +18,7 @@ pub(crate) enum Picked {
 }
 
 /// The open history of this process, if there is one; killed runs are noted in it.
-pub(super) fn open() -> Result<Option<History>, Problem> {
+pub(crate) fn open() -> Result<Option<History>, Problem> {
     let Place::File(path) = place::place() else { return Ok(None) };
     let Some(mut history) = History::open_existing(&path).map_err(|error| problem::of(&error))? else {
         return Ok(None);

@@ -28,7 +28,7 @@ pub(crate) fn choose(place: Place) {
 }
 
 /// The place for this process.
-pub(super) fn place() -> Place {
+pub(crate) fn place() -> Place {
     CHOSEN.get().cloned().unwrap_or_else(|| of_environment(&|name| std::env::var_os(name)))
 }
 

@@ -7,7 +7,7 @@ use rdsk_units::printable;
 const RIGHTS: &str = "look at the rights of the file and its directory, or name another after --history";
 
 /// The problem that an error of the history is.
-pub(super) fn of(error: &StoreError) -> Problem {
+pub(crate) fn of(error: &StoreError) -> Problem {
     Problem::new(kind(error), "history", printable(&error.to_string()), hint(error))
 }
 
@@ -50,7 +50,7 @@ fn hint(error: &StoreError) -> &'static str {
 }
 
 /// No place for a history.
-pub(super) fn nowhere(why: &str) -> Problem {
+pub(crate) fn nowhere(why: &str) -> Problem {
     Problem::new(
         ProblemKind::Refused,
         "history",

@@ -6,29 +6,28 @@ mod options;
 mod png;
 
 use crate::json_file::{PAGE, Sink};
-use crate::{exit, own_command, record_file};
-use options::Options;
-pub(crate) use options::command;
+use crate::record_file;
+pub(crate) use options::Report;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::words::together;
 use rdsk_html::{Figure, Subject};
 use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_units::printable;
 use std::collections::HashSet;
-use std::ffi::OsString;
 
-/// Runs a command line, whose first word is `report`.
-pub(crate) fn run(words: &[OsString]) -> u8 {
-    own_command::run(options::parse(words), |options| report(options).map(|()| exit::DONE))
-}
-
-fn report(options: &Options) -> Result<(), Problem> {
+/// Writes the page and the figures of the runs.
+///
+/// # Errors
+/// When a run cannot be read, has no figures, or a file cannot be written.
+pub(crate) fn report(report: &Report) -> Result<(), Problem> {
+    report.check()?;
+    report.history.choose();
     let sink =
-        options.page.as_ref().map(|place| Sink::prepare_for(PAGE, place, &options.words)).transpose()?;
+        report.output.as_ref().map(|place| Sink::prepare_for(PAGE, place, &report.runs)).transpose()?;
     let read = |word: &String| record_file::named(word, "report", "no-record");
-    let records: Vec<Record> = options.words.iter().map(read).collect::<Result<_, _>>()?;
+    let records: Vec<Record> = report.runs.iter().map(read).collect::<Result<_, _>>()?;
     let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
-    let names = names(&options.words, &records);
+    let names = names(&report.runs, &records);
     let subjects: Vec<Subject<'_, '_>> =
         names.iter().zip(&analyses).map(|(name, analysis)| Subject { name, analysis }).collect();
     if records.iter().all(|record| record.cells.is_empty() && record.copies.is_empty()) {
@@ -43,12 +42,12 @@ fn report(options: &Options) -> Result<(), Problem> {
         sink.write_as(PAGE, &rdsk_html::page(&subjects))?;
     }
     let figures = figures(&subjects);
-    if let Some(directory) = &options.svg {
+    if let Some(directory) = &report.svg {
         files::write_all(directory, "svg", &figures, |figure| {
             Ok(rdsk_html::svg(figure).map(String::into_bytes))
         })?;
     }
-    if let Some(directory) = &options.png {
+    if let Some(directory) = &report.png {
         files::write_all(directory, "png", &figures, |figure| {
             rdsk_html::svg(figure).map(png::png).transpose()
         })?;

@@ -2,7 +2,7 @@
 //! became. Its exit code is the command's.
 
 use super::PROC;
-use super::options::{Form, Options};
+use super::options::{Form, Watch};
 use crate::cli_args::ColorWhen;
 use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{out, screen};
@@ -32,7 +32,7 @@ const SIGNALLED: i32 = 128;
 /// # Errors
 /// When signals cannot be passed on, or the kernel reports that the command is not our child.
 pub(super) fn watch(
-    options: &Options,
+    options: &Watch,
     mut watcher: Watcher,
     why_no_bpf: Option<String>,
 ) -> Result<u8, Problem> {
@@ -66,10 +66,10 @@ pub(super) fn watch(
         dirty_left_bytes: grown.filter(|&bytes| bytes > 0),
         why_no_bpf,
     };
-    let text = match options.form {
+    let text = match options.form() {
         Form::Json => command_json(&run, options.columns),
         Form::Plain | Form::Suitable => {
-            command_io(&run, screen::style_on(&io::stderr(), ColorWhen::Auto, options.charset))
+            command_io(&run, screen::style_on(&io::stderr(), ColorWhen::Auto, options.charset.charset()))
         }
     };
     out::answer(&text);

@@ -1,6 +1,6 @@
 //! Reports as lines, at equal distances in time. It draws nothing itself.
 
-use super::options::{Form, Options};
+use super::options::{Form, Watch};
 use super::wake::Ending;
 use crate::exit;
 use crate::out::{self, Reader};
@@ -14,7 +14,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// When standard output takes no more, for another reason than that its reader has left.
-pub(super) fn watch(options: &Options, mut watcher: Watcher) -> Result<u8, Problem> {
+pub(super) fn watch(options: &Watch, mut watcher: Watcher) -> Result<u8, Problem> {
     let ending = Ending::new().map_err(|error| super::child::no_signals(&error))?;
     let mut next = Instant::now();
     let mut reports = 0;
@@ -22,9 +22,9 @@ pub(super) fn watch(options: &Options, mut watcher: Watcher) -> Result<u8, Probl
         reports += 1;
         // Counted from the beginning, so that the distances do not grow by the time that a report takes; after a process that was
         // stopped, or a reader that was slow, they begin anew.
-        next += options.interval;
+        next += options.interval();
         if next <= Instant::now() {
-            next = Instant::now() + options.interval;
+            next = Instant::now() + options.interval();
         }
         if ending.comes_before(next) {
             return Ok(exit::INTERRUPTED);
@@ -38,11 +38,11 @@ pub(super) fn watch(options: &Options, mut watcher: Watcher) -> Result<u8, Probl
 }
 
 /// One report.
-pub(super) fn text(interval: &WatchInterval, at: &str, options: &Options) -> String {
-    match options.form {
+pub(super) fn text(interval: &WatchInterval, at: &str, options: &Watch) -> String {
+    match options.form() {
         Form::Json => json_lines(interval, at, options.columns),
         Form::Plain | Form::Suitable => {
-            plain_lines(interval, at, Look { columns: options.columns, charset: options.charset })
+            plain_lines(interval, at, Look { columns: options.columns, charset: options.charset.charset() })
         }
     }
 }

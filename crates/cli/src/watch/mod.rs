@@ -2,35 +2,32 @@
 //! saved trees. It opens no device and writes nothing but its output.
 
 mod child;
-mod help;
 mod lines;
 mod options;
 mod screen;
 mod wake;
 
-use crate::{exit, out, own_command};
-pub(crate) use options::command;
-use options::{Form, Options};
+use crate::{exit, out};
+use options::Form;
+pub(crate) use options::Watch;
 use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_observe::ObserveError;
 use rdsk_observe::watch::{Choice, Watcher, devices_of, saved_interval};
 use rdsk_units::printable;
 use std::error::Error as _;
-use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
 const SYS: &str = "/sys";
 const PROC: &str = "/proc";
 
-/// Runs a command line, whose first word is `watch`.
-pub(crate) fn run(words: &[OsString]) -> u8 {
-    own_command::run(options::parse(words), watch)
-}
-
-fn watch(options: &Options) -> Result<u8, Problem> {
-    if let Some((from, to)) = &options.saved {
+/// Watches as the line says, and gives the exit code.
+///
+/// # Errors
+/// When a device is unknown, or what is read or written fails.
+pub(crate) fn watch(options: &Watch) -> Result<u8, Problem> {
+    if let Some((from, to)) = options.saved() {
         return saved(options, from, to);
     }
     let (sys, proc) = (Path::new(SYS), Path::new(PROC));
@@ -57,7 +54,7 @@ fn watch(options: &Options) -> Result<u8, Problem> {
     if !options.command.is_empty() {
         return child::watch(options, watcher, why_no_bpf);
     }
-    let is_screen = options.form == Form::Suitable && std::io::stdout().is_terminal();
+    let is_screen = options.form() == Form::Suitable && std::io::stdout().is_terminal();
     if is_screen {
         return screen::watch(options, watcher, why_no_bpf);
     }
@@ -68,7 +65,7 @@ fn watch(options: &Options) -> Result<u8, Problem> {
 }
 
 /// One report from two saved trees.
-fn saved(options: &Options, from: &Path, to: &Path) -> Result<u8, Problem> {
+fn saved(options: &Watch, from: &Path, to: &Path) -> Result<u8, Problem> {
     let names: Vec<String> = options.devices.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let interval = saved_interval(from, to, &names).map_err(|error| match error {
         ObserveError::Read { .. } => Problem { hint: Some(COPY_HINT.into()), ..problem_of(&error) },

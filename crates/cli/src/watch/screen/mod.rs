@@ -9,7 +9,7 @@ mod state;
 mod tests;
 mod text;
 
-use super::options::Options;
+use super::options::Watch;
 use super::wake::Ending;
 use crate::exit;
 use input::{Input, Waited};
@@ -44,12 +44,12 @@ enum Asked {
 /// # Errors
 /// When the terminal cannot be read or written.
 pub(super) fn watch(
-    options: &Options,
+    options: &Watch,
     mut watcher: Watcher,
     why_no_bpf: Option<String>,
 ) -> Result<u8, Problem> {
     let ending = Ending::of_screen().map_err(|error| super::child::no_signals(&error))?;
-    let mut state = State::new(options.columns, options.charset, why_no_bpf);
+    let mut state = State::new(options.columns, options.charset.charset(), why_no_bpf);
     let mut screen = Screen::open().map_err(|error| broken(&error))?;
     let ended = show(&mut screen, &mut state, &mut watcher, options, &ending);
     drop(screen);
@@ -60,12 +60,12 @@ fn show(
     screen: &mut Screen,
     state: &mut State,
     watcher: &mut Watcher,
-    options: &Options,
+    options: &Watch,
     ending: &Ending,
 ) -> io::Result<u8> {
     let input = Input::of_terminal()?;
     let mut reports = 0;
-    let mut next = Instant::now() + options.interval;
+    let mut next = Instant::now() + options.interval();
     screen.draw(state)?;
     while options.count.is_none_or(|count| reports < count) {
         let now = Instant::now();
@@ -74,9 +74,9 @@ fn show(
             reports += 1;
             screen.draw(state)?;
             // After a pause or a stopped process the distances begin anew.
-            next += options.interval;
+            next += options.interval();
             if next <= Instant::now() {
-                next = Instant::now() + options.interval;
+                next = Instant::now() + options.interval();
             }
         }
         let left = if state.pace == Pace::Live { next.saturating_duration_since(now) } else { PATIENCE };

@@ -1,10 +1,12 @@
 //! `rdsk list`: a line for each run, or JSON.
 
-use super::options::ListOptions;
-use super::{Place, moment, pick, place, problem};
 use crate::cli_args::ColorWhen;
-use crate::{out, screen};
-use rdsk_model::Problem;
+use crate::history::{self, ID_CHARACTERS, Place, moment, problem};
+use crate::output_args::HistoryArgs;
+use crate::{completion, out, screen, value};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+use rdsk_model::{Experiment, Problem};
 use rdsk_report::Charset;
 use rdsk_store::{Filter, RunLine};
 use rdsk_units::printable;
@@ -12,28 +14,82 @@ use serde_json::json;
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The first characters of an id are its time in milliseconds, and tell runs apart.
-pub(super) const ID_CHARACTERS: usize = 10;
+const MAX_LIMIT: u32 = 1_000_000;
 const MIB: f64 = 1_048_576.0;
 /// Narrower than this there would be no room for a target.
 const MIN_WIDTH: usize = 72;
 
-pub(super) fn list(options: &ListOptions) -> Result<(), Problem> {
-    let history = match place::place() {
+const EXAMPLES: &str = "Examples:
+  rdsk list
+      the newest runs
+  rdsk list --target /srv --since 7d
+      the runs of a week on targets with /srv in their name
+  rdsk list --experiment zones --limit 5 --json
+      five runs with all columns, for programs
+  rdsk show last
+      the newest run again";
+
+/// List the runs in the history, newest first.
+///
+/// A line is the beginning of the id, when the run began, how it ended, the highest rate of a reading and of a writing
+/// cell whose bytes the device moved, and the targets. The id, its beginning, the label or the word last name the run to
+/// rdsk show. Times are UTC.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct List {
+    /// Only runs with this text in the name of a target
+    #[arg(long, value_name = "TEXT", value_parser = value::text)]
+    target: Option<String>,
+    /// Only runs with this label
+    #[arg(long, value_name = "TEXT", value_parser = value::text, add = ArgValueCandidates::new(completion::labels))]
+    label: Option<String>,
+    /// Only runs with cells of this experiment
+    #[arg(long, value_name = "NAME", value_parser = value::experiment(Experiment::ALL), hide_possible_values = true)]
+    experiment: Option<Experiment>,
+    /// Only runs that began at this time or later: a date, a time, or an age such as 7d
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| moment::moment(text, moment::now_ns()))]
+    since: Option<i64>,
+    /// Only runs that began before this time
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| moment::moment(text, moment::now_ns()))]
+    until: Option<i64>,
+    /// At most N runs
+    #[arg(long, value_name = "N", default_value = "30", value_parser = value::count(MAX_LIMIT))]
+    limit: u32,
+    /// Print all columns as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    history: HistoryArgs,
+}
+
+/// Lists the runs.
+///
+/// # Errors
+/// When there can be no history, or it cannot be used.
+pub(crate) fn list(list: &List) -> Result<(), Problem> {
+    list.history.choose();
+    let history = match history::place() {
         Place::Off => return Err(problem::nowhere("RDSK_HISTORY is empty")),
         Place::Unknown => return Err(problem::nowhere("neither XDG_DATA_HOME nor HOME is set")),
-        Place::File(_) => pick::open()?,
+        Place::File(_) => history::open()?,
     };
-    // One more than wanted tells whether there are more.
-    let limit = options.filter.limit.map(|limit| limit.saturating_add(1));
-    let filter = Filter { limit, ..options.filter.clone() };
+    let limit = list.limit as usize;
+    let filter = Filter {
+        target: list.target.clone(),
+        label: list.label.clone(),
+        experiment: list.experiment.map(|experiment| experiment.as_str().to_owned()),
+        since_ns: list.since,
+        until_ns: list.until,
+        // One more than wanted tells whether there are more.
+        limit: Some(limit + 1),
+    };
     let mut runs = match &history {
         Some(history) => history.list(&filter).map_err(|error| problem::of(&error))?,
         None => Vec::new(),
     };
-    let is_cut = options.filter.limit.is_some_and(|limit| runs.len() > limit);
-    runs.truncate(options.filter.limit.unwrap_or(usize::MAX));
-    if options.is_json {
+    let is_cut = runs.len() > limit;
+    runs.truncate(limit);
+    if list.json {
         return out::data(&document(&runs));
     }
     let width = screen::style_on(&std::io::stdout(), ColorWhen::Never, Charset::Ascii).width;
@@ -57,7 +113,7 @@ fn text(runs: &[RunLine], width: usize, is_cut: bool) -> String {
 }
 
 /// A run in one line of this width.
-pub(super) fn line(run: &RunLine, width: usize) -> String {
+pub(crate) fn line(run: &RunLine, width: usize) -> String {
     let id: String = printable(&run.id).chars().take(ID_CHARACTERS).collect();
     let rate = |rate: Option<f64>| rate.map_or_else(|| "-".into(), |rate| figure(rate / MIB));
     let start = format!(
@@ -129,6 +185,31 @@ fn document(runs: &[RunLine]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammar::testing::{parsed, refuses};
+
+    #[test]
+    fn filters_are_read() {
+        let list: List =
+            parsed("--target sd --label 'a b' --experiment zones --since 2026-01-01 --limit 7 --json")
+                .unwrap();
+        assert_eq!((list.target.as_deref(), list.label.as_deref()), (Some("sd"), Some("a b")));
+        assert_eq!((list.experiment, list.limit), (Some(Experiment::Zones), 7));
+        assert_eq!((list.since, list.until), (Some(1_767_225_600_000_000_000), None));
+        assert_eq!(parsed::<List>("").unwrap().limit, 30);
+        let lines = [
+            ("--limit 0", "--limit"),
+            ("--since soon", "--since"),
+            ("--experiment speed", "--experiment"),
+            ("--target ''", "--target"),
+            ("sda", "the word \"sda\" is one too many"),
+            ("--history ''", "--history: the value is empty"),
+            ("--history --limit", "--history: a value is missing before \"--limit\""),
+            ("--history", "--history has no value"),
+            ("--history a --history b", "--history is given twice"),
+            ("--histroy a", "unknown flag --histroy"),
+        ];
+        refuses(|list: List| Ok(list), &lines);
+    }
     use rdsk_store::State;
 
     fn run() -> RunLine {

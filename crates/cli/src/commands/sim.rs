@@ -1,23 +1,50 @@
 //! `rdsk sim`: the simulated systems in a list, and the parameters of one as a file that runs again. It simulates nothing.
 
-use crate::cli_args::CliArgs;
 use crate::info::rows::Rows;
 use crate::json_file::Sink;
-use crate::parse::usage;
-use crate::{exit, out};
+use crate::output_args::JsonArgs;
+use crate::usage::usage;
+use crate::{completion, out};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use rdsk_disk::{DeviceParams, Figure, Mark, NAMES, RaidLevel, System, SystemParams, Tally};
 use rdsk_model::Problem;
 use rdsk_targets::load_system;
 use rdsk_units::{Bytes, Nanos, printable};
 use serde_json::{Value, json};
 
-/// Shows what was requested and gives the exit code.
-pub(crate) fn show(args: &CliArgs) -> u8 {
-    let shown = answer(args).and_then(|answer| match &args.json {
+const EXAMPLES: &str = "Examples:
+  rdsk sim list
+      every system, a line each
+  rdsk sim show wd2500
+      the parameters of one, as the text of a file that runs as sim:./FILE.toml
+  rdsk sim show ./mydisk.toml
+      the parameters of your own, checked";
+
+/// List the simulated systems, or show the parameters of one.
+///
+/// Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of your own
+/// as sim:./FILE.toml.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sim {
+    /// list, or show NAME [default: list]
+    #[arg(value_name = "ACTION", add = ArgValueCompleter::new(completion::systems_and_acts))]
+    words: Vec<String>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Shows what was requested.
+///
+/// # Errors
+/// When there is no such system, or the document cannot be written.
+pub(crate) fn show(sim: &Sim) -> Result<(), Problem> {
+    let answer = answer(&sim.words)?;
+    match &sim.json.json {
         None => out::data(&answer.page),
         Some(place) => Sink::prepare(place, &[])?.write(&format!("{:#}", answer.document)),
-    });
-    shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+    }
 }
 
 struct Answer {
@@ -25,8 +52,8 @@ struct Answer {
     document: Value,
 }
 
-fn answer(args: &CliArgs) -> Result<Answer, Problem> {
-    let words: Vec<&str> = args.targets.iter().map(String::as_str).collect();
+fn answer(words: &[String]) -> Result<Answer, Problem> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         [] | ["list"] => list(),
         ["show", name] => shown(name),
