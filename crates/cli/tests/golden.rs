@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The schemas that were ever written.
-const SCHEMAS: &[&str] = &["rdsk.record/1"];
+const SCHEMAS: &[&str] = &["rdsk.record/1", "rdsk.record/2"];
 
 fn files() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

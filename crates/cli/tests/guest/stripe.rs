@@ -353,7 +353,7 @@ fn booted(modules: &[&str], programs: &[&str]) -> Booted {
     let guest = ["A", "B", "C", "D", "E"]
         .iter()
         .fold(guest(), |guest, name| guest.disk(Disk::virtio(name, 32 * MIB)));
-    guest.modules(modules).programs(programs).life(Duration::from_secs(1200)).boot()
+    guest.modules(modules).programs(programs).life(Duration::from_secs(2400)).boot()
 }
 
 #[test]
