@@ -46,7 +46,10 @@ fn every_format_goes_to_standard_output_or_to_a_file() {
             assert_eq!(read(&file), run.stdout, "{format}");
         }
         if format == "json" {
-            assert_eq!(record(&run.stdout), headline);
+            // What was written by an older version is of today's schema when it is written again.
+            let mut expected = headline.clone();
+            expected.schema = rdsk_model::SCHEMA.into();
+            assert!(record(&run.stdout) == expected, "the Record of {HEADLINE} has changed");
         }
     }
     holds_only(scratch.path(), &["csv", "json", "markdown", "openmetrics"]);

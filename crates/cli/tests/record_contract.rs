@@ -158,7 +158,7 @@ fn breaches(record: &Value) {
     let at = |rest: &str| format!("/cells/{measured}{rest}");
     let second = record["cells"][1]["id"].clone();
     for (pointer, value) in [
-        ("/schema".to_owned(), json!("rdsk.record/2")),
+        ("/schema".to_owned(), json!("rdsk.record/3")),
         ("/status".into(), json!("done")),
         ("/started_at".into(), json!("yesterday")),
         ("/error".into(), json!({"code": "x", "message": "x", "hint": null})),

@@ -85,6 +85,7 @@ pub struct Source {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// Name and number of this schema.
+    #[serde(serialize_with = "current_schema")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = crate::SCHEMA)))]
     pub schema: String,
     /// Sortable by time and unique (ULID).
@@ -146,4 +147,9 @@ impl Record {
         let layers = self.host.as_ref().and_then(|host| host.virtualization.as_deref()).unwrap_or_default();
         layers.split(" on ").any(|layer| !["", "docker", "podman", "container"].contains(&layer))
     }
+}
+
+/// A Record of an older schema has lost the keys that have gone since when it is written again.
+fn current_schema<S: serde::Serializer>(_: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(crate::SCHEMA)
 }

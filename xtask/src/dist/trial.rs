@@ -29,9 +29,16 @@ const SYSTEMS: &[System] = &[
     System { name: "empty", suite: None, package: "" },
 ];
 
-/// Names that a package manager, man and shells leave for themselves.
-const OF_THE_SYSTEM: &[&str] =
-    &["var/lib/dpkg/", "var/lib/rpm/", "var/cache/man/", "var/log/", "usr/lib/sysimage/", "tmp/shells"];
+/// Names that a package manager, man and shells leave for themselves, and the directory that zsh of an rpm system has.
+const OF_THE_SYSTEM: &[&str] = &[
+    "var/lib/dpkg/",
+    "var/lib/rpm/",
+    "var/cache/man/",
+    "var/log/",
+    "usr/lib/sysimage/",
+    "tmp/shells",
+    "usr/share/zsh/site-functions",
+];
 
 /// Tries the systems that are named, or all.
 ///

@@ -62,6 +62,7 @@ fn parsed(metrics: &Path) -> Result<String> {
         ensure!(output.status.code().is_some_and(|code| code == 0 || code == 3), "promtool: {said}");
         return Ok(format!("promtool reads them ({})", said.lines().next().unwrap_or("without a word")));
     }
-    let families = text_of(Command::new("python3").args(["-c", CLIENT]).stdin(file()?))?;
+    // Debian's, which has Debian's python3-prometheus-client, whatever python3 comes first.
+    let families = text_of(Command::new("/usr/bin/python3").args(["-c", CLIENT]).stdin(file()?))?;
     Ok(format!("prometheus_client reads {} families", families.trim()))
 }
