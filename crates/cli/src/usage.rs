@@ -30,9 +30,7 @@ pub(crate) fn problem(error: &clap::Error, whole: &Command, words: &[OsString]) 
         ),
         ErrorKind::MissingRequiredArgument => missing(error, command),
         ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg).map(|prior| named(&prior)) {
-            Some(other) if other != flag => {
-                usage(format!("{flag} conflicts with {other}"), "leave one of them out")
-            }
+            Some(other) if other != flag => conflict(&flag, &other),
             _ => usage(format!("{flag} is given twice"), format!("give {flag} once")),
         },
         ErrorKind::TooManyValues => usage(format!("{flag} takes no value"), format!("write {flag} alone")),
@@ -41,6 +39,32 @@ pub(crate) fn problem(error: &clap::Error, whole: &Command, words: &[OsString]) 
         }
         _ => usage(first_line(&error.to_string()), help_hint(command)),
     }
+}
+
+/// Flags that do not go together, and what to do instead; of others one is left out.
+const CONFLICTS: &[(&str, &str, &str)] = &[
+    (
+        "--destroy",
+        "--overwrite",
+        "--destroy is for a block device, --overwrite for a file; measure them one at a time",
+    ),
+    ("--points", "--full", "give --full for every block, or --points for some"),
+    ("--evidence", "--from", "leave --evidence out: saved files are all that is read"),
+    ("--interval", "--from", "leave --interval out: there is one report"),
+    ("--interval", "COMMAND", "leave --interval out: there is one report"),
+    ("--count", "--from", "leave --count out: there is one report"),
+    ("--count", "COMMAND", "leave --count out: there is one report"),
+    ("--fail-if", "--trend", "compare two runs, or leave it out"),
+];
+
+/// Two arguments that do not go together, in whichever order they stand.
+fn conflict(first: &str, second: &str) -> Problem {
+    let given = [first, second];
+    let entry =
+        CONFLICTS.iter().find(|(left, right, _)| given == [*left, *right] || given == [*right, *left]);
+    let &(left, right, hint) = entry.unwrap_or(&(first, second, "leave one of them out"));
+    let right = if right == "COMMAND" { "a command" } else { right };
+    usage(format!("{left} conflicts with {right}"), hint)
 }
 
 fn no_value(flag: &str) -> Problem {
@@ -176,5 +200,22 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
         // Of several suggestions clap puts the likeliest last.
         ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_reads_the_same_in_either_order() {
+        for (left, right, hint) in CONFLICTS {
+            let problem = conflict(right, left);
+            assert_eq!(problem.message, conflict(left, right).message);
+            assert!(problem.message.starts_with(left), "{problem}");
+            assert_eq!(problem.hint.as_deref(), Some(*hint));
+        }
+        let other = conflict("--plain", "--json");
+        assert_eq!(other.hint.as_deref(), Some("leave one of them out"));
     }
 }

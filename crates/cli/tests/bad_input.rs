@@ -73,7 +73,7 @@ fn every_option_refuses_nonsense() {
 fn conflicting_flags_are_refused() {
     for (line, message) in [
         (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime conflicts with --budget"),
-        (&["zones", "--full", "--points", "9"], "--full conflicts with --points"),
+        (&["zones", "--full", "--points", "9"], "--points conflicts with --full"),
         (&["stream", "--streams", "1,2"], "rdsk stream takes one number of --streams"),
         (&["run", "--json-compact"], "--json-compact needs --json"),
         (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),

@@ -54,7 +54,9 @@ fn what_is_not_taken_is_refused_with_the_line_that_does_it() {
     ] {
         let ran = both.rdsk(&[operand.into(), "if=a=b ~{x}".into(), "of=new".into()]);
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        let hint = format!("hint: rdsk watch -- dd '{operand}' 'if=a=b ~{{x}}' 'of=new'\n");
+        let (name, value) = operand.split_once('=').unwrap();
+        let value = if value.contains(',') { format!("'{value}'") } else { value.to_owned() };
+        let hint = format!("hint: rdsk watch -- dd {name}={value} if='a=b ~{{x}}' of=new\n");
         assert!(ran.said.contains(" is not taken: ") && ran.said.ends_with(&hint), "{ran:?}");
         assert!(!ran.files.contains_key("new"), "{ran:?}");
     }

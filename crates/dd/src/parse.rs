@@ -129,7 +129,7 @@ impl Given {
             return Err(wrong(format!("unknown operand {}=", printable(name))));
         }
         let number = number::parse(value).filter(|&number| !is_block || (1..number::MOST).contains(&number));
-        let number = number.ok_or_else(|| wrong(format!("{name}={} is no number here", printable(value))))?;
+        let number = number.ok_or_else(|| wrong(format!("{name}={} is not a number", printable(value))))?;
         let counted = Number(number, value.contains('B'));
         match name {
             "ibs" => self.input_block = Some(number),

@@ -200,6 +200,40 @@ pub struct Settled {
     pub away_ns: u64,
 }
 
+impl Run {
+    /// A visit that ended so without any I/O, for what sets a part of its fields.
+    pub fn without_io(ended: Ended, engine: EngineKind) -> Self {
+        Self {
+            ended,
+            elapsed_ns: 0,
+            to_return_ns: 0,
+            asked_bytes: 0,
+            bytes: 0,
+            ops: 0,
+            histogram: Histogram::new(),
+            warm_up: None,
+            latency_sum_ns: 0,
+            windows: Vec::new(),
+            window_ns: 1,
+            first: None,
+            positions: None,
+            streams: Vec::new(),
+            errors: Vec::new(),
+            cpu: CpuTime::default(),
+            processor_wait_ns: None,
+            page_cache: PageCacheState::default(),
+            check: ColdCheck::default(),
+            interrupted_calls: 0,
+            content: None,
+            engine,
+            issuing: Issuing::default(),
+            notes: Vec::new(),
+            gaps: Vec::new(),
+            left_out_ns: 0,
+        }
+    }
+}
+
 /// Runs jobs: the real engine or the simulated one.
 pub trait Engine {
     /// Opens what the job needs. Nothing is read or written yet.

@@ -54,7 +54,7 @@ pub(crate) fn cut_out(run: &mut Run, begin_ns: u64, gaps: &[Gap]) {
 mod tests {
     use super::*;
     use crate::job::{Ended, WarmUp};
-    use rdsk_model::{ColdCheck, CpuTime, EngineKind, Issuing, PageCacheState, StreamResult};
+    use rdsk_model::{EngineKind, StreamResult};
     use rdsk_stats::Histogram;
 
     /// A visit of windows of 50 ns that began at 1000 and returned at the end of the last one; its flush took 7 ns more.
@@ -62,32 +62,16 @@ mod tests {
         let to_return_ns = 50 * windows.len() as u64;
         let bytes = windows.iter().sum();
         Run {
-            ended: Ended::Complete,
             elapsed_ns: to_return_ns + 7,
             to_return_ns,
             asked_bytes: bytes,
             bytes,
             ops: 1,
-            histogram: Histogram::new(),
-            first: None,
             warm_up: Some(WarmUp { until_ns: 100, bytes: 0, ops: 0, histogram: Histogram::new() }),
-            latency_sum_ns: 0,
             windows: windows.to_vec(),
             window_ns: 50,
-            positions: None,
             streams: vec![StreamResult { start_ns: 0, end_ns: to_return_ns, ..StreamResult::default() }],
-            errors: Vec::new(),
-            cpu: CpuTime::default(),
-            processor_wait_ns: None,
-            page_cache: PageCacheState::default(),
-            check: ColdCheck::default(),
-            interrupted_calls: 0,
-            content: None,
-            engine: EngineKind::Sync,
-            issuing: Issuing::default(),
-            notes: Vec::new(),
-            gaps: Vec::new(),
-            left_out_ns: 0,
+            ..Run::without_io(Ended::Complete, EngineKind::Sync)
         }
     }
 

@@ -106,7 +106,7 @@ fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
 mod tests {
     use super::*;
     use rdsk_engine::Ended;
-    use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StreamResult};
+    use rdsk_model::{EngineKind, IoError, StreamResult};
 
     const MS: u64 = 1_000_000;
 
@@ -130,32 +130,17 @@ mod tests {
         };
         let ops = 10 * streams.len() as u64;
         Run {
-            ended: Ended::OutOfTime,
             elapsed_ns: windows as u64 * 10 * MS,
             to_return_ns: windows as u64 * 10 * MS,
             asked_bytes: ops * 100,
             bytes: ops * 100,
             ops,
-            histogram: rdsk_stats::Histogram::default(),
-            warm_up: None,
-            first: None,
             latency_sum_ns: u128::from(ops * latency_ms * MS),
             windows: vec![100; windows],
             window_ns: 10 * MS,
-            positions: None,
             streams: streams.iter().enumerate().map(stream).collect(),
             errors: failed.iter().map(error).collect(),
-            cpu: CpuTime::default(),
-            processor_wait_ns: None,
-            page_cache: PageCacheState::default(),
-            check: ColdCheck::default(),
-            interrupted_calls: 0,
-            content: None,
-            engine: EngineKind::Sync,
-            issuing: Issuing::default(),
-            notes: Vec::new(),
-            gaps: Vec::new(),
-            left_out_ns: 0,
+            ..Run::without_io(Ended::OutOfTime, EngineKind::Sync)
         }
     }
 

@@ -1,5 +1,5 @@
-//! What BPF programs counted in the block layer, whoever the I/O belongs to: the visit of a cell, a copy, a watched command, or all
-//! that uses a device. Raw counts; reading them is `observe`'s, and what they say is `analysis`'.
+//! What BPF programs counted in the block layer for the visit of a cell, a copy, a watched command, or everything that uses a device.
+//! Raw counts; reading them is `observe`'s, and what they say is `analysis`'.
 
 use crate::block_layer::{Bio, Request};
 use crate::workload::Op;

@@ -345,7 +345,7 @@ mod tests {
         let one = failed("2 0 0 0 2 2 E 0 1 0 8:16 F 1 A 0 1 0 8:0 A 0 ");
         assert_eq!((one.level.as_deref(), one.members, one.degraded), (Some("multipath"), None, Some(1)));
         assert_eq!(failed("2 0 0 0 1 1 A 0 2 2 8:16 A 0 0 1 8:32 A 0 0 1").degraded, Some(0));
-        assert_eq!(read(&table, &[]).degraded, None, "who may not ask is told nothing");
+        assert_eq!(read(&table, &[]).degraded, None, "without the right to ask the table is unknown");
     }
 
     /// Devices of multipath-tools are no array, so that this is all that is told of them.
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(grown("3 128 8:32 0 8:48 0 8:64 0"), (None, None, None));
         let mixed = read(&[line("striped", "2 128 8:0 0 8:16 0"), line("linear", "8:32 0")], &[]);
         assert_eq!(mixed.level, None);
-        assert_eq!(read(&[], &[]).level, None, "who may not ask is told nothing");
+        assert_eq!(read(&[], &[]).level, None, "without the right to ask the table is unknown");
         assert_eq!(read(&[line("raid", "")], &[]).chunk_bytes, None);
     }
 

@@ -1,5 +1,4 @@
-//! What the block layer did at some devices, whoever the I/O belongs to: bios by who submitted them, requests by exact size. It sums up
-//! what was counted; nothing is inferred, and nothing judged.
+//! What the block layer did at some devices: bios by call and process, requests by exact size. It sums up what was counted; nothing is inferred, and nothing judged.
 
 use crate::{metrics, words};
 use rdsk_model::{Bio, BlockActivity, Evidence, Op, Origin, Request};

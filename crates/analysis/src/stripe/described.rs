@@ -241,7 +241,7 @@ mod tests {
             whole.levels[0].sentence(),
             "md0 is RAID 5, left-symmetric, 4 members, chunk 64 KiB, full stripe 192 KiB"
         );
-        // A partition at 1 MiB, one at sector 63, and a volume whose place nobody knows.
+        // A partition at 1 MiB, one at sector 63, and a volume whose start is unknown.
         for (offset, start) in [
             (Some(1 << 20), Some(128 * KIB)),
             (Some(63 * 512), Some(192 * KIB - 63 * 512)),
@@ -342,6 +342,6 @@ mod tests {
         for kind in ["raid0", "raid1", "linear", "striped", "mirror"] {
             assert_eq!(no_array(&array("dm-3", kind, Some(64 << 10), 2)), None, "{kind}");
         }
-        assert_eq!(no_array(&ArrayFacts::default()), None, "who may not ask is told nothing");
+        assert_eq!(no_array(&ArrayFacts::default()), None, "without the right to ask the table is unknown");
     }
 }

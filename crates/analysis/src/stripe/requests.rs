@@ -17,7 +17,7 @@ pub enum RequestKind {
     FullStripe,
     /// As large as a full stripe, and not where one begins.
     Shifted,
-    /// As large as a full stripe, at chunks of a target of which nobody knows where its stripes begin.
+    /// As large as a full stripe, at chunks of a target whose first stripe is not known.
     StripeSized,
     /// One chunk.
     Chunk,

@@ -106,7 +106,7 @@ fn chosen(history: &History, delete: &Delete) -> Result<Vec<RunLine>, Problem> {
     for word in &delete.runs {
         let run = named(history, word)?;
         if run.state == State::Running {
-            let message = format!("run {} goes on, and would be kept again at its end", run.id);
+            let message = format!("run {} is still running, and is kept again at its end", run.id);
             return Err(Problem::new(
                 ProblemKind::Refused,
                 "running",
@@ -116,7 +116,7 @@ fn chosen(history: &History, delete: &Delete) -> Result<Vec<RunLine>, Problem> {
         }
         if run.state == State::Elsewhere && !delete.force {
             let message = format!(
-                "run {} began on another machine or in another container, and nobody here can see whether it goes on",
+                "run {} began on another machine or in another container; this machine cannot see whether it still runs",
                 run.id
             );
             let hint = "delete it there, or with --force if that machine or container is gone";
@@ -134,11 +134,11 @@ fn tell_staying(count: usize) {
         0 => return,
         1 => (
             "1 run of another machine or container".to_owned(),
-            "stays, since nobody here can see whether it goes on",
+            "stays: this machine cannot see whether it still runs",
         ),
         count => (
             format!("{count} runs of other machines or containers"),
-            "stay, since nobody here can see whether they go on",
+            "stay: this machine cannot see whether they still run",
         ),
     };
     out::warning(&format!("{runs} {stay}; --force deletes what is gone"));

@@ -270,7 +270,7 @@ mod tests {
                 ("--trend x a b", "3 runs are needed"),
                 ("a b --fail-if slower", "is no condition"),
                 ("a b --fail-if-unsure", "--fail-if-unsure needs"),
-                ("a b c --trend x --fail-if 'slower>5%'", "--trend conflicts with --fail-if"),
+                ("a b c --trend x --fail-if 'slower>5%'", "--fail-if conflicts with --trend"),
                 ("a b --figure p50", "--figure needs --trend"),
                 ("--trend x --figure p1 a b c", "--figure"),
                 ("a b --prepare-a true", "need --repeat"),

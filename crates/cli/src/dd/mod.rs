@@ -97,13 +97,18 @@ fn wrong(error: &OperandError, words: &[OsString]) -> Problem {
             usage(error.to_string(), "rdsk dd --help explains the operands and options")
         }
         OperandError::NotTaken(_) => {
-            let words = words.iter().map(|word| word.to_string_lossy());
-            let quoted = words.map(|word| {
-                shlex::try_quote(&word).map_or_else(|_| word.clone().into_owned(), Cow::into_owned)
-            });
-            let line = quoted.collect::<Vec<_>>().join(" ");
+            let line = words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ");
             usage(error.to_string(), format!("rdsk watch -- dd {line}"))
         }
+    }
+}
+
+/// An operand as a shell takes it: only its value may need quotes.
+fn quoted(operand: &str) -> String {
+    let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Cow::into_owned);
+    match operand.split_once('=') {
+        Some((name, value)) => format!("{name}={}", quote(value)),
+        None => quote(operand),
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
         let watch = |line: &str| parsed::<Watch>(line);
         let refused =
             watch("sda --interval 2 /mnt --columns solaris --json -- dd if=a --count 3").unwrap_err();
-        assert!(refused.message.contains("--interval conflicts with COMMAND"), "{refused}");
+        assert!(refused.message.contains("--interval conflicts with a command"), "{refused}");
         let options = watch("sda /mnt --columns solaris --json -- dd if=a --count 3").unwrap();
         assert_eq!(options.devices, ["sda", "/mnt"]);
         assert_eq!(options.command, ["dd", "if=a", "--count", "3"]);
@@ -167,10 +167,10 @@ mod tests {
                 ("--evidence maybe", "--evidence"),
                 ("--from a", "is missing"),
                 ("--to a", "is missing"),
-                ("--from a --to b --count 2", "--from conflicts with --count"),
-                ("--from a --to b --evidence bpf", "--from conflicts with --evidence"),
-                ("--from a --to b --evidence=auto", "--from conflicts with --evidence"),
-                ("--from a --to b -- true", "--from conflicts with COMMAND"),
+                ("--from a --to b --count 2", "--count conflicts with --from"),
+                ("--from a --to b --evidence bpf", "--evidence conflicts with --from"),
+                ("--from a --to b --evidence=auto", "--evidence conflicts with --from"),
+                ("--from a --to b -- true", "--from conflicts with a command"),
                 ("--plain --json", "--plain conflicts with --json"),
                 ("--from --to b", "--from: a value is missing"),
                 ("--bs 4k", "--bs"),

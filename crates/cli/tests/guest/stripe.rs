@@ -1,6 +1,6 @@
 //! Truth: the chunk, the full stripe, its start and the level of real arrays, beside what their disks moved for each kind of request, by
-//! reads alone and with writes; and devices that have none. Each row creates an array and runs `rdsk stripe` twice. The results of the last campaign are in
-//! xtask/records/campaigns/stripe.md.
+//! reads alone and with writes; and devices that have none. Each row creates an array and runs `rdsk stripe` twice. `cargo xtask campaign
+//! guest` keeps the results of all rows in xtask/records/campaigns/guest.md.
 
 #![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
 

@@ -8,9 +8,9 @@ use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_dd::{Calls, Failure};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Bio, Cell, CellRecord, ColdCheck, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment,
-    Extent, ExtentEvidence, IoError, IoPath, Issuing, Op, PageCacheState, ReadContent, StopReason,
-    StreamResult, Workload, is_write_call,
+    Bio, Cell, CellRecord, CopyRun, CpuTime, DeviceEvidence, EngineKind, Estimate, Experiment, Extent,
+    ExtentEvidence, IoError, IoPath, Op, PageCacheState, ReadContent, StopReason, StreamResult, Workload,
+    is_write_call,
 };
 use rdsk_observe::VisitEvidence;
 
@@ -134,20 +134,16 @@ fn as_run(workload: &Workload, visited: &Visited<'_>) -> Run {
             run.write_ns.map(|ns| ns + run.flush_ns + run.to_close_ns.saturating_sub(run.to_return_ns))
         }
     };
+    let ended = if visited.result.is_ok() { Ended::Complete } else { Ended::Failed };
     Run {
-        ended: if visited.result.is_ok() { Ended::Complete } else { Ended::Failed },
         elapsed_ns,
         to_return_ns: run.to_return_ns,
         asked_bytes: bytes,
         bytes,
         ops,
         histogram: pauses.latencies(calls),
-        warm_up: None,
         latency_sum_ns: u128::from(in_calls_ns.unwrap_or(0).min(elapsed_ns)),
-        windows: Vec::new(),
         window_ns: 0,
-        first: None,
-        positions: None,
         streams: vec![StreamResult {
             index: 0,
             target,
@@ -159,16 +155,9 @@ fn as_run(workload: &Workload, visited: &Visited<'_>) -> Run {
         }],
         errors: error.into_iter().collect(),
         cpu: *cpu,
-        processor_wait_ns: None,
         page_cache: cache.1,
-        check: ColdCheck::default(),
-        interrupted_calls: 0,
-        content: None,
-        engine: EngineKind::Sync,
-        issuing: Issuing::default(),
-        notes: Vec::new(),
         gaps: pauses.as_gaps(),
-        left_out_ns: 0,
+        ..Run::without_io(ended, EngineKind::Sync)
     }
 }
 

@@ -6,8 +6,8 @@ use rdsk_engine::{
 };
 use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
-    Cell, CellRecord, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath,
-    Issuing, Op, PageCacheState, Plan, ReadContent, StopFlag, StreamResult, Watch, Workload,
+    Cell, CellRecord, Clock, Event, Experiment, Extent, IoError, IoPath, Op, PageCacheState, Plan,
+    ReadContent, StopFlag, StreamResult, Watch, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -159,7 +159,6 @@ impl Session for Visit<'_> {
         self.bytes = ops * workload.block_bytes;
         let streams = one_after_another(workload.streams, self.bytes, ops, elapsed_ns);
         Ok(Run {
-            ended,
             elapsed_ns,
             bytes: self.bytes,
             asked_bytes: self.bytes,
@@ -176,7 +175,7 @@ impl Session for Visit<'_> {
             errors: errno.map(failed).into_iter().collect(),
             content: (self.disk.in_buffers > 0)
                 .then_some(ReadContent { pages: self.disk.in_buffers, zero_pages: 0 }),
-            ..nothing(workload.engine)
+            ..Run::without_io(ended, workload.engine)
         })
     }
 
@@ -208,38 +207,6 @@ fn one_after_another(streams: u32, bytes: u64, ops: u64, elapsed_ns: u64) -> Vec
 fn failed(errno: i32) -> IoError {
     let message = std::io::Error::from_raw_os_error(errno).to_string();
     IoError { target: 0, stream: Some(0), offset_bytes: 27, errno, message }
-}
-
-/// A visit in which nothing happened.
-fn nothing(engine: EngineKind) -> Run {
-    Run {
-        positions: None,
-        ended: Ended::Complete,
-        elapsed_ns: 0,
-        to_return_ns: 0,
-        asked_bytes: 0,
-        bytes: 0,
-        ops: 0,
-        histogram: Histogram::new(),
-        warm_up: None,
-        first: None,
-        latency_sum_ns: 0,
-        windows: Vec::new(),
-        window_ns: 1,
-        streams: Vec::new(),
-        errors: Vec::new(),
-        cpu: CpuTime::default(),
-        processor_wait_ns: None,
-        page_cache: PageCacheState::default(),
-        check: ColdCheck::default(),
-        interrupted_calls: 0,
-        content: None,
-        engine,
-        issuing: Issuing::default(),
-        notes: Vec::new(),
-        gaps: Vec::new(),
-        left_out_ns: 0,
-    }
 }
 
 /// How much longer an I/O takes that begins at a time, because of pauses.
