@@ -9,6 +9,8 @@ use rdsk_stats::{Sustained, sustained};
 const LASTS: f64 = 0.8;
 /// Below this share it does not, however unsure the rate of the shorter visits is.
 const FAR_BELOW: f64 = 0.5;
+/// Of rounds that cross the fall, the slow visits are at the lasting rate or at most this much above it.
+const AT_LASTING: f64 = 1.25;
 
 /// What a visit that went on showed of a cell's rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +23,8 @@ pub struct Lasting {
     pub bytes_per_s: f64,
     /// Whether that half is one level.
     pub is_settled: bool,
-    /// Bytes per second before: that of the rounds, or of the start of this visit if that was higher.
+    /// Bytes per second before: that of the rounds, of their first visit where they cross the fall, or of the start of this
+    /// visit if that was higher.
     pub burst_bytes_per_s: f64,
     /// Bytes of this visit until its rate fell; `None` where it did not fall within it.
     pub fall_bytes: Option<u64>,
@@ -55,15 +58,35 @@ pub fn lasting(cell: &CellRecord, went_on: &CellRecord) -> Option<Lasting> {
     let fall = seen.fall;
     let is_unsure = rate.low.is_none_or(|low| seen.rate >= low);
     let most = if fall.is_none() && is_unsure { FAR_BELOW } else { LASTS };
+    let crossed = burst_of_rounds(cell, seen.rate).filter(|_| is_unsure);
+    let in_rounds = crossed.unwrap_or(rate.mean);
     Some(Lasting {
         bytes: went_on.result.bytes?,
         elapsed_ns: went_on.result.elapsed_ns?,
         bytes_per_s: seen.rate,
         is_settled: seen.is_settled(),
-        burst_bytes_per_s: fall.map_or(rate.mean, |fall| fall.before.max(rate.mean)),
+        burst_bytes_per_s: fall.map_or(in_rounds, |fall| fall.before.max(in_rounds)),
         fall_bytes: fall.map(|fall| fall.amount as u64),
-        is_burst: seen.rate < most * rate.mean,
+        is_burst: seen.rate < most * rate.mean || crossed.is_some(),
     })
+}
+
+/// The rate of the first visit, where the rounds themselves cross the fall: their mean is then of both levels and says nothing.
+///
+/// Of visits at 1200, 290, 500 and 290 MiB/s beside a lasting rate of 277, the first is far above it and the slowest is at it:
+/// 1200. Of visits at 1200, 1150 and 1210 none is at the lasting rate: their mean is the burst. Of 290, 1200 and 290 the first
+/// is not above: the others may have had help.
+fn burst_of_rounds(cell: &CellRecord, lasting: f64) -> Option<f64> {
+    let rates: Vec<f64> = cell
+        .result
+        .visits
+        .iter()
+        .filter(|visit| visit.elapsed_ns > 0)
+        .map(|visit| visit.bytes as f64 / seconds(visit.elapsed_ns))
+        .collect();
+    let first = *rates.first()?;
+    let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    (lasting < FAR_BELOW * first && slowest <= AT_LASTING * lasting).then_some(first)
 }
 
 /// What is in flight at once may complete in one quarter of the time or the next, which changes no rate.
@@ -108,5 +131,23 @@ mod tests {
         let is_burst = |rate| lasting(&unsure, &write(steady(600, rate))).unwrap().is_burst;
         assert!(!is_burst(500.0) && is_burst(390.0));
         assert!(lasting(&unsure, &write(steady(10, 1.0))).is_none(), "too short to say");
+    }
+
+    #[test]
+    fn rounds_that_cross_the_fall_are_a_burst_and_what_comes_after() {
+        let rounds = |levels: &[f64]| {
+            let visits: Vec<Vec<f64>> = levels.iter().map(|level| steady(50, *level)).collect();
+            with(laid_out("w", Op::Write, &visits), |cell| {
+                let mean = 1048576.0 * levels.iter().sum::<f64>() / levels.len() as f64;
+                cell.result.bytes_per_s = Some(Estimate { mean, low: Some(0.0), high: Some(3.0 * mean) });
+            })
+        };
+        let went_on = write(steady(600, 277.0));
+        let seen = lasting(&rounds(&[1200.0, 290.0, 500.0, 290.0]), &went_on).unwrap();
+        assert!(seen.is_burst && seen.fall_bytes.is_none(), "{seen:?}");
+        assert!((1190.0..1210.0).contains(&(seen.burst_bytes_per_s / 1048576.0)), "{seen:?}");
+        for levels in [[290.0, 500.0, 290.0, 290.0], [300.0, 280.0, 900.0, 290.0], [450.0, 280.0, 270.0, 290.0]] {
+            assert!(!lasting(&rounds(&levels), &went_on).unwrap().is_burst, "{levels:?}");
+        }
     }
 }
