@@ -310,7 +310,7 @@ mod tests {
             .disk(FakeDisk::scsi("sdb"))
             .disk(FakeDisk::scsi("sdc"))
             .disk(FakeDisk::md("md0", "raid5", 2, 64 << 10, 8 * GIB))
-            .disk(FakeDisk::plain("bcache0", rdsk_testkit::FakeKind::Virtio, (252, 0), 8 * GIB))
+            .disk(FakeDisk::virtual_disk("bcache0", (252, 0), 8 * GIB))
             .holder("sda", "md0")
             .holder("sdb", "md0")
             .holder("md0", "bcache0")

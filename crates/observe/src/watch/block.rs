@@ -176,13 +176,13 @@ mod tests {
     use super::*;
     use crate::sysfs::UNNAMED_NVME;
     use rdsk_model::Op;
-    use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, Turn, requires};
+    use rdsk_testkit::{FakeDisk, FakeSys, LoopDevice, Need, Turn, requires};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
     #[test]
     fn devices_whose_bios_do_not_name_them_are_not_counted() {
-        let path = FakeDisk::plain("nvme0c0n1", FakeKind::Loop, (259, 7), 1 << 30);
+        let path = FakeDisk { major_minor: (259, 7), ..FakeDisk::loop_device("nvme0c0n1", 1 << 30) };
         let fake = FakeSys::new().disk(FakeDisk::nvme("nvme0n1")).disk(path).disk(FakeDisk::scsi("sda"));
         let sys = fake.sys();
         let names_them = |name: &str| why_unnamed(name, &sys).is_none();
