@@ -68,9 +68,9 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "a limit of a control group",
         script: "group=/sys/fs/cgroup/slow/below; echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $group
-            echo \"$(cat /sys/block/${A#/dev/}/dev) rbps=8388608\" > /sys/fs/cgroup/slow/io.max
+            echo \"$(cat /sys/block/${A#/dev/}/dev) rbps=1048576\" > /sys/fs/cgroup/slow/io.max
             call rdsk sh -c \"echo \\$\\$ > $group/cgroup.procs
-                exec rdsk paths $A --rw read --bytes 8M --budget 9s --quiet --json -\"
+                exec rdsk paths $A --rw read --bytes 1M --budget 9s --quiet --json -\"
             rmdir $group /sys/fs/cgroup/slow",
         check: throttled,
         tier: Tier::Core,
@@ -133,7 +133,8 @@ pub(crate) fn try_core(guest: &mut Booted) {
 
 fn try_all<'f>(guest: &mut Booted, faults: impl IntoIterator<Item = &'f Fault>) {
     let mut complaints = Vec::new();
-    for fault in faults {
+    let only = std::env::var("RDSK_ROW").unwrap_or_default();
+    for fault in faults.into_iter().filter(|fault| fault.name.contains(&only)) {
         complaints.extend(tried(guest, fault).into_iter().map(|what| format!("{}: {what}", fault.name)));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
