@@ -63,6 +63,15 @@ pub fn list(names: &[String]) -> String {
     }
 }
 
+/// The first of the names in a sentence, and how many others there are: `a, b and 3 other targets`.
+pub fn few(names: &[String], most: usize, others: &str) -> String {
+    let mut shown = names[..names.len().min(most)].to_vec();
+    if names.len() > most {
+        shown.push(plural((names.len() - most) as u64, others));
+    }
+    list(&shown)
+}
+
 /// Names of what is used together: `a + b`. Of more than eight the first four stand, and how many others there are.
 pub fn together(names: &[&str]) -> String {
     if names.len() <= MAX_TOGETHER {

@@ -196,9 +196,9 @@ fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> Stri
     let style = screen::style(asked.common.output.look());
     if asked.detail == Detail::Short {
         let further = shown_again.map_or(Further::Nowhere, Further::By);
-        rdsk_report::short(record, further, style)
+        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
     } else {
-        rdsk_report::text(record, style)
+        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
     }
 }
 

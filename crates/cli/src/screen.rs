@@ -38,9 +38,9 @@ pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style:
     let is_single = !record.copies.is_empty()
         || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
     if detail == Detail::Full || is_single {
-        rdsk_report::text(record, style)
+        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
     } else {
-        rdsk_report::short(record, further, style)
+        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
     }
 }
 

@@ -1,11 +1,11 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
-use crate::figure::{Figure, Metric, figure, step_of};
+use crate::figure::{Metric, figure, step_of};
 use crate::matching::is_alike;
 use crate::missing::why_of_nothing;
 use crate::time;
 use rdsk_analysis::metrics::ran;
-use rdsk_model::{CellRecord, Record, VerdictCode};
+use rdsk_model::{CellRecord, Estimate, Record, VerdictCode};
 use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -131,7 +131,7 @@ fn point<'a>(
     if let Some(why) = why_of_nothing(cell) {
         return Err(why);
     }
-    let Figure { mean, low, high } =
+    let Estimate { mean, low, high } =
         figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or("it has no such figure")?;
     let verdict = cell.verdict.as_ref().map(|verdict| verdict.code);
     Ok(Point { run, value: mean, low, high, verdict })

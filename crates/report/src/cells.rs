@@ -4,7 +4,9 @@
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::{metrics, passes, words};
-use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
+use rdsk_model::{
+    CacheState, CellRecord, DeviceEvidence, Experiment, Op, Pattern, Record, StopReason, Sync, VerdictCode,
+};
 use rdsk_units::{Bytes, printable};
 
 /// What a row says whose writes returned from a cache, where its verdict says nothing else.
@@ -53,13 +55,18 @@ pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Byte
     (blocks.len() == 1).then(|| Bytes(blocks[0]))
 }
 
+/// Whether the figure of a cell is a bandwidth; otherwise it is a rate of I/Os.
+pub fn is_bandwidth(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+}
+
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
     (record.targets.len() > 1).then(|| metrics::target_names(record, &cell.workload.targets))
 }
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
-pub(crate) fn verdict_word(cell: &CellRecord) -> String {
+pub fn verdict_word(cell: &CellRecord) -> String {
     let word = code_word(cell);
     // The figure is the device's, and slower than it would be alone.
     match processor_word(cell) {
@@ -176,7 +183,7 @@ pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
 
 /// That the figures of one device stand for a target whose data lie on several, as those of a btrfs may: `that of sda alone; the
 /// data lie on sda and sdb`. `None` where they lie on one.
-pub(crate) fn which_device(cell: &CellRecord) -> Option<String> {
+pub fn which_device(cell: &CellRecord) -> Option<String> {
     let counted = cell.evidence.counters_of(*cell.workload.targets.first()?);
     let names: Vec<String> = counted.iter().map(|device| printable(&device.name)).collect();
     (names.len() > 1).then(|| format!("that of {} alone; the data lie on {}", names[0], words::list(&names)))

@@ -5,7 +5,7 @@ use crate::cells;
 use crate::figures::Unit;
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::words::{list, nanos, plural};
+use rdsk_analysis::words::{few, list, nanos, plural};
 use rdsk_model::{CellRecord, Experiment, Latency, PercentileRange, Record, Stall, StallBasis};
 use rdsk_units::percent;
 
@@ -42,8 +42,11 @@ pub(crate) fn draw_stalls(page: &mut Page, cells: &[&CellRecord], name: impl Fn(
     let stalled = cells.iter().filter_map(|cell| Some((basis_of(cell)?, *cell)));
     for (basis, cells) in by_key(stalled) {
         let met: Vec<String> = cells.iter().filter_map(|cell| met(cell, &name)).collect();
-        let own =
-            if met.is_empty() { ", though not in these cells".into() } else { format!(" ({})", named(&met)) };
+        let own = if met.is_empty() {
+            ", though not in these cells".into()
+        } else {
+            format!(" ({})", few(&met, MAX_NAMED, "other"))
+        };
         let text = format!(
             "{} in {} of {}{own}, {} of that time. In the long run they may take {} to {}, which ± allows for.",
             basis.count,
@@ -135,19 +138,12 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
         .collect();
     if !left_out.is_empty() {
         let which = if left_out.len() == 1 { "which differs" } else { "which differ" };
-        let text =
-            format!("Warm-up, left out of rates and latencies: {}, {which} from the rest.", named(&left_out));
+        let text = format!(
+            "Warm-up, left out of rates and latencies: {}, {which} from the rest.",
+            few(&left_out, MAX_NAMED, "other")
+        );
         page.sentence(Tone::Plain, "", text);
     }
-}
-
-/// The first few, and how many others there are.
-fn named(all: &[String]) -> String {
-    let mut shown: Vec<String> = all.iter().take(MAX_NAMED).cloned().collect();
-    if all.len() > MAX_NAMED {
-        shown.push(plural((all.len() - MAX_NAMED) as u64, "other"));
-    }
-    list(&shown)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Figures as they stand in tables: three significant digits, one unit per row or column, `–` for what was not
 //! measured. It computes no statistics.
 
+use rdsk_analysis::comparison::Ratio;
+use rdsk_analysis::words;
 use rdsk_model::Estimate;
 use rdsk_units::grouped;
 
@@ -26,8 +28,23 @@ pub fn or_missing(value: Option<String>) -> String {
 }
 
 /// `±1.2 %`, `±>100 %`, or `–` without an interval.
-pub(crate) fn plus_minus(estimate: Option<Estimate>) -> String {
-    or_missing(estimate.and_then(|estimate| estimate.margin()).map(rdsk_analysis::words::plus_minus))
+pub fn plus_minus(estimate: Option<Estimate>) -> String {
+    or_missing(estimate.and_then(|estimate| estimate.margin()).map(words::plus_minus))
+}
+
+/// `1.88 × (1.16–3.06)`.
+pub(crate) fn times(ratio: Ratio) -> String {
+    format!("{} ({})", words::times(ratio.mean), range(ratio.low, ratio.high))
+}
+
+/// `1.16–3.06`.
+pub(crate) fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", number(low), number(high))
+}
+
+/// A figure, or `n/a` for what is none.
+pub(crate) fn number(value: f64) -> String {
+    if value.is_finite() { words::figure(value) } else { "n/a".into() }
 }
 
 /// A whole number with commas, or `–`.
@@ -97,10 +114,20 @@ impl Unit {
         significant(self.of(value))
     }
 
+    /// The value with the unit's name: `2.35 GiB/s`.
+    pub fn text(self, value: f64) -> String {
+        format!("{} {}", self.figure(value), self.name)
+    }
+
     /// The value in this unit, or `–`.
     pub fn figure_or_missing(self, value: Option<f64>) -> String {
         or_missing(value.map(|value| self.figure(value)))
     }
+}
+
+/// `2.35 GiB/s`, in the unit that fits.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    Unit::fit(&Unit::RATES, [bytes_per_s]).text(bytes_per_s)
 }
 
 /// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.

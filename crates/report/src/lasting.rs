@@ -1,9 +1,11 @@
 //! Over how many bytes the writes of the headline were measured, and whether their rates last, in words. It judges nothing.
 
-use crate::figures::Unit;
-use rdsk_analysis::lasting::{Lasting, lasting_of, written_bytes};
+use crate::cells::is_bandwidth;
+use crate::figures;
+use rdsk_analysis::Analysis;
+use rdsk_analysis::lasting::{Lasting, written_bytes};
 use rdsk_analysis::words::{bytes, list, nanos};
-use rdsk_model::{CellRecord, Op, Pattern, Record, Sync, TargetKind};
+use rdsk_model::{CellRecord, Op, TargetKind};
 use rdsk_units::count;
 
 /// Behind a figure that is that of a burst.
@@ -15,19 +17,19 @@ pub(crate) const LEGEND: &str = "^ = burst; lasts: ";
 const HOW: &str = "rdsk run --sustained";
 
 /// Whether the figure of a cell is that of a burst.
-pub(crate) fn is_burst(record: &Record, cell: &CellRecord) -> bool {
-    lasting_of(record, cell).is_some_and(|seen| seen.is_burst)
+pub(crate) fn is_burst(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
+    analysis.lasting(cell).is_some_and(|seen| seen.is_burst)
 }
 
 /// What the mark of these cells means, the longest wording first; empty where none has it.
 pub(crate) fn legend(
-    record: &Record,
+    analysis: &Analysis<'_>,
     cells: &[&CellRecord],
     name: impl Fn(&CellRecord) -> String,
 ) -> Vec<String> {
     let bursts: Vec<(String, &CellRecord, Lasting)> = cells
         .iter()
-        .filter_map(|cell| Some((name(cell), *cell, lasting_of(record, cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| Some((name(cell), *cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
         .collect();
     if bursts.is_empty() {
         return Vec::new();
@@ -61,7 +63,7 @@ pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
 
 /// Over how many bytes writes were measured and whether their rates had settled, the longest wording first; empty without any.
 pub(crate) fn measured(
-    record: &Record,
+    analysis: &Analysis<'_>,
     cells: &[&CellRecord],
     name: impl Fn(&CellRecord) -> String,
 ) -> Vec<String> {
@@ -74,10 +76,10 @@ pub(crate) fn measured(
         return Vec::new();
     }
     let seen: Vec<(&CellRecord, Lasting)> =
-        writes.iter().filter_map(|cell| Some((*cell, lasting_of(record, cell)?))).collect();
+        writes.iter().filter_map(|cell| Some((*cell, analysis.lasting(cell)?))).collect();
     let first = bytes(written_bytes(writes.iter().copied()));
     if seen.is_empty() {
-        let is_simulated = record.targets.iter().any(|target| target.kind == TargetKind::Sim);
+        let is_simulated = analysis.targets.iter().any(|target| target.kind == TargetKind::Sim);
         let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
         return vec![format!("measured over {first}; whether their rates last{how}")];
     }
@@ -103,9 +105,8 @@ fn later(cell: &CellRecord, seen: &Lasting) -> String {
 
 /// `26.5 MiB/s`, `70.2/s`: as the cell's rate stands in the headline.
 fn rate(cell: &CellRecord, bytes_per_s: f64) -> String {
-    if cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None {
-        let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
-        return format!("{} {}", unit.figure(bytes_per_s), unit.name);
+    if is_bandwidth(cell) {
+        return figures::rate(bytes_per_s);
     }
     format!("{}/s", count(bytes_per_s / cell.workload.block_bytes.max(1) as f64))
 }

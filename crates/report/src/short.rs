@@ -11,7 +11,6 @@ pub(crate) mod title;
 use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::Analysis;
-use rdsk_model::Record;
 
 /// Lines of a short page at 80 columns.
 pub const MAX_LINES: usize = 45;
@@ -68,8 +67,7 @@ impl Further<'_> {
 
 /// The Record on one screen: at most [`MAX_LINES`] lines at 80 columns, whatever it holds. Ends with a line feed; no line is
 /// wider than [`Style::width`].
-pub fn short(record: &Record, further: Further<'_>, style: Style) -> String {
-    let analysis = &Analysis::of(record);
+pub fn short(analysis: &Analysis<'_>, further: Further<'_>, style: Style) -> String {
     let mut text = String::new();
     for limits in &LIMITS {
         text = drawn(analysis, further, style, limits);

@@ -190,7 +190,7 @@ fn a_busy_device_without_an_arm_is_an_inference_unless_requests_wait_in_it() {
 #[test]
 fn shares_of_streams_and_targets() {
     let record = record(disks(2), vec![streams(2, &[30, 10, 20], 0)]);
-    let grids = analyse(&record, None);
+    let grids = analyse(&record, None, &|_| None);
     let point = &grids[0].lines[0].points[0];
     let rates: Vec<f64> = point.streams.iter().map(|stream| stream.bytes_per_s / MIB as f64).collect();
     assert_eq!(rates, [30.0, 10.0, 20.0]);
@@ -211,7 +211,7 @@ fn the_ramp_stands_apart_and_blurs_the_shares() {
             Some(Windows { width_ns: SECOND / 10, bytes: [vec![MIB; 2], vec![3 * MIB; 18]].concat() });
     });
     let record = record(disks(1), vec![late]);
-    let grids = analyse(&record, None);
+    let grids = analyse(&record, None, &|_| None);
     let point = &grids[0].lines[0].points[0];
     assert_eq!(point.skew_ns, Some(7_000_000));
     let ramp = point.ramp.unwrap();
@@ -228,7 +228,7 @@ fn speed_up_and_knee_leave_failed_cells_out() {
             vec![IoError { target: 0, stream: Some(1), offset_bytes: 0, errno: 5, message: "EIO".into() }];
     });
     let record = record(disks(1), vec![streams(1, &[15; 4], 0), streams(1, &[40], 0), failed]);
-    let line = &analyse(&record, None)[0].lines[0];
+    let line = &analyse(&record, None, &|_| None)[0].lines[0];
     assert_eq!((line.point(4).unwrap().speed_up, line.point(2).unwrap().speed_up), (Some(1.5), None));
     let record = all_in_rounds(&record);
     let analysis = Analysis::of(&record);

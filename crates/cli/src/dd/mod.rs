@@ -244,7 +244,7 @@ fn conclude(
     interrupt::survive_file_limits();
     let (is_in_json, written) = documents.write(record);
     if is_explained {
-        stderr.print(&rdsk_report::copies(record, stderr::style()));
+        stderr.print(&rdsk_report::copies(&rdsk_analysis::Analysis::of(record), stderr::style()));
     }
     // What was refused, or could not be opened, measured nothing.
     if !record.copies.is_empty() {

@@ -1,17 +1,14 @@
 //! `burst-writes`: the rate of writes in the headline is that of a burst; writes that went on are slower. It names no cause.
 
-use super::common::{MAX_CITED, cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::lasting::{Lasting, lasting_of};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
+use super::prelude::*;
+use rdsk_analysis::lasting::Lasting;
 
 pub(super) const RULE: Rule = Rule::new("burst-writes", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let bursts: Vec<(&CellRecord, Lasting)> = cells(analysis, |_| true)
         .into_iter()
-        .filter_map(|cell| Some((cell, lasting_of(analysis, cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| Some((cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
         .collect();
     // The sequential one tells most of a cache's size.
     let Some((first, seen)) =
@@ -50,7 +47,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};

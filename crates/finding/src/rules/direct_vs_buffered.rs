@@ -1,11 +1,7 @@
 //! `direct-vs-buffered`: which of the two paths is faster, by how much, and which cause the counters show.
 
-use super::common::cite;
 use super::path_cause::{self as cause, depth, request_bytes};
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Severity, Sync};
+use super::prelude::*;
 
 pub(super) const RULE: Rule =
     Rule::new("direct-vs-buffered", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
@@ -127,7 +123,7 @@ fn counted(cell: &CellRecord, rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, in_rounds, kept_in_memory, read_from_memory, record, with};
     use rdsk_model::IoPath;

@@ -1,14 +1,9 @@
 //! `dontcache-saves`: how much less of the page cache I/O with `RWF_DONTCACHE` leaves filled than buffered I/O, and what that
 //! costs or gains in time beside the other two paths.
 
-use super::common::cite;
 use super::path_cause::cpu_per_mib;
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
+use super::prelude::*;
 use rdsk_analysis::metrics::{self, LeftInCache};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule =
     Rule::new("dontcache-saves", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
@@ -128,7 +123,7 @@ fn counted(cell: &CellRecord) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, in_rounds, kept_in_memory, record, with};
     use rdsk_model::{CacheState, PageCacheState};

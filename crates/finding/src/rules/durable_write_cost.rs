@@ -1,12 +1,6 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::common::{EACH_WRITE, cite, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, fua_per_write};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
-use rdsk_units::{grouped, percent, printable};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
 
@@ -45,9 +39,9 @@ fn is_dearer(ratio: &Ratio) -> bool {
     ratio.mean >= DEARER && ratio.is_sure()
 }
 
-fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
+fn explain(analysis: &Analysis<'_>, pair: &Comparison<'_>) -> Finding {
     let (plain, durable) = (pair.cell, pair.base);
-    let device = metrics::first_device(record, durable);
+    let device = metrics::first_device(analysis, durable);
     let is_dearer = pair.ratio.is_ok_and(|ratio| is_dearer(&ratio));
     let found = match pair.ratio {
         Ok(ratio) => words::interval(ratio.low, ratio.high),
@@ -61,8 +55,8 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             format_args!("{}, without dsync = {}", flushes(durable), flushes(plain)),
         ),
     ];
-    evidence.extend(by_bpf(durable).map(|seen| cite(durable, "write requests with FUA", seen)));
-    let source = if is_simulated(record, durable) { "" } else { "queue/" };
+    evidence.extend(by_bpf(analysis, durable).map(|seen| cite(durable, "write requests with FUA", seen)));
+    let source = if is_simulated(analysis, durable) { "" } else { "queue/" };
     if let Some(device) = device {
         evidence.push(format!("{}: {}", printable(&device.name), cache_state(device, source)));
     }
@@ -71,8 +65,12 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             title(pair.ratio),
             format!(
                 "{found} {}{}",
-                cause(device, metrics::flushes_per_io(durable), fua_per_write(durable)),
-                if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
+                cause(
+                    device,
+                    metrics::flushes_per_io(durable),
+                    analysis.block_io(durable).and_then(BlockIo::fua_per_write)
+                ),
+                if is_dearer && !is_simulated(analysis, durable) { JOURNAL } else { "" }
             ),
         )
         .evidence(evidence)
@@ -143,8 +141,8 @@ fn cache_state(device: &Device, source: &str) -> String {
 }
 
 /// What BPF saw of the writes' durability, where it counted all of the time.
-fn by_bpf(cell: &CellRecord) -> Option<String> {
-    let seen = block_io(cell)?;
+fn by_bpf(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<String> {
+    let seen = analysis.block_io(cell)?;
     let (fua, flushes) = seen.durable();
     let requests = grouped(seen.requests(Op::Write).count);
     let part = seen.part_in_words();
@@ -165,7 +163,7 @@ fn flushes(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, in_rounds, make_durable, record, with};

@@ -1,9 +1,7 @@
 //! `evidence-differs`: BPF and sysfs counted the same requests differently, so neither is sure.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_model::{CellRecord, CrossCheck, Severity};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_model::CrossCheck;
 
 pub(super) const RULE: Rule = Rule::new(
     "evidence-differs",
@@ -43,7 +41,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{BpfEvidence, IoPath, Op, Record};

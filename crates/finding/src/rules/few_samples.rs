@@ -1,9 +1,7 @@
 //! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake, StopReason, Sync};
+use super::prelude::*;
+use rdsk_model::StopReason;
 
 pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -54,7 +52,7 @@ fn is_wide(cell: &CellRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, latency, record, with};
     use rdsk_model::{IoPath, Op, Record};

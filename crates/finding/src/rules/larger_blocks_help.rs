@@ -1,12 +1,7 @@
 //! `larger-blocks-help`: the same streams move clearly more with larger blocks.
 
-use super::common::{MAX_CITED, cite, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::Kind;
+use super::prelude::*;
 use rdsk_analysis::scale::{Grid, Point};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity, Stake};
-use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("larger-blocks-help", Severity::Remark, Needs::Counters, check);
 
@@ -86,7 +81,7 @@ fn is_sound(point: &Point<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
     use rdsk_model::{CellRecord, Experiment, IoPath, Op};

@@ -1,12 +1,8 @@
 //! `latency-bands`: the latencies at one position fall into bands, and what causes them; or they have two speeds in time. It
 //! names a cause only when a test shows it.
 
-use super::common::{cite, has_verdict, zones};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::zones::{Cause, LatencyBand, LatencyBands};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
@@ -176,7 +172,7 @@ fn ordinal(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::Noise;
     use rdsk_analysis::fixtures::zones::{ascending, made};

@@ -1,12 +1,9 @@
 //! `no-stripe-seen`: the kernel describes an array without stripes, or neither the size nor the offset of a request changes its cost as a
 //! stripe would, which does not say that there is none.
 
-use super::common::{cite, stripes};
+use super::prelude::*;
 use super::stripe_geometry::confidence;
-use super::{Needs, Rule};
 use rdsk_analysis::stripe::StripeResult;
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("no-stripe-seen", Severity::Cause, Needs::OwnTimes, check);
 
@@ -37,7 +34,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::{array, described, single, words};
     use rdsk_model::Confidence;

@@ -1,11 +1,7 @@
 //! `processor-contended`: other programs used the processors, and the threads that issue the I/O waited for one.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
+use super::prelude::*;
 use rdsk_analysis::contention::{Contention, contention};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("processor-contended", Severity::Uncertain, Needs::Counters, check);
 
@@ -81,7 +77,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{IoPath, Op, ProcessorUse};

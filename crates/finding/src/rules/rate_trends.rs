@@ -2,11 +2,8 @@
 //! to `slows-down` and `write-cache-full`. `slow-start`: on average over the visits, their first part was slower than the steady rest;
 //! `fast-start`: it was faster.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::trend::{Trend, VisitTrend};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -139,7 +136,7 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record};
     use rdsk_analysis::fixtures::rates::{

@@ -1,12 +1,7 @@
 //! `scale-knee`: beyond some number of streams, more of them gain next to nothing, and the counters show the limit.
 
-use super::common::MAX_CITED;
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::scale::{Grid, Limit, Line, Stop};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Confidence, Finding, Op, Severity};
-use rdsk_units::{Bytes, percent};
 
 pub(super) const RULE: Rule = Rule::new("scale-knee", Severity::Cause, Needs::Counters, check);
 
@@ -121,7 +116,7 @@ fn advice(limit: &Limit) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
     use rdsk_model::{CellRecord, Experiment, IoPath, Limit as GroupLimit, Overlap};

@@ -1,12 +1,10 @@
 //! `speed-by-position`: the rate changes along the target, and the passes show it again at the same positions, each in an order of
 //! its own. It is silent on a target that is equally fast everywhere, or whose zones do not come back.
 
-use super::common::cite;
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
+use rdsk_analysis::read_some_zeros;
 use rdsk_analysis::zones::{Steps, TIGHT, Zones};
-use rdsk_analysis::{Analysis, read_some_zeros, words};
-use rdsk_model::{CellRecord, Finding, ReadContent, Severity, Stake};
+use rdsk_model::ReadContent;
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
@@ -14,7 +12,7 @@ pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Ne
 const MIN_ADVISED: f64 = 1.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let read: Vec<(&CellRecord, &Zones)> = super::common::zones(analysis)
+    let read: Vec<(&CellRecord, &Zones)> = super::prelude::zones(analysis)
         .into_iter()
         .filter(|(_, zones)| zones.differ())
         // With small blocks on a rotational disk, seeks differ more than the tracks do.
@@ -131,7 +129,7 @@ fn cited(cell: &CellRecord, zones: &Zones) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::{NOISES, Noise, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::{ascending, made};

@@ -1,12 +1,9 @@
 //! `stalls`: for a while no I/O completed although some were waiting. It reports how often, how long and how far apart, and names
 //! no cause.
 
-use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::rate_series;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity, Stake, Stall};
+use rdsk_model::Stall;
 
 pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -151,7 +148,7 @@ fn period(begins_ns: &[u64]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS, laid_out, noisy_rates, steady};

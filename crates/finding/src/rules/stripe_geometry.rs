@@ -1,12 +1,8 @@
 //! `stripe-geometry`: the target stores data in chunks on several members, and the size of a full stripe. It is silent when
 //! neither the kernel nor latencies name one.
 
-use super::common::{cite, stripes};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::stripe::{RequestCost, SURE, StripeResult, exact};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("stripe-geometry", Severity::Cause, Needs::OwnTimes, check);
 
@@ -72,7 +68,7 @@ pub(super) fn confidence(reading: &StripeResult) -> Confidence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::{array, described, single, words};
     use rdsk_model::{Record, VerdictCode};

@@ -1,11 +1,8 @@
 //! `stripe-hints-differ`: the kernel's hints name another geometry than its own description of the array, or than the measurement where
 //! there is none; then it cannot say which of them is right.
 
-use super::common::{cite, stripes};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity};
 
 pub(super) const RULE: Rule = Rule::new("stripe-hints-differ", Severity::Cause, Needs::OwnTimes, check);
 
@@ -51,7 +48,7 @@ fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<S
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::array;
 

@@ -1,11 +1,8 @@
 //! `unfair-streams`: streams with the same workload get unequal shares.
 
-use super::common::{MAX_CITED, cite, reached_device};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::comparison::Evenness;
 use rdsk_analysis::scale::{Point, name};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("unfair-streams", Severity::Cause, Needs::Counters, check);
 
@@ -88,7 +85,7 @@ fn of_targets(analysis: &Analysis<'_>, point: &Point<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, in_rounds, record, with};
     use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult, Visit};

@@ -1,10 +1,6 @@
 //! `write-cache-volatile`: plain direct writes stay in a device cache that loses its data when the power fails.
 
-use super::common::{cells, cite, how_many, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity, Stake, Sync};
-use rdsk_units::printable;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
 
@@ -63,7 +59,7 @@ fn volatile(record: &Record, cell: &CellRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, make_durable, record, with};
     use rdsk_model::Layer;

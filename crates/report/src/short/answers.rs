@@ -1,19 +1,12 @@
 //! An answer to each question of a run, in a line or two, with the intervals of its figures. Each is derived from what the
 //! screens of the question show; it adds nothing, and says so where nothing can be said.
 
-mod align;
-mod paths;
-mod scale;
-mod stripe;
-mod targets;
-mod zones;
-
 use super::Limits;
-use crate::cells;
 use crate::page::{Page, Tone};
+use crate::questions::answer;
+use crate::{cells, targets};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::Ratio;
-use rdsk_analysis::words::{figure, plural};
+use rdsk_analysis::words::plural;
 use rdsk_model::{Experiment, StopReason};
 
 /// Columns of the names of questions.
@@ -48,19 +41,6 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     }
 }
 
-/// The wordings of an answer, the longest first.
-fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
-    match experiment {
-        // The headline has a table of its own, and a copy and jobs of fio pages of their own.
-        Experiment::Headline | Experiment::Dd | Experiment::Fio => Vec::new(),
-        Experiment::Paths | Experiment::Stream => paths::answer(analysis, experiment),
-        Experiment::Align => align::answer(analysis),
-        Experiment::Zones => zones::answer(analysis),
-        Experiment::Scale => scale::answer(analysis),
-        Experiment::Stripe => stripe::answer(analysis),
-    }
-}
-
 /// Why a question has no figures at all.
 fn why_none(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
     if let Some(why) = cells::nothing_completed(analysis, experiment) {
@@ -69,19 +49,4 @@ fn why_none(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
     let mut cells = cells::of(analysis, experiment).peekable();
     let first = cells.peek()?.result.why.clone();
     cells.all(|cell| cell.result.stop == StopReason::NotApplicable).then(|| format!("n/a: {first}"))
-}
-
-/// `1.88 × (1.16–3.06)`.
-fn times(ratio: Ratio) -> String {
-    format!("{} ({})", rdsk_analysis::words::times(ratio.mean), range(ratio.low, ratio.high))
-}
-
-/// `1.16–3.06`.
-fn range(low: f64, high: f64) -> String {
-    format!("{}–{}", number(low), number(high))
-}
-
-/// A figure, or `n/a` for what is none.
-fn number(value: f64) -> String {
-    if value.is_finite() { figure(value) } else { "n/a".into() }
 }

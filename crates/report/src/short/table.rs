@@ -2,53 +2,53 @@
 //! marks each figure that is not simply the device's.
 
 use super::{Limits, not_device};
-use crate::cells::{self, target_name};
-use crate::figures::{MISSING, Unit};
+use crate::cells::{self, is_bandwidth, target_name};
+use crate::figures::{self, MISSING, Unit};
 use crate::lasting;
 use crate::page::{self, Page, Tone};
 use crate::style::Style;
+use crate::table::end_of;
+use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::is_of_memory_alone;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Record, Sync, Workload};
+use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Sync, Workload};
 use rdsk_units::{Bytes, count, percent, printable};
 use std::collections::VecDeque;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Targets that have a table each; more have a row each.
 const MAX_TABLES: usize = 2;
-/// Columns of a target's name in its row.
-const NAME_COLUMNS: usize = 16;
 /// Lines of what the mark of a burst means.
 const LEGEND_LINES: usize = 2;
 /// Half-widths from here on need no decimal.
 const WIDE: f64 = 0.0995;
 
-pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
-    let mut groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, style: Style, limits: &Limits) {
+    let mut groups = cells::groups_by(analysis, Experiment::Headline, |cell| cell.workload.targets.clone());
     // What only compares memory is a finding.
-    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(record, cell)));
+    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(analysis, cell)));
     if groups.len() > MAX_TABLES {
-        draw_targets(page, record, &groups, style, limits);
-        draw_lasting(page, record, &groups.concat(), limits, |cell| cell.id.clone());
+        draw_targets(page, analysis, &groups, style, limits);
+        draw_lasting(page, analysis, &groups.concat(), limits, |cell| cell.id.clone());
         return;
     }
     let mut left = limits.rows;
     for cells in &groups {
-        let Some(name) = cells.first().map(|first| target_name(record, first)) else { continue };
+        let Some(name) = cells.first().map(|first| target_name(analysis, first)) else { continue };
         if let Some(name) = name {
             page.wordings(Tone::Heading, "", vec![name], 1);
         }
         let rows = rows(cells);
         let shown = rows.len().min(left);
-        draw_rows(page, record, &rows[..shown], style);
-        let wakings = cells.iter().flat_map(|cell| crate::headline::after_idle(cell));
+        draw_rows(page, analysis, &rows[..shown], style);
+        let wakings = cells.iter().flat_map(|cell| crate::questions::headline::after_idle(cell));
         wakings.for_each(|text| page.line(format!("  after idle: {text}")));
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
-        draw_lasting(page, record, cells, limits, label);
+        draw_lasting(page, analysis, cells, limits, label);
         left -= shown;
     }
 }
@@ -56,16 +56,16 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
 /// What the mark of a burst means, and over how many bytes the writes were measured.
 fn draw_lasting(
     page: &mut Page,
-    record: &Record,
+    analysis: &Analysis<'_>,
     cells: &[&CellRecord],
     limits: &Limits,
     name: impl Fn(&CellRecord) -> String,
 ) {
-    let legend = lasting::legend(record, cells, &name);
+    let legend = lasting::legend(analysis, cells, &name);
     if !legend.is_empty() {
         page.wordings(Tone::Warning, lasting::LEGEND, legend, limits.answer_lines.min(LEGEND_LINES));
     }
-    let measured = lasting::measured(record, cells, name);
+    let measured = lasting::measured(analysis, cells, name);
     if !measured.is_empty() {
         page.wordings(Tone::Plain, lasting::LEAD, measured, 1);
     }
@@ -136,29 +136,20 @@ fn label(cell: &CellRecord) -> String {
     format!("{what} {}{depth}", Bytes(workload.block_bytes))
 }
 
-fn is_bandwidth(cell: &CellRecord) -> bool {
-    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
-}
-
 /// `2.35 GiB/s ±3.1 %`, `30.6k/s* ±12 %`.
-fn rate(record: &Record, cell: &CellRecord) -> String {
-    let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
+fn rate(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let star = if not_device::word(analysis, cell).is_some() { "*" } else { "" };
     let (estimate, figure) = if is_bandwidth(cell) {
         let estimate = cell.result.bytes_per_s;
-        (estimate, estimate.map(|rate| bandwidth(rate.mean)))
+        (estimate, estimate.map(|rate| figures::rate(rate.mean)))
     } else {
         let estimate = cell.result.ops_per_s;
         (estimate, estimate.map(|rate| format!("{}/s", count(rate.mean))))
     };
     let Some(figure) = figure else { return format!("{MISSING}{star}") };
     let interval = estimate.and_then(|estimate: Estimate| estimate.margin()).map(plus_minus);
-    let burst = if lasting::is_burst(record, cell) { lasting::MARK } else { "" };
+    let burst = if lasting::is_burst(analysis, cell) { lasting::MARK } else { "" };
     format!("{figure}{star}{burst}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
-}
-
-fn bandwidth(bytes_per_s: f64) -> String {
-    let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
-    format!("{} {}", unit.figure(bytes_per_s), unit.name)
 }
 
 fn plus_minus(half: f64) -> String {
@@ -191,10 +182,12 @@ struct Column {
 }
 
 impl Column {
-    fn of(record: &Record, op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
+    fn of(analysis: &Analysis<'_>, op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
         let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
         texts.extend(
-            cells.iter().map(|cell| cell.map(|cell| (rate(record, cell), latency(cell))).unwrap_or_default()),
+            cells
+                .iter()
+                .map(|cell| cell.map(|cell| (rate(analysis, cell), latency(cell))).unwrap_or_default()),
         );
         if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
             texts[0].1.clear();
@@ -221,13 +214,13 @@ fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-fn draw_rows(page: &mut Page, record: &Record, rows: &[Row<'_>], style: Style) {
+fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[Row<'_>], style: Style) {
     if rows.is_empty() {
         return;
     }
     let ops = [Op::Read, Op::Write].into_iter().filter(|&op| rows.iter().any(|row| row.of(op).is_some()));
     let cells = |op| rows.iter().map(|row| row.of(op)).collect::<Vec<_>>();
-    let columns: Vec<Column> = ops.map(|op| Column::of(record, Some(op), &cells(op))).collect();
+    let columns: Vec<Column> = ops.map(|op| Column::of(analysis, Some(op), &cells(op))).collect();
     let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
     let all = labels.iter().map(|label| label.width()).max().unwrap_or(0)
         + columns.iter().map(|column| column.width() + 2).sum::<usize>();
@@ -242,7 +235,7 @@ fn draw_rows(page: &mut Page, record: &Record, rows: &[Row<'_>], style: Style) {
     let singles: Vec<(String, &CellRecord)> = singles.collect();
     let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
     let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
-    let mut column = Column::of(record, None, &cells);
+    let mut column = Column::of(analysis, None, &cells);
     let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
     if widest + 2 + column.width() > page::width(style) {
         // Half a latency would be a wrong one.
@@ -282,18 +275,18 @@ fn is_plain(workload: &Workload, op: Op, pattern: Pattern) -> bool {
 
 fn draw_targets(
     page: &mut Page,
-    record: &Record,
+    analysis: &Analysis<'_>,
     groups: &[Vec<&CellRecord>],
     style: Style,
     limits: &Limits,
 ) {
     let shown = &groups[..groups.len().min(limits.rows)];
-    let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
-    let names = shown.iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
+    let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(analysis, first));
+    let names = shown.iter().map(|cells| end_of(&printable(&name(cells).unwrap_or_default())));
     let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
     let mut columns: VecDeque<Vec<String>> = OF_TARGET
         .into_iter()
-        .filter_map(|(head, choice)| target_column(record, head, choice, shown))
+        .filter_map(|(head, choice)| target_column(analysis, head, choice, shown))
         .collect();
     let mut left = limits.rows;
     while left >= shown.len() && !columns.is_empty() {
@@ -311,7 +304,7 @@ fn draw_targets(
 
 /// A head and the rate of each target below it; `None` where no target has such a cell.
 fn target_column(
-    record: &Record,
+    analysis: &Analysis<'_>,
     head: &str,
     choice: Choice,
     groups: &[Vec<&CellRecord>],
@@ -319,7 +312,7 @@ fn target_column(
     let found: Vec<Option<&&CellRecord>> =
         groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
     found.iter().any(Option::is_some).then(|| {
-        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(record, cell)));
+        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(analysis, cell)));
         std::iter::once(head.to_owned()).chain(rates).collect()
     })
 }
@@ -343,13 +336,4 @@ fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -
         (used, is_first) = (used + needed, false);
     }
     lines
-}
-
-/// The end of a name, which tells targets apart better than the start.
-fn end(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= NAME_COLUMNS {
-        return name.into();
-    }
-    format!("…{}", name.chars().skip(length + 1 - NAME_COLUMNS).collect::<String>())
 }

@@ -6,7 +6,7 @@ use crate::style::{Charset, Color};
 use proptest::prelude::*;
 use rdsk_finding::fixtures::{self, disk, with};
 use rdsk_model::{
-    CellRecord, Confidence, Effect, Estimate, Finding, Problem, ProblemKind, Severity, Stake, Status,
+    CellRecord, Confidence, Effect, Estimate, Finding, Problem, ProblemKind, Record, Severity, Stake, Status,
     StopReason, Target,
 };
 use rdsk_stats::rng::SplitMix64;
@@ -14,6 +14,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 fn plain() -> Style {
     Style::default()
+}
+
+fn short(record: &Record, further: Further<'_>, style: Style) -> String {
+    super::short(&Analysis::of(record), further, style)
 }
 
 #[track_caller]
