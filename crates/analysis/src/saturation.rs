@@ -62,7 +62,7 @@ pub(crate) fn two_depths(
 /// Whether the device set the rate of a cell. That its queue was not as full as requested does not matter: the depth that it had
 /// is known.
 fn is_sound(cell: &CellRecord) -> bool {
-    let is_of_device = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device);
+    let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
     metrics::ran(cell) && is_of_device
 }
 

@@ -1,5 +1,7 @@
 //! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
+use crate::metrics;
+use rdsk_model::Record;
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// Names that are joined; more are counted.
@@ -13,6 +15,11 @@ pub fn bytes(value: u64) -> String {
 /// `1.23 ms`.
 pub fn nanos(value: u64) -> String {
     Nanos(value).to_string()
+}
+
+/// The same of a mean: `1.23 ms`.
+pub fn mean_nanos(value: f64) -> String {
+    nanos(metrics::whole(value))
 }
 
 /// `123.4 MiB/s`.
@@ -79,6 +86,12 @@ pub fn together(names: &[&str]) -> String {
     }
     let shown = &names[..MAX_TOGETHER / 2];
     format!("{} + {} more", shown.join(" + "), rdsk_units::grouped((names.len() - shown.len()) as u64))
+}
+
+/// The names of targets by their indices, as [`together`] joins them; what comes from devices is not made safe.
+pub fn target_names(record: &Record, targets: &[u32]) -> String {
+    let name = |&index: &u32| metrics::target(record, index).map_or("?", |target| target.name.as_str());
+    together(&targets.iter().map(name).collect::<Vec<_>>())
 }
 
 /// `1 write`, `2 writes`, `2 flushes`.

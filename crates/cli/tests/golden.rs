@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::common::rdsk;
+use rdsk_analysis::Analysis;
 use rdsk_model::{Experiment, Record};
 use rdsk_report::{Further, Style, markdown, markdown_table, short, text};
 use rdsk_testkit::schema::{self, Writer};
@@ -60,8 +61,8 @@ fn every_one_is_drawn_and_leaves_in_every_form() {
         let name = path.display();
         let record = record(&path, &document);
         for page in [
-            short(&record, Further::Here, Style::default()),
-            text(&record, Style::default()),
+            short(&Analysis::of(&record), Further::Here, Style::default()),
+            text(&Analysis::of(&record), Style::default()),
             markdown(&record),
         ] {
             assert!(page.contains(&record.targets[0].name), "{name}: {page}");

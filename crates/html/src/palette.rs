@@ -49,8 +49,8 @@ pub(crate) enum Mark {
 pub(crate) enum Paint {
     /// A colour, and which dash and mark go with it: 0 for the first series, which need no more than a colour.
     Series {
-        color: u8,
-        style: u8,
+        color: usize,
+        style: usize,
     },
     Ink,
     Grid,
@@ -61,8 +61,7 @@ pub(crate) enum Paint {
 impl Paint {
     /// That of the series at this place of the legend.
     pub(crate) fn of_series(place: usize) -> Self {
-        let small = |number: usize| u8::try_from(number).expect("a remainder of less than 256");
-        Self::Series { color: small(place % COLORS), style: small(place / COLORS % STYLES) }
+        Self::Series { color: place % COLORS, style: place / COLORS % STYLES }
     }
 
     /// The same colour without dashes.
@@ -85,7 +84,7 @@ impl Paint {
 
     fn style(self) -> usize {
         match self {
-            Self::Series { style, .. } => style.into(),
+            Self::Series { style, .. } => style,
             Self::Ink | Self::Grid | Self::Ground => 0,
         }
     }

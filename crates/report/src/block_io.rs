@@ -49,8 +49,8 @@ pub(crate) fn draw_reads(
     name: impl Fn(&CellRecord) -> String,
 ) {
     let clause = |cell: &&CellRecord| {
-        let seen = analysis.block_io(cell)?;
-        Some((first_reads(seen)? + &seen.part_in_words(), name(cell)))
+        let block_io = analysis.block_io(cell)?;
+        Some((first_reads(block_io)? + &block_io.part_in_words(), name(cell)))
     };
     let clauses = cells.iter().filter_map(clause);
     for (text, names) in by_key(clauses) {
@@ -62,21 +62,21 @@ pub(crate) fn draw_reads(
 /// that BPF did not count throughout, and of one that completed nothing.
 pub(crate) fn sentence(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<String> {
     let op = cell.workload.op;
-    let seen = analysis.counted_io(cell)?;
-    if let Some(part) = seen.timed_share().map(percent) {
-        let requests = seen.sizes_in_words(op);
+    let block_io = analysis.counted_io(cell)?;
+    if let Some(part) = block_io.timed_share().map(percent) {
+        let requests = block_io.sizes_in_words(op);
         return (!requests.is_empty()).then(|| {
             format!("requests: {requests}; at so many per second bios are followed, and times taken, for {part} only")
         });
     }
     let (others, origins): (Vec<_>, Vec<_>) =
-        seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
-    let calls = seen.calls();
+        block_io.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
+    let calls = block_io.calls();
     // What the kernel refused became nothing, and memory answered nothing.
     if calls == 0 {
         return None;
     }
-    let asked = format!("{}{}", asked(cell, calls), seen.part_in_words());
+    let asked = format!("{}{}", asked(cell, calls), block_io.part_in_words());
     let bios: Sum = origins.iter().map(|(_, sum)| *sum).sum();
     let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
     let Some(mean) = bios.mean_bytes() else {
@@ -91,18 +91,18 @@ pub(crate) fn sentence(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Str
         "{asked} became {} of {}{}{}",
         words::plural(bios.count, "bio"),
         words::bytes(metrics::whole(mean)),
-        if seen.is_each(op, bios, Some(cell.workload.block_bytes)) { "" } else { " on average" },
+        if block_io.is_each(op, bios, Some(cell.workload.block_bytes)) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
-    parts.extend(requests(seen, op));
-    let flushes = seen.flushes().filter(|&count| count > 0 && op == Op::Write);
+    parts.extend(requests(block_io, op));
+    let flushes = block_io.flushes().filter(|&count| count > 0 && op == Op::Write);
     parts.extend(flushes.map(|count| words::plural(count, "flush")));
     if of_others > 0 {
         parts.push(format!("{} of other processes among them", words::plural(of_others, "bio")));
     }
-    parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
-    parts.extend(first_reads(seen));
-    let missed: Vec<String> = seen.missed().into_iter().map(printable).collect();
+    parts.extend(block_io.deepest().map(|depth| format!("at most {depth} in flight")));
+    parts.extend(first_reads(block_io));
+    let missed: Vec<String> = block_io.missed().into_iter().map(printable).collect();
     if !missed.is_empty() {
         parts.push(format!("up to 1 % of those of {} were missed", words::list(&missed)));
     }
@@ -137,13 +137,13 @@ fn is_partial(cell: &CellRecord) -> bool {
 }
 
 /// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
-fn requests(seen: &BlockIo<'_>, op: Op) -> Option<String> {
-    let sizes = seen.sizes_in_words(op);
+fn requests(block_io: &BlockIo<'_>, op: Op) -> Option<String> {
+    let sizes = block_io.sizes_in_words(op);
     let mut requests = (!sizes.is_empty()).then(|| format!("requests: {sizes}"))?;
-    if let Some(merges) = seen.merges(op).filter(|&merges| merges > 0) {
+    if let Some(merges) = block_io.merges(op).filter(|&merges| merges > 0) {
         requests.push_str(&format!(", {} merged", grouped(merges)));
     }
-    if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
+    if let Some(cut) = block_io.splits().filter(|&cut| cut > 0) {
         requests.push_str(&format!(", {} cut", grouped(cut)));
     }
     Some(requests)
@@ -161,10 +161,10 @@ fn submitters(origins: &[(Origin<'_>, Sum)], all: Sum) -> String {
 }
 
 /// `each write first reads 4 KiB`; `None` where the writes read nothing.
-fn first_reads(seen: &BlockIo<'_>) -> Option<String> {
-    let (inside, _) = seen.reads_in_writes();
+fn first_reads(block_io: &BlockIo<'_>) -> Option<String> {
+    let (inside, _) = block_io.reads_in_writes();
     let size = words::bytes(metrics::whole(inside.mean_bytes()?));
-    let per_write = metrics::ratio(inside.count, seen.calls().max(1));
+    let per_write = metrics::ratio(inside.count, block_io.calls().max(1));
     Some(if (per_write - 1.0).abs() <= ONE {
         format!("each write first reads {size}")
     } else if per_write > 1.0 {

@@ -62,7 +62,7 @@ pub fn is_bandwidth(cell: &CellRecord) -> bool {
 
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
-    (record.targets.len() > 1).then(|| metrics::target_names(record, &cell.workload.targets))
+    (record.targets.len() > 1).then(|| words::target_names(record, &cell.workload.targets))
 }
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
@@ -121,7 +121,7 @@ fn is_cut_short(cell: &CellRecord) -> bool {
 
 /// Whether the figure is simply the device's.
 pub(crate) fn is_device(cell: &CellRecord) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+    metrics::has_verdict(cell, VerdictCode::Device)
         && cell.result.stop != StopReason::Error
         && !is_cut_short(cell)
 }
@@ -132,7 +132,7 @@ fn needs_word(record: &Record, cell: &CellRecord) -> bool {
     let is_explained =
         record.findings.iter().any(|finding| finding.covers_verdicts && finding.cells.contains(&cell.id));
     let is_warm_read = cell.workload.op == Op::Read && cell.workload.cache == CacheState::Warm;
-    let is_memory = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::PageCache);
+    let is_memory = metrics::has_verdict(cell, VerdictCode::PageCache);
     !(is_device(cell) || is_explained || is_memory && is_warm_read)
 }
 

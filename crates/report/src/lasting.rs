@@ -29,7 +29,9 @@ pub(crate) fn legend(
 ) -> Vec<String> {
     let bursts: Vec<(String, &CellRecord, Lasting)> = cells
         .iter()
-        .filter_map(|cell| Some((name(cell), *cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| {
+            Some((name(cell), *cell, analysis.lasting(cell).filter(|lasting| lasting.is_burst)?))
+        })
         .collect();
     if bursts.is_empty() {
         return Vec::new();

@@ -145,9 +145,13 @@ fn in_the_device(
     if !waits_in_it && next.count() >= 2 * at.count() {
         return used_up(record, next.cell).unwrap_or(Limit::Unknown);
     }
-    let ns = |ns: f64| words::nanos(metrics::whole(ns));
-    let line =
-        format!("{}: in the device = {} each, in {} = {}", next.cell.id, ns(after), at.cell.id, ns(before));
+    let line = format!(
+        "{}: in the device = {} each, in {} = {}",
+        next.cell.id,
+        words::mean_nanos(after),
+        at.cell.id,
+        words::mean_nanos(before)
+    );
     cause.evidence.push(line);
     Limit::DeviceBusy(if waits_in_it { cause.proven() } else { cause })
 }

@@ -246,7 +246,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --evidence {ev
         let level = level(reading);
         match self.truth {
             Stripe(name, chunk, stripe, start) => {
-                let begin = reading.start_offset_bytes();
+                let begin = reading.start_offset_bytes;
                 let is_right = seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name);
                 if !is_right || begin != Some(start * KIB) {
                     return Some(format!("{seen:?} {level:?} begins {begin:?}"));
@@ -255,7 +255,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --evidence {ev
                 costs_complaint(reading, op)
             }
             Truth::None(name) => {
-                let is_none = seen == (None, None) && reading.none_confidence() >= SURE;
+                let is_none = seen == (None, None) && reading.none_confidence >= SURE;
                 (!(is_none && level == Some(name))).then(|| format!("{seen:?} {level:?}"))
             }
             Truth::NoneSeen => {
@@ -283,11 +283,11 @@ fn costs_complaint(reading: &StripeResult, op: Op) -> Option<String> {
     let bytes = whole.request.bytes as f64;
     let wrong = match op {
         Op::Read => read_bytes < bytes || write_bytes > 0.5 * bytes,
-        Op::Write => write_bytes < bytes || (reading.parity() == Some(true) && write_bytes < 1.2 * bytes),
+        Op::Write => write_bytes < bytes || (reading.parity == Some(true) && write_bytes < 1.2 * bytes),
     };
     let chunk = reading.costs.iter().find(|cost| cost.request.kind == RequestKind::Chunk);
     let chunk_reads = chunk.and_then(|cost| cost.disks).map_or(0.0, |disks| disks.read_bytes);
-    let spares_none = op == Op::Write && reading.parity() == Some(true) && chunk_reads < 4096.0;
+    let spares_none = op == Op::Write && reading.parity == Some(true) && chunk_reads < 4096.0;
     (wrong || spares_none).then(|| {
         format!("for full stripes the disks read {read_bytes} and wrote {write_bytes}, for chunks they read {chunk_reads}")
     })

@@ -49,7 +49,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// `, written by fsync(2) = 64 MiB`: who submitted most of the bytes; nothing where BPF did not tell.
 fn written_by(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let most = analysis.block_io(cell).and_then(|seen| seen.origins(Op::Write).first().copied());
+    let most = analysis.block_io(cell).and_then(|block_io| block_io.origins(Op::Write).first().copied());
     most.map_or(String::new(), |(origin, sum)| {
         format!(", written by {origin} = {}{}", words::bytes(sum.bytes), part_in_words(cell))
     })

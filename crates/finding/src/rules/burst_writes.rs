@@ -8,32 +8,32 @@ pub(super) const RULE: Rule = Rule::new("burst-writes", Severity::Uncertain, Nee
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let bursts: Vec<(&CellRecord, Lasting)> = cells(analysis, |_| true)
         .into_iter()
-        .filter_map(|cell| Some((cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| Some((cell, analysis.lasting(cell).filter(|lasting| lasting.is_burst)?)))
         .collect();
     // The sequential one tells most of a cache's size.
-    let Some((first, seen)) =
-        bursts.iter().max_by_key(|(cell, seen)| (cell.workload.block_bytes, seen.fall_bytes.is_some()))
+    let Some((first, lasting)) =
+        bursts.iter().max_by_key(|(cell, lasting)| (cell.workload.block_bytes, lasting.fall_bytes.is_some()))
     else {
         return Vec::new();
     };
-    let factor = seen.burst_bytes_per_s / seen.bytes_per_s;
-    let (fast, slow) = (words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
-    let until = match seen.fall_bytes {
+    let factor = lasting.burst_bytes_per_s / lasting.bytes_per_s;
+    let (fast, slow) = (words::rate(lasting.burst_bytes_per_s), words::rate(lasting.bytes_per_s));
+    let until = match lasting.fall_bytes {
         Some(bytes) => format!("after {}", words::bytes(bytes)),
         None => "before the visit that went on began".into(),
     };
-    let level = if seen.is_settled { "and stayed there" } else { "and had not settled" };
+    let level = if lasting.is_settled { "and stayed there" } else { "and had not settled" };
     let all: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
     let text = format!(
         "Writes of {} that went on for {} in {} fell from {fast} to {slow} {until}, {level}. A cache that survives a power cut shows no flush, \
          so only writing on shows it; a burst of a limit looks alike.",
         first.id,
-        words::bytes(seen.bytes),
-        words::nanos(seen.elapsed_ns),
+        words::bytes(lasting.bytes),
+        words::nanos(lasting.elapsed_ns),
     );
-    let cited = bursts.iter().take(MAX_CITED).map(|(cell, seen)| {
+    let cited = bursts.iter().take(MAX_CITED).map(|(cell, lasting)| {
         let rates =
-            format!("{}, then {}", words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
+            format!("{}, then {}", words::rate(lasting.burst_bytes_per_s), words::rate(lasting.bytes_per_s));
         cite(cell, "windows", rates)
     });
     vec![

@@ -58,8 +58,8 @@ fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 /// `, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %`.
 fn submitters(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let Some(seen) = analysis.block_io(cell) else { return String::new() };
-    let origins = seen.origins(Op::Write);
+    let Some(block_io) = analysis.block_io(cell) else { return String::new() };
+    let origins = block_io.origins(Op::Write);
     let all: u64 = origins.iter().map(|(_, sum)| sum.bytes).sum();
     let named = origins.iter().take(NAMED).filter(|(_, sum)| sum.bytes > 0);
     let parts: Vec<String> = named
@@ -68,7 +68,7 @@ fn submitters(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     if parts.is_empty() {
         String::new()
     } else {
-        format!(", submitted {}{}", parts.join(", "), seen.part_in_words())
+        format!(", submitted {}{}", parts.join(", "), block_io.part_in_words())
     }
 }
 

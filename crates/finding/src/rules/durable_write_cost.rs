@@ -142,10 +142,10 @@ fn cache_state(device: &Device, source: &str) -> String {
 
 /// What BPF saw of the writes' durability, where it counted all of the time.
 fn by_bpf(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<String> {
-    let seen = analysis.block_io(cell)?;
-    let (fua, flushes) = seen.durable();
-    let requests = grouped(seen.requests(Op::Write).count);
-    let part = seen.part_in_words();
+    let block_io = analysis.block_io(cell)?;
+    let (fua, flushes) = block_io.durable();
+    let requests = grouped(block_io.requests(Op::Write).count);
+    let part = block_io.part_in_words();
     Some(format!(
         "{} of {requests}, bios that only ask for a flush = {}{part}",
         grouped(fua),

@@ -86,7 +86,7 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
         "The first run took {}, later ones {} on average, because its {op}s took longer: they were the first of their places. \
          {CAUSES} The later rate is what a warmed volume gives, and the mean is that of the later runs.",
         words::nanos(apart.first.to_close_ns),
-        words::nanos(rdsk_analysis::metrics::whole(apart.later_ns)),
+        words::mean_nanos(apart.later_ns),
     );
     let title = format!("first {op} of a place: {first}, later ones {later}");
     let effect = format!("the first run, which {op}s each place first, has {first}, later ones {later}");

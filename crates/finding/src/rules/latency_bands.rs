@@ -78,7 +78,7 @@ fn by(offset_ns: f64) -> String {
 }
 
 fn nanos(ns: f64) -> String {
-    words::nanos(metrics::whole(ns.round()))
+    words::mean_nanos(ns.round())
 }
 
 fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String {

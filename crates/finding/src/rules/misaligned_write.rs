@@ -55,9 +55,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// `, in 2.00 bios inside the write`; nothing where BPF did not tell.
 fn bios_per_write(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    analysis.block_io(cell).map_or(String::new(), |seen| {
-        let bios = metrics::ratio(seen.reads_in_writes().0.count, seen.calls().max(1));
-        format!(", in {} bios inside the write{}", words::figure(bios), seen.part_in_words())
+    analysis.block_io(cell).map_or(String::new(), |block_io| {
+        let bios = metrics::ratio(block_io.reads_in_writes().0.count, block_io.calls().max(1));
+        format!(", in {} bios inside the write{}", words::figure(bios), block_io.part_in_words())
     })
 }
 

@@ -14,7 +14,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
-    let mut text = words::sentence(&reading.answer.evidence.join("; "));
+    let mut text = words::sentence(&reading.evidence.join("; "));
     if reading.described.is_none() {
         text.push_str(&format!(
             " Full stripes of up to {} would show in requests of up to {}.",
@@ -22,7 +22,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
             words::bytes(reading.largest_bytes)
         ));
     }
-    let sure = rdsk_units::percent(reading.none_confidence());
+    let sure = rdsk_units::percent(reading.none_confidence);
     RULE.finding(format!("no stripe was seen ({sure} confidence)"), text)
         .evidence([
             cite(cell, "requests", reading.requests),

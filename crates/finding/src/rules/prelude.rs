@@ -5,7 +5,7 @@ pub(super) use super::{Needs, Rule};
 pub(super) use rdsk_analysis::block_io::{BlockIo, part_in_words};
 pub(super) use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
 pub(super) use rdsk_analysis::groups::by_key;
-pub(super) use rdsk_analysis::metrics::reached_device;
+pub(super) use rdsk_analysis::metrics::{has_verdict, reached_device};
 pub(super) use rdsk_analysis::{Analysis, metrics, words};
 pub(super) use rdsk_model::{
     CacheState, CellRecord, Confidence, Device, EngineKind, Experiment, Finding, IoPath, Op, Origin, Pattern,
@@ -37,11 +37,6 @@ pub(super) fn zones<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a 
 pub(super) fn stripes<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a StripeResult)> {
     let cells = cells(analysis, |cell| cell.experiment == Experiment::Stripe);
     cells.into_iter().filter_map(|cell| Some((cell, analysis.stripe(cell)?))).collect()
-}
-
-/// Whether this is the verdict of a cell.
-pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
 /// Whether the verdict of a cell says what answered below its loop devices, instead of a disk.

@@ -135,7 +135,7 @@ fn depth(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
         (Some(within), Some(ops)) => format!(", done within their submission = {within} of {ops}"),
         _ => String::new(),
     };
-    let deepest = analysis.block_io(cell).and_then(|seen| seen.deepest());
+    let deepest = analysis.block_io(cell).and_then(BlockIo::deepest);
     let deepest = deepest.map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
     cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}{deepest}{within}"))
 }

@@ -34,9 +34,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// How many reads of the program each fetch of the kernel served: by its own bios where BPF counted them, else by requests.
 fn reads_per_request(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> {
-    if let Some(seen) = analysis.block_io(cell) {
-        let own = seen.own(Op::Read);
-        return (own.count > 0).then(|| metrics::ratio(seen.calls(), own.count));
+    if let Some(block_io) = analysis.block_io(cell) {
+        let own = block_io.own(Op::Read);
+        return (own.count > 0).then(|| metrics::ratio(block_io.calls(), own.count));
     }
     Some(mean_request(cell)? / cell.workload.block_bytes as f64)
 }
@@ -55,22 +55,22 @@ fn gain(pair: &Comparison<'_>) -> Option<String> {
 
 fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let block = Bytes(cell.workload.block_bytes);
-    let Some(seen) = analysis.block_io(cell) else {
+    let Some(block_io) = analysis.block_io(cell) else {
         let mean =
             mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::bytes(metrics::whole(bytes)));
         return cite(cell, "mean request", format_args!("{mean} for reads of {block}"));
     };
-    let own = seen.own(Op::Read);
+    let own = block_io.own(Op::Read);
     let mean = own.mean_bytes().map_or_else(|| "none".into(), |bytes| words::bytes(metrics::whole(bytes)));
-    let deepest = seen.deepest().map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
+    let deepest = block_io.deepest().map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
     cite(
         cell,
         "bios",
         format_args!(
             "{} of {mean} on average for {} of {block}{}{deepest}",
             rdsk_units::grouped(own.count),
-            words::plural(seen.calls(), "read"),
-            seen.part_in_words()
+            words::plural(block_io.calls(), "read"),
+            block_io.part_in_words()
         ),
     )
 }

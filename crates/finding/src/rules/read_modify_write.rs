@@ -13,8 +13,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let cited = |cell: &CellRecord| {
-        let seen = analysis.block_io(cell).map(|seen| seen.calls());
-        let ops = words::plural(seen.or(cell.result.ops).unwrap_or(0), "write");
+        let calls = analysis.block_io(cell).map(BlockIo::calls);
+        let ops = words::plural(calls.or(cell.result.ops).unwrap_or(0), "write");
         let per_write = words::figure(analysis.read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         match inside_writes(analysis, cell, page.0) {
@@ -43,10 +43,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
 fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) -> Option<String> {
-    let seen = analysis.block_io(cell)?;
-    let (inside, all) = seen.reads_in_writes();
+    let block_io = analysis.block_io(cell)?;
+    let (inside, all) = block_io.reads_in_writes();
     let grouped = rdsk_units::grouped;
-    let calls: Vec<String> = seen
+    let calls: Vec<String> = block_io
         .origins(Op::Read)
         .iter()
         .filter(|(origin, _)| origin.is_write_call())
@@ -56,7 +56,7 @@ fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) ->
     // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
     let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
     let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
-    let part = seen.part_in_words();
+    let part = block_io.part_in_words();
     Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}{part}"))
 }
 

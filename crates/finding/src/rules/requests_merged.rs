@@ -87,9 +87,10 @@ pub(super) fn sizes(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let requests = words::plural(metrics::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
     let merges = metrics::merges(cell, op).map_or(String::new(), |merges| format!(", merges = {merges}"));
-    let exact = analysis.block_io(cell).map(|seen| seen.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
+    let exact =
+        analysis.block_io(cell).map(|block_io| block_io.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
     let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}{}", part_in_words(cell)));
-    let cut = analysis.block_io(cell).and_then(|seen| seen.splits()).filter(|&cut| cut > 0);
+    let cut = analysis.block_io(cell).and_then(BlockIo::splits).filter(|&cut| cut > 0);
     let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}{}", part_in_words(cell)));
     cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}{exact}{cut}"))
 }

@@ -51,11 +51,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// Which limit cut the direct I/Os of a cell, by the exact sizes of its requests; `None` where BPF did not tell.
 fn limit(analysis: &Analysis<'_>, cell: &CellRecord, device: Option<&Device>) -> Option<String> {
-    let seen = analysis.block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
+    let block_io = analysis.block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
     let op = cell.workload.op;
-    let (largest, most) = (seen.largest(op)?, device?.max_request_bytes?);
-    let (calls, bios, cut) = (seen.calls(), seen.own(op).count, seen.splits()?);
-    let (id, part) = (&cell.id, seen.part_in_words());
+    let (largest, most) = (block_io.largest(op)?, device?.max_request_bytes?);
+    let (calls, bios, cut) = (block_io.calls(), block_io.own(op).count, block_io.splits()?);
+    let (id, part) = (&cell.id, block_io.part_in_words());
     Some(match (largest >= most, cut > 0) {
         (true, _) => {
             format!(" In {id} the largest requests have that limit's size: queue/max_sectors_kb cut them.")

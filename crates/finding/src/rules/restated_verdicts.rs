@@ -155,9 +155,9 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
 
 /// With what BPF counted of our own reads.
 fn cite_cached(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let own = analysis.block_io(cell).map_or(String::new(), |seen| {
-        let (own, calls) = (seen.own(cell.workload.op), seen.calls());
-        let part = seen.part_in_words();
+    let own = analysis.block_io(cell).map_or(String::new(), |block_io| {
+        let (own, calls) = (block_io.own(cell.workload.op), block_io.calls());
+        let part = block_io.part_in_words();
         format!("; {} for {}{part}", words::plural(own.count, "bio"), words::plural(calls, "read"))
     });
     format!("{}{own}", cite_verdict(cell))
@@ -165,9 +165,9 @@ fn cite_cached(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 /// With what BPF counted of others.
 fn cite_others(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let seen = analysis.block_io(cell);
-    let others = seen.iter().flat_map(|seen| {
-        let of = |op: Op| (op, seen.by(op, |origin| origin == Origin::Other));
+    let block_io = analysis.block_io(cell);
+    let others = block_io.iter().flat_map(|block_io| {
+        let of = |op: Op| (op, block_io.by(op, |origin| origin == Origin::Other));
         [of(Op::Read), of(Op::Write)]
     });
     let parts: Vec<String> = others
@@ -194,11 +194,10 @@ fn verb(op: Op) -> &'static str {
 /// With the time that a request was in the device: a control group holds it back before it exists.
 fn cite_throttled(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let held = analysis.in_device(cell).map(|times| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
         format!(
             "; of {} for each I/O its request was {} in the device{}",
-            ns(times.call_ns),
-            ns(times.device_ns),
+            words::mean_nanos(times.call_ns),
+            words::mean_nanos(times.device_ns),
             part_in_words(cell)
         )
     });
@@ -234,8 +233,8 @@ fn cite_cpu(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let device = analysis.in_device(cell).map(|times| {
         format!(
             ", in the device = {} of {}{}",
-            words::nanos(metrics::whole(times.device_ns)),
-            words::nanos(metrics::whole(times.call_ns)),
+            words::mean_nanos(times.device_ns),
+            words::mean_nanos(times.call_ns),
             part_in_words(cell)
         )
     });

@@ -105,8 +105,11 @@ fn evidence(pair: &TwoDepths<'_>) -> Vec<String> {
         format_args!("{gain} that of {other}, latency (depth / rate) = {latency}"),
     )];
     lines.extend(pair.device_ns.map(|(alone, together)| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        cite(pair.deep, "in the device", format_args!("{} each, in {other} = {}", ns(together), ns(alone)))
+        cite(
+            pair.deep,
+            "in the device",
+            format_args!("{} each, in {other} = {}", words::mean_nanos(together), words::mean_nanos(alone)),
+        )
     }));
     lines.extend(util(pair.shallow).map(|share| cite(pair.shallow, "%util", percent(share))));
     lines

@@ -37,11 +37,15 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// What BPF saw of it: the deepest queue of all, and how much of an I/O's time its request was in the device.
 fn in_kernel(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let deepest = analysis.block_io(cell).and_then(|seen| seen.deepest());
+    let deepest = analysis.block_io(cell).and_then(BlockIo::deepest);
     let deepest = deepest.map(|depth| format!(", deepest queue = {depth}"));
     let device = analysis.in_device(cell).map(|times| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        format!(", {} of {} in the device{}", ns(times.device_ns), ns(times.call_ns), part_in_words(cell))
+        format!(
+            ", {} of {} in the device{}",
+            words::mean_nanos(times.device_ns),
+            words::mean_nanos(times.call_ns),
+            part_in_words(cell)
+        )
     });
     [deepest, device].into_iter().flatten().collect()
 }

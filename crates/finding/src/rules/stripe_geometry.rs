@@ -19,7 +19,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
             "a full stripe is {}: {} × {chunk}{}",
             exact(stripe_bytes),
             stripe_bytes / chunk_bytes,
-            match reading.parity() {
+            match reading.parity {
                 Some(true) => ", with parity",
                 Some(false) => ", without parity",
                 None => "",
@@ -38,10 +38,10 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
     }
     evidence.extend(reading.costs.iter().map(|cost| cost_line(cell, cost)));
     Some(
-        RULE.finding(title, words::sentence(&reading.answer.evidence.join("; ")))
+        RULE.finding(title, words::sentence(&reading.evidence.join("; ")))
             .evidence(evidence)
             .confidence(confidence(reading))
-            .advice(reading.advice())
+            .advice(reading.advice.as_str())
             .cells([cell]),
     )
 }

@@ -15,7 +15,7 @@ fn finding(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Option
     let (agreement, text) = reading.hints.as_ref()?;
     let is_sure = reading.is_conclusive()
         && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
-        || reading.none_confidence() >= SURE;
+        || reading.none_confidence >= SURE;
     let title = match reading.described {
         Some(_) => "the kernel's hints name another stripe than its description of the array",
         None => "the kernel's hints name another stripe than the one that was measured",

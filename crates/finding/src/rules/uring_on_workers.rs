@@ -59,9 +59,9 @@ fn is_one_at_a_time(record: &Record, cell: &CellRecord) -> bool {
 
 /// Share of the cell's bytes that workers submitted; `None` where BPF did not tell.
 fn by_workers(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> {
-    let (seen, op) = (analysis.block_io(cell)?, cell.workload.op);
-    let own = seen.own(op).bytes;
-    (own > 0).then(|| metrics::ratio(seen.by(op, |origin| origin == Origin::Worker).bytes, own).min(1.0))
+    let (block_io, op) = (analysis.block_io(cell)?, cell.workload.op);
+    let own = block_io.own(op).bytes;
+    (own > 0).then(|| metrics::ratio(block_io.by(op, |origin| origin == Origin::Worker).bytes, own).min(1.0))
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.

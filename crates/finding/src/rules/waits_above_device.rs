@@ -19,8 +19,8 @@ const MIN_OPS: u64 = 30;
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| waits(analysis, cell).is_some());
     let cited = |cell: &CellRecord| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        let times = waits(analysis, cell).map(|times| (ns(times.call_ns), ns(times.device_ns)));
+        let times = waits(analysis, cell)
+            .map(|times| (words::mean_nanos(times.call_ns), words::mean_nanos(times.device_ns)));
         let (call, device) = times.unwrap_or_default();
         cite(cell, "mean latency", format_args!("{call}, of it in the device = {device}"))
     };
@@ -43,8 +43,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let what = format!(
         "I/Os waited above the device: {}, {} of {} each{named}",
         how_many(&cells),
-        words::nanos(metrics::whole(worst.outside_ns())),
-        words::nanos(metrics::whole(worst.call_ns))
+        words::mean_nanos(worst.outside_ns()),
+        words::mean_nanos(worst.call_ns)
     );
     // That it was outside the device is measured; what held it is not.
     let valued =

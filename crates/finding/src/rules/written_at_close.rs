@@ -35,16 +35,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// What a cell's close wrote, and its share of the cell's bytes.
 fn at_close(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<(Sum, f64)> {
-    let seen = analysis.block_io(cell).filter(|seen| seen.bytes() > 0 && cell.workload.op == Op::Write)?;
-    let sum = seen.by(Op::Write, |origin| origin == Origin::Call("close"));
-    let share = metrics::ratio(sum.bytes, seen.bytes()).min(1.0);
+    let block_io =
+        analysis.block_io(cell).filter(|block_io| block_io.bytes() > 0 && cell.workload.op == Op::Write)?;
+    let sum = block_io.by(Op::Write, |origin| origin == Origin::Call("close"));
+    let share = metrics::ratio(sum.bytes, block_io.bytes()).min(1.0);
     (share >= MIN_SHARE).then_some((sum, share))
 }
 
 fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let sum = at_close(analysis, cell).map_or_else(Sum::default, |(sum, _)| sum);
-    let requests = analysis.block_io(cell).map_or(String::new(), |seen| seen.sizes_in_words(Op::Write));
-    let closing_ns = analysis.block_io(cell).and_then(|seen| seen.closing_ns());
+    let requests =
+        analysis.block_io(cell).map_or(String::new(), |block_io| block_io.sizes_in_words(Op::Write));
+    let closing_ns = analysis.block_io(cell).and_then(BlockIo::closing_ns);
     let time = closing_ns.map(|ns| format!(", time of it = {}", words::nanos(ns)));
     cite(
         cell,

@@ -2,8 +2,8 @@
 //! write made the kernel read. Of several Records a figure for each state of the cache and path has a line for each of them.
 
 use super::Subject;
-use super::parts::{evidence, joined, on_target, size_ticks, slug, targets_slug};
-use super::rows::{Row, by_label, rows};
+use super::parts::{Group, evidence, joined, size_ticks, slug};
+use super::rows::{NamedCell, by_label, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
@@ -15,60 +15,45 @@ use rdsk_units::Bytes;
 /// What the text page adds to a place.
 const CROSSING: &str = ", crossing";
 
-/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
-struct About {
-    op: Op,
-    slug: String,
-    of: String,
-}
-
-impl About {
-    fn id(&self, name: &str) -> String {
-        format!("align-{name}-{}{}", self.op, self.slug)
-    }
-}
-
 pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
     let record = subject.analysis;
     let cells = rows(&[*subject], Experiment::Align, column);
     let key = |cell: &CellRecord| (cell.workload.op, cell.workload.targets.clone());
-    let groups = by_key(cells.into_iter().map(|row| (key(row.cell), Row { owner: String::new(), ..row })));
-    let of_group = |((op, _), rows): ((Op, _), Vec<Row<'_>>)| {
-        let (slug, of) = (targets_slug(record, rows[0].cell), on_target(record, rows[0].cell));
-        of_group(&About { op, slug, of }, &rows)
-    };
-    groups.into_iter().flat_map(of_group).collect()
+    let groups =
+        by_key(cells.into_iter().map(|row| (key(row.cell), NamedCell { owner: String::new(), ..row })));
+    groups.iter().flat_map(|(_, rows)| of_group(&Group::of_cell(record, rows[0].cell), rows)).collect()
 }
 
 /// The figures of several Records, column by column.
 pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let cells = rows(subjects, Experiment::Align, column);
     let by_op = by_key(cells.into_iter().map(|row| (row.cell.workload.op, row)));
-    let of_op = |(op, rows): (Op, Vec<Row<'_>>)| {
-        let of_column = move |(column, rows): (String, Vec<Row<'_>>)| {
-            of_group(&About { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
+    let of_op = |(op, rows): (Op, Vec<NamedCell<'_>>)| {
+        let of_column = move |(column, rows): (String, Vec<NamedCell<'_>>)| {
+            of_group(&Group { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
         };
         // A path that none of the systems has would be an empty figure; the tables of each run name it.
-        let has_run = |(_, rows): &(String, Vec<Row<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
+        let has_run =
+            |(_, rows): &(String, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
         by_label(rows).into_iter().filter(has_run).flat_map(of_column).collect::<Vec<_>>()
     };
     by_op.into_iter().flat_map(of_op).collect()
 }
 
-fn of_group(about: &About, rows: &[Row<'_>]) -> Vec<Figure> {
-    let is_aligned = |row: &&Row<'_>| row.cell.workload.shift_bytes == 0;
-    let (aligned, shifted): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(is_aligned);
-    let mut figures = vec![by_size(about, &aligned)];
+fn of_group(group: &Group, rows: &[NamedCell<'_>]) -> Vec<Figure> {
+    let is_aligned = |row: &&NamedCell<'_>| row.cell.workload.shift_bytes == 0;
+    let (aligned, shifted): (Vec<&NamedCell<'_>>, Vec<&NamedCell<'_>>) = rows.iter().partition(is_aligned);
+    let mut figures = vec![by_size(group, &aligned)];
     if !shifted.is_empty() {
-        let has_twin = |row: &&&Row<'_>| {
+        let has_twin = |row: &&&NamedCell<'_>| {
             let bytes = row.cell.workload.block_bytes;
             shifted.iter().any(|other| other.cell.workload.block_bytes == bytes)
         };
-        let mut compared: Vec<&Row<'_>> = aligned.iter().filter(has_twin).copied().collect();
+        let mut compared: Vec<&NamedCell<'_>> = aligned.iter().filter(has_twin).copied().collect();
         compared.extend(&shifted);
-        figures.push(by_place(about, compared));
+        figures.push(by_place(group, compared));
     }
-    figures.extend(reads(about, rows));
+    figures.extend(reads(group, rows));
     figures
 }
 
@@ -94,7 +79,7 @@ fn mean_ns(cell: &CellRecord) -> Option<f64> {
 
 /// The series of each name, of those rows that have a point.
 fn series<'r, 's: 'r>(
-    rows: impl IntoIterator<Item = &'r Row<'s>>,
+    rows: impl IntoIterator<Item = &'r NamedCell<'s>>,
     shape: impl Fn(usize) -> Shape,
     point: impl Fn(&CellRecord) -> Option<Point>,
 ) -> Vec<Series> {
@@ -109,8 +94,8 @@ fn series<'r, 's: 'r>(
     named.into_iter().enumerate().map(one).filter(|series| !series.points.is_empty()).collect()
 }
 
-fn by_size(about: &About, rows: &[&Row<'_>]) -> Figure {
-    let op = about.op;
+fn by_size(group: &Group, rows: &[&NamedCell<'_>]) -> Figure {
+    let op = group.op;
     let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
     let point =
         |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
@@ -121,8 +106,8 @@ fn by_size(about: &About, rows: &[&Row<'_>]) -> Figure {
         series(rows.iter().copied(), |_| Shape::Line, point),
     );
     Figure {
-        id: about.id("size"),
-        title: format!("Time per {op} by block size{}", about.of),
+        id: group.id("align-size"),
+        title: format!("Time per {op} by block size{}", group.of),
         shows: format!(
             "Aligned {op}s, a line each. Both axes are logarithmic. A {op} that is not possible on a path has no value; the \
              evidence says why."
@@ -134,12 +119,12 @@ fn by_size(about: &About, rows: &[&Row<'_>]) -> Figure {
 }
 
 /// A cell with its name and place, as evidence calls it.
-fn named<'s>(row: &Row<'s>) -> (String, &'s CellRecord) {
+fn named<'s>(row: &NamedCell<'s>) -> (String, &'s CellRecord) {
     (joined(&row.name(), &place_of(row.cell)), row.cell)
 }
 
-fn by_place(about: &About, mut rows: Vec<&Row<'_>>) -> Figure {
-    let op = about.op;
+fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
+    let op = group.op;
     rows.sort_by_key(|row| (row.cell.workload.block_bytes, row.cell.workload.shift_bytes));
     let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
     let places = distinct(rows.iter().map(|row| place_of(row.cell)));
@@ -153,8 +138,8 @@ fn by_place(about: &About, mut rows: Vec<&Row<'_>>) -> Figure {
         series(rows.iter().copied(), |_| Shape::Mark, point),
     );
     Figure {
-        id: about.id("place"),
-        title: format!("Time per {op} by alignment{}", about.of),
+        id: group.id("align-place"),
+        title: format!("Time per {op} by alignment{}", group.of),
         shows: format!(
             "The same {op}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
         ),
@@ -165,12 +150,12 @@ fn by_place(about: &About, mut rows: Vec<&Row<'_>>) -> Figure {
 }
 
 /// The bytes read for each write; `None` where the kernel read nothing, or did not count.
-fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
+fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
     let bytes_of = |cell: &CellRecord| {
-        let is_asked = about.op == Op::Write && cell.workload.cache != CacheState::Warm;
+        let is_asked = group.op == Op::Write && cell.workload.cache != CacheState::Warm;
         metrics::read_bytes_per_io(cell).filter(|_| is_asked && metrics::ran(cell))
     };
-    let mut asked: Vec<(&Row<'_>, f64)> =
+    let mut asked: Vec<(&NamedCell<'_>, f64)> =
         rows.iter().filter_map(|row| Some((row, bytes_of(row.cell)?))).collect();
     if asked.iter().all(|(_, bytes)| *bytes == 0.0) {
         return None;
@@ -200,10 +185,11 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
     );
     let without =
         if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
-    let row = |(row, bytes): &(&Row<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
+    let row =
+        |(row, bytes): &(&NamedCell<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
     Some(Figure {
-        id: about.id("reads"),
-        title: format!("Reads that writes caused{}", about.of),
+        id: group.id("align-reads"),
+        title: format!("Reads that writes caused{}", group.of),
         shows: format!(
             "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the page first. \
              No bar means no read.{without}"
@@ -214,8 +200,8 @@ fn reads(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
     })
 }
 
-fn table(op: Op, rows: &[&Row<'_>]) -> Table {
-    let row = |row: &&Row<'_>| {
+fn table(op: Op, rows: &[&NamedCell<'_>]) -> Table {
+    let row = |row: &&NamedCell<'_>| {
         let reads = metrics::read_bytes_per_io(row.cell);
         vec![
             row.name(),

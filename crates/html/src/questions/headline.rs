@@ -2,7 +2,7 @@
 //! Records.
 
 use super::parts::with_unit;
-use super::rows::{Row, bars, evidence_of_rows, labels, of_owners, rows};
+use super::rows::{NamedCell, bars, evidence_of_rows, labels, of_owners, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Plot, Shape, Table};
 use rdsk_analysis::metrics;
@@ -15,7 +15,7 @@ const MEAN: &str = "mean rate";
 pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let mut rows = rows(subjects, Experiment::Headline, headline_row);
     rows.retain(|row| metrics::ran(row.cell));
-    let (bandwidth, rates): (Vec<Row<'_>>, Vec<Row<'_>>) =
+    let (bandwidth, rates): (Vec<NamedCell<'_>>, Vec<NamedCell<'_>>) =
         rows.into_iter().partition(|row| is_bandwidth(row.cell));
     let mut figures = Vec::new();
     if !bandwidth.is_empty() {
@@ -28,9 +28,9 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     figures
 }
 
-fn means(rows: &[Row<'_>]) -> Figure {
+fn means(rows: &[NamedCell<'_>]) -> Figure {
     let unit = Unit::MIB_PER_S;
-    let of = |row: &Row<'_>| row.cell.result.bytes_per_s;
+    let of = |row: &NamedCell<'_>| row.cell.result.bytes_per_s;
     let series = bars(rows, MEAN, unit, of);
     let plot = Plot::new(Axis::from_zero("bandwidth", unit.name), Axis::rows(labels(rows)), series);
     Figure {
@@ -45,8 +45,8 @@ fn means(rows: &[Row<'_>]) -> Figure {
     }
 }
 
-fn marks(rows: &[Row<'_>]) -> Figure {
-    let of = |row: &Row<'_>| row.cell.result.ops_per_s;
+fn marks(rows: &[NamedCell<'_>]) -> Figure {
+    let of = |row: &NamedCell<'_>| row.cell.result.ops_per_s;
     let series = of_owners(rows, MEAN, Unit::ONE, of, |_| Shape::Mark);
     let plot = Plot::new(Axis::log("I/Os per second", ""), Axis::rows(labels(rows)), series);
     Figure {
@@ -61,9 +61,14 @@ fn marks(rows: &[Row<'_>]) -> Figure {
     }
 }
 
-fn table(rows: &[Row<'_>], unit: Unit, what: &str, of: impl Fn(&Row<'_>) -> Option<Estimate>) -> Table {
+fn table(
+    rows: &[NamedCell<'_>],
+    unit: Unit,
+    what: &str,
+    of: impl Fn(&NamedCell<'_>) -> Option<Estimate>,
+) -> Table {
     let percentile = |ns: Option<u64>| with_unit(Unit::MICROSECONDS, ns.map(|ns| ns as f64));
-    let row = |row: &Row<'_>| {
+    let row = |row: &NamedCell<'_>| {
         let estimate = of(row);
         let latency = row.cell.result.latency_ns.as_ref();
         let mean = estimate.map_or_else(|| MISSING.into(), |one| significant(unit.of(one.mean)));

@@ -29,7 +29,7 @@ pub(super) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> 
 
 /// The names of targets by their indices.
 pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
-    printable(&metrics::target_names(record, targets))
+    printable(&rdsk_analysis::words::target_names(record, targets))
 }
 
 /// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
@@ -65,6 +65,30 @@ pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
         return String::new();
     }
     cell.workload.targets.iter().map(|index| format!("-t{index}")).collect()
+}
+
+/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
+pub(super) struct Group {
+    pub(super) op: Op,
+    pub(super) slug: String,
+    pub(super) of: String,
+}
+
+impl Group {
+    /// The direction and the targets of a cell.
+    pub(super) fn of_cell(record: &Record, cell: &CellRecord) -> Self {
+        Self { op: cell.workload.op, slug: targets_slug(record, cell), of: on_target(record, cell) }
+    }
+
+    /// `align-size-write-t0`: the id of one of its figures.
+    pub(super) fn id(&self, figure: &str) -> String {
+        format!("{figure}-{}{}", self.op, self.slug)
+    }
+
+    /// `reads of 4 KiB on /dev/sdb`.
+    pub(super) fn what(&self) -> String {
+        format!("{}s{}", self.op, self.of)
+    }
 }
 
 /// The verdict of each cell with the requests that its device saw, equal sentences once, under the names of the cells.

@@ -3,7 +3,7 @@
 
 use super::Subject;
 use super::parts::{along_row, evidence, with_unit};
-use super::rows::{Row, by_label, evidence_of_rows, rows};
+use super::rows::{NamedCell, by_label, evidence_of_rows, rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::words::list;
@@ -25,7 +25,7 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let timed: Vec<(&Row<'_>, Times)> =
+    let timed: Vec<(&NamedCell<'_>, Times)> =
         cells.iter().filter_map(|row| Some((row, times(row.cell)?))).collect();
     let longest = timed.iter().map(|(_, times)| times.stable_ns.unwrap_or(times.return_ns));
     // One unit for all: the longest time decides it.
@@ -38,7 +38,7 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let untimed: Vec<String> = cells
         .iter()
         .filter(|row| metrics::ran(row.cell) && times(row.cell).is_none())
-        .map(Row::name)
+        .map(NamedCell::name)
         .collect();
     let cut_short = if untimed.is_empty() {
         String::new()
@@ -61,11 +61,11 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 }
 
 /// The rates of all paths, where not all of them did a whole pass: those of a part of the bytes compare, too.
-fn rates(cells: &[Row<'_>]) -> Figure {
+fn rates(cells: &[NamedCell<'_>]) -> Figure {
     let unit = Unit::MIB_PER_S;
-    let ran: Vec<&Row<'_>> = cells.iter().filter(|row| metrics::ran(row.cell)).collect();
+    let ran: Vec<&NamedCell<'_>> = cells.iter().filter(|row| metrics::ran(row.cell)).collect();
     let series_of = |name: &str, slot: usize, of: &dyn Fn(&CellRecord) -> Option<Point>| {
-        let point = |(place, row): (usize, &&Row<'_>)| Some(Point { y: place as f64, ..of(row.cell)? });
+        let point = |(place, row): (usize, &&NamedCell<'_>)| Some(Point { y: place as f64, ..of(row.cell)? });
         let points = ran.iter().enumerate().filter_map(point).collect();
         Series::new(name, Shape::Bar { slot, slots: 2 }, points)
     };
@@ -76,11 +76,8 @@ fn rates(cells: &[Row<'_>]) -> Figure {
     };
     let all =
         [series_of("until the last call returned", 0, &returned), series_of("until stable", 1, &stable)];
-    let plot = Plot::new(
-        Axis::from_zero("rate", unit.name),
-        Axis::rows(ran.iter().map(|row| row.name())),
-        all.into_iter(),
-    );
+    let plot =
+        Plot::new(Axis::from_zero("rate", unit.name), Axis::rows(ran.iter().map(|row| row.name())), all);
     Figure {
         id: "paths-rate".into(),
         title: "Rate of each path".into(),
@@ -93,23 +90,23 @@ fn rates(cells: &[Row<'_>]) -> Figure {
 }
 
 /// The cells by targets, direction and size; of several Records those of each path together.
-fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Row<'s>> {
+fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedCell<'s>> {
     let all = rows(subjects, Experiment::Paths, |_| String::new());
     let has_sizes = all.iter().any(|row| row.cell.workload.block_bytes != all[0].cell.workload.block_bytes);
     let label = |cell: &CellRecord| {
         let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
         format!("{}{size} {}", cell.workload.op, path_column(cell))
     };
-    let key = |row: &Row<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
+    let key = |row: &NamedCell<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
     let grouped = by_key(all.into_iter().map(|row| (key(&row), row)));
     let labelled =
-        grouped.into_iter().flat_map(|(_, rows)| rows).map(|row| Row { label: label(row.cell), ..row });
+        grouped.into_iter().flat_map(|(_, rows)| rows).map(|row| NamedCell { label: label(row.cell), ..row });
     if subjects.len() < 2 {
         return labelled.collect();
     }
     let together = by_label(labelled.collect()).into_iter();
     together
-        .flat_map(|(label, rows)| rows.into_iter().map(move |row| Row { label: label.clone(), ..row }))
+        .flat_map(|(label, rows)| rows.into_iter().map(move |row| NamedCell { label: label.clone(), ..row }))
         .collect()
 }
 
@@ -123,9 +120,9 @@ fn times(cell: &CellRecord) -> Option<Times> {
     })
 }
 
-fn series(timed: &[(&Row<'_>, Times)], unit: Unit) -> Vec<Series> {
+fn series(timed: &[(&NamedCell<'_>, Times)], unit: Unit) -> Vec<Series> {
     let part = |name: &str, of: &dyn Fn(&Times) -> Option<(f64, f64)>| {
-        let bar = |(row, (_, times)): (usize, &(&Row<'_>, Times))| {
+        let bar = |(row, (_, times)): (usize, &(&NamedCell<'_>, Times))| {
             let (from, to) = of(times)?;
             Some(Point { x: unit.of(to), y: row as f64, from: unit.of(from), interval: None })
         };
@@ -141,8 +138,8 @@ fn series(timed: &[(&Row<'_>, Times)], unit: Unit) -> Vec<Series> {
     all.into_iter().filter(|series| !series.points.is_empty()).collect()
 }
 
-fn rate_table(rows: &[&Row<'_>]) -> Table {
-    let row = |row: &&Row<'_>| {
+fn rate_table(rows: &[&NamedCell<'_>]) -> Table {
+    let row = |row: &&NamedCell<'_>| {
         let cell = row.cell;
         let stable = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write);
         vec![
@@ -157,8 +154,8 @@ fn rate_table(rows: &[&Row<'_>]) -> Table {
     Table::new(heads, rows.iter().map(row))
 }
 
-fn table(rows: &[Row<'_>], unit: Unit) -> Table {
-    let row = |row: &Row<'_>| {
+fn table(rows: &[NamedCell<'_>], unit: Unit) -> Table {
+    let row = |row: &NamedCell<'_>| {
         let cell = row.cell;
         let times = times(cell);
         let time = |ns: Option<f64>| unit.figure_or_missing(ns);

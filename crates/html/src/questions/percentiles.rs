@@ -1,7 +1,7 @@
 //! Latencies by percentile, with an axis that gives every further nine the same room. A percentile without ten I/Os above it is
 //! not drawn.
 
-use super::rows::{Row, evidence_of_rows};
+use super::rows::{NamedCell, evidence_of_rows};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
 use rdsk_model::Latency;
 use rdsk_report::{MISSING, Unit};
@@ -24,9 +24,9 @@ const LABELS: [(f64, &str); 7] = [
 ];
 
 /// Latencies of cells by percentile; `None` where none was recorded.
-pub(super) fn figure(id: &str, title: &str, rows: &[Row<'_>]) -> Option<Figure> {
-    let has_latency = |row: &&Row<'_>| row.cell.result.latency_ns.is_some();
-    let rows: Vec<Row<'_>> = rows.iter().filter(has_latency).cloned().collect();
+pub(super) fn figure(id: &str, title: &str, rows: &[NamedCell<'_>]) -> Option<Figure> {
+    let has_latency = |row: &&NamedCell<'_>| row.cell.result.latency_ns.is_some();
+    let rows: Vec<NamedCell<'_>> = rows.iter().filter(has_latency).cloned().collect();
     let latencies = || rows.iter().filter_map(|row| Some((row.name(), row.cell.result.latency_ns.as_ref()?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> =
         latencies().map(|(name, latency)| (name, values(latency))).collect();
@@ -124,7 +124,7 @@ mod tests {
         let record = fixtures::run();
         let mut cell = record.cells[0].clone();
         cell.result.latency_ns = None;
-        let row = Row { owner: String::new(), label: "one".into(), cell: &cell };
+        let row = NamedCell { owner: String::new(), label: "one".into(), cell: &cell };
         assert!(figure("x", "x", &[row]).is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! One stream, watched by iostat: queue depth and rate over time, with the rows of `iostat -x` as the table, and the latencies. Of
 //! several Records a figure for each mode has a line for each of them.
 
-use super::parts::{on_target, shortened, slug, targets_slug};
-use super::rows::{Row, bars, by_label, evidence_of_rows, labels, rows};
+use super::parts::{Group, on_target, shortened, slug, targets_slug};
+use super::rows::{NamedCell, bars, by_label, evidence_of_rows, labels, rows};
 use super::{Subject, percentiles};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
@@ -18,21 +18,10 @@ const MAX_RATES: usize = 1500;
 /// Values of a depth over time. Samples jump between whole numbers, and many of them would fill the drawing.
 const MAX_DEPTHS: usize = 300;
 
-/// What one figure is about: the end of its id, and the words of its title.
-struct About {
-    slug: String,
-    what: String,
-}
-
-impl About {
-    fn new(cell: &CellRecord) -> Self {
-        let (op, block) = (cell.workload.op, cell.workload.block_bytes);
-        Self { slug: format!("{op}-{block}"), what: format!("{op}s of {}", Bytes(block)) }
-    }
-
-    fn id(&self, name: &str) -> String {
-        format!("stream-{name}-{}", self.slug)
-    }
+/// The figures of one block size in one direction.
+fn request(cell: &CellRecord) -> Group {
+    let block = cell.workload.block_bytes;
+    Group { op: cell.workload.op, slug: format!("-{block}"), of: format!(" of {}", Bytes(block)) }
 }
 
 pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
@@ -40,16 +29,15 @@ pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
     let cells = rows(&[*subject], Experiment::Stream, mode);
     let key =
         |cell: &CellRecord| (cell.workload.targets.clone(), cell.workload.op, cell.workload.block_bytes);
-    let groups = by_key(cells.into_iter().map(|row| (key(row.cell), Row { owner: String::new(), ..row })));
-    let of_group = |(_, rows): (_, Vec<Row<'_>>)| {
+    let groups =
+        by_key(cells.into_iter().map(|row| (key(row.cell), NamedCell { owner: String::new(), ..row })));
+    let of_group = |(_, rows): (_, Vec<NamedCell<'_>>)| {
         let first = rows[0].cell;
-        let About { slug, what } = About::new(first);
-        let about = About {
-            slug: format!("{slug}{}", targets_slug(record, first)),
-            what: format!("{what}{}", on_target(record, first)),
-        };
-        let mut figures = vec![depth(&about, &rows), rate(&about, &rows)];
-        figures.extend(latency(&about, &rows));
+        let Group { op, slug, of } = request(first);
+        let slug = slug + &targets_slug(record, first);
+        let group = Group { op, slug, of: of + &on_target(record, first) };
+        let mut figures = vec![depth(&group, &rows), rate(&group, &rows)];
+        figures.extend(latency(&group, &rows));
         figures
     };
     groups.into_iter().flat_map(of_group).collect()
@@ -60,18 +48,16 @@ pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let key = |cell: &CellRecord| (cell.workload.op, cell.workload.block_bytes);
     let requests =
         by_key(rows(subjects, Experiment::Stream, mode).into_iter().map(|row| (key(row.cell), row)));
-    let of_request = |(_, rows): (_, Vec<Row<'_>>)| {
-        let about = About::new(rows[0].cell);
-        let mut figures = vec![means(&about, &rows)];
-        figures.extend(latency(&about, &rows));
+    let of_request = |(_, rows): (_, Vec<NamedCell<'_>>)| {
+        let group = request(rows[0].cell);
+        let mut figures = vec![means(&group, &rows)];
+        figures.extend(latency(&group, &rows));
         // The evidence of the first figure says why a mode ran nowhere.
         let modes = by_label(rows).into_iter();
         for (mode, rows) in modes.filter(|(_, rows)| rows.iter().any(|row| metrics::ran(row.cell))) {
-            let about = About {
-                slug: format!("{}-{}", about.slug, slug(&mode)),
-                what: format!("{}, {mode}", about.what),
-            };
-            figures.extend([depth(&about, &rows), rate(&about, &rows)]);
+            let slug = format!("{}-{}", group.slug, slug(&mode));
+            let group = Group { op: group.op, slug, of: format!("{}, {mode}", group.of) };
+            figures.extend([depth(&group, &rows), rate(&group, &rows)]);
         }
         figures
     };
@@ -79,14 +65,14 @@ pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 }
 
 /// The mean rates of all modes, a bar for each Record.
-fn means(about: &About, rows: &[Row<'_>]) -> Figure {
+fn means(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
     let unit = Unit::MIB_PER_S;
-    let ran: Vec<Row<'_>> = rows.iter().filter(|row| metrics::ran(row.cell)).cloned().collect();
+    let ran: Vec<NamedCell<'_>> = rows.iter().filter(|row| metrics::ran(row.cell)).cloned().collect();
     let series = bars(&ran, "mean rate", unit, |row| row.cell.result.bytes_per_s);
     let plot = Plot::new(Axis::from_zero("rate", unit.name), Axis::rows(labels(&ran)), series);
     Figure {
-        id: about.id("means"),
-        title: format!("Mean rate, {}", about.what),
+        id: group.id("stream-means"),
+        title: format!("Mean rate, {}", group.what()),
         shows: "The rate over the measured time as the program sees it, with its 95 % interval. Buffered writes return before the \
                 device has them; the table has the rate until stable."
             .into(),
@@ -96,12 +82,16 @@ fn means(about: &About, rows: &[Row<'_>]) -> Figure {
     }
 }
 
-fn latency(about: &About, rows: &[Row<'_>]) -> Option<Figure> {
-    percentiles::figure(&about.id("latency"), &format!("Latency by percentile, {}", about.what), rows)
+fn latency(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
+    percentiles::figure(
+        &group.id("stream-latency"),
+        &format!("Latency by percentile, {}", group.what()),
+        rows,
+    )
 }
 
-fn depth(about: &About, rows: &[Row<'_>]) -> Figure {
-    let line = |row: &Row<'_>| {
+fn depth(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
+    let line = |row: &NamedCell<'_>| {
         let device = *metrics::devices(row.cell)?.first()?;
         let width_ns = device.series_width_ns.filter(|&width| width > 0)? as f64;
         Some(over_time(row.name(), (&device.in_flight_series, MAX_DEPTHS), width_ns, 1.0))
@@ -112,8 +102,8 @@ fn depth(about: &About, rows: &[Row<'_>]) -> Figure {
         rows.iter().filter_map(line),
     );
     Figure {
-        id: about.id("depth"),
-        title: format!("Queue depth over time, {}", about.what),
+        id: group.id("stream-depth"),
+        title: format!("Queue depth over time, {}", group.what()),
         shows: format!(
             "Requests in flight at the device, as the kernel counts them, over the time of the I/O{}. The rows below are \
              those of iostat -x over the same time.",
@@ -125,8 +115,8 @@ fn depth(about: &About, rows: &[Row<'_>]) -> Figure {
     }
 }
 
-fn rate(about: &About, rows: &[Row<'_>]) -> Figure {
-    let line = |row: &Row<'_>| {
+fn rate(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
+    let line = |row: &NamedCell<'_>| {
         let windows = row.cell.result.windows.as_ref().filter(|windows| windows.width_ns > 0)?;
         let width_ns = windows.width_ns as f64;
         Some(over_time(
@@ -142,8 +132,8 @@ fn rate(about: &About, rows: &[Row<'_>]) -> Figure {
         rows.iter().filter_map(line),
     );
     Figure {
-        id: about.id("rate"),
-        title: format!("Rate over time, {}", about.what),
+        id: group.id("stream-rate"),
+        title: format!("Rate over time, {}", group.what()),
         shows: format!(
             "Bytes completed in each window of time, as the program sees them{}.",
             of_means(&plot)
@@ -177,8 +167,8 @@ fn of_means(plot: &Plot) -> String {
 }
 
 /// The rows of `iostat -x`; columns that are 0 in every row are left out.
-fn iostat(cells: &[Row<'_>]) -> Table {
-    let row = |row: &Row<'_>| Some((row.name(), iostat_row(metrics::devices(row.cell)?.first()?)?));
+fn iostat(cells: &[NamedCell<'_>]) -> Table {
+    let row = |row: &NamedCell<'_>| Some((row.name(), iostat_row(metrics::devices(row.cell)?.first()?)?));
     let rows: Vec<_> = cells.iter().filter_map(row).collect();
     let shown: Vec<_> =
         COLUMNS.iter().filter(|(_, figure)| rows.iter().any(|(_, row)| figure(row) != 0.0)).collect();
@@ -204,8 +194,8 @@ fn iostat(cells: &[Row<'_>]) -> Table {
     }
 }
 
-fn rates(rows: &[Row<'_>]) -> Table {
-    let row = |row: &Row<'_>| {
+fn rates(rows: &[NamedCell<'_>]) -> Table {
+    let row = |row: &NamedCell<'_>| {
         let cell = row.cell;
         let rate = cell.result.bytes_per_s;
         let stable = metrics::stable_rate(cell);

@@ -1,7 +1,7 @@
 //! Chunk and full stripe: what requests cost by size, and at boundaries of each candidate, of one or several Records.
 
 use super::Subject;
-use super::parts::{evidence, joined, on_target, owner, ran, size_ticks, targets_slug};
+use super::parts::{Group, evidence, joined, owner, ran, size_ticks};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::stripe::{BoundaryStep, SizePoint, StripeResult};
@@ -16,19 +16,10 @@ struct Swept<'s> {
     result: &'s StripeResult,
 }
 
-/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
-struct About {
-    op: Op,
-    slug: String,
-    on: String,
-}
-
 pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
     let analysis = subject.analysis;
     let of_cell = |swept: Swept<'_>| {
-        let (slug, on) = (targets_slug(analysis, swept.cell), on_target(analysis, swept.cell));
-        let about = About { op: swept.cell.workload.op, slug, on };
-        both(&about, &[Swept { owner: String::new(), ..swept }])
+        both(&Group::of_cell(analysis, swept.cell), &[Swept { owner: String::new(), ..swept }])
     };
     swept(&[*subject]).into_iter().flat_map(of_cell).collect()
 }
@@ -37,12 +28,12 @@ pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
 pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     let by_op = by_key(swept(subjects).into_iter().map(|swept| (swept.cell.workload.op, swept)));
     let of_op =
-        |(op, all): (Op, Vec<Swept<'_>>)| both(&About { op, slug: String::new(), on: String::new() }, &all);
+        |(op, all): (Op, Vec<Swept<'_>>)| both(&Group { op, slug: String::new(), of: String::new() }, &all);
     by_op.into_iter().flat_map(of_op).collect()
 }
 
-fn both(about: &About, all: &[Swept<'_>]) -> [Figure; 2] {
-    [by_size(about, all), by_offset(about, all)]
+fn both(group: &Group, all: &[Swept<'_>]) -> [Figure; 2] {
+    [by_size(group, all), by_offset(group, all)]
 }
 
 fn swept<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Swept<'s>> {
@@ -112,8 +103,8 @@ fn lines<'s, T: 's>(
     all.iter().flat_map(of_swept).filter(|series| !series.points.is_empty()).collect()
 }
 
-fn by_size(about: &About, all: &[Swept<'_>]) -> Figure {
-    let sizes = || all.iter().flat_map(|swept| &swept.result.answer.sizes);
+fn by_size(group: &Group, all: &[Swept<'_>]) -> Figure {
+    let sizes = || all.iter().flat_map(|swept| &swept.result.sizes);
     let costs = sizes().flat_map(|size| [size.aligned_median_ns, size.other_median_ns]).flatten();
     let unit = Unit::fit(&Unit::TIMES, costs);
     let has_chunk = all.iter().all(|swept| swept.result.chunk().is_some());
@@ -124,7 +115,7 @@ fn by_size(about: &About, all: &[Swept<'_>]) -> Figure {
         Axis::log("median cost", unit.name),
         lines(
             all,
-            |swept| &swept.result.answer.sizes,
+            |swept| &swept.result.sizes,
             [
                 (aligned, &|size| at(size, size.aligned_median_ns)),
                 ("other requests", &|size| at(size, size.other_median_ns)),
@@ -140,14 +131,14 @@ fn by_size(about: &About, all: &[Swept<'_>]) -> Figure {
             unit.figure_or_missing(size.other_median_ns),
         ]
     };
-    let rows = all.iter().flat_map(|swept| {
-        swept.result.answer.sizes.iter().map(|size| row(&swept.owner, size)).collect::<Vec<_>>()
-    });
+    let rows = all
+        .iter()
+        .flat_map(|swept| swept.result.sizes.iter().map(|size| row(&swept.owner, size)).collect::<Vec<_>>());
     let cost = format!("median, {}", unit.name);
     let heads = ["size, from", aligned, &cost, "others", &cost];
     Figure {
-        id: format!("stripe-size-{}{}", about.op, about.slug),
-        title: format!("Cost over size, {}s{}", about.op, about.on),
+        id: group.id("stripe-size"),
+        title: format!("Cost over size, {}", group.what()),
         shows: format!("The median time of one request by its size, both axes logarithmic. {}", answers(all)),
         drawing: Drawing::of(plot, "No request of these sizes was measured."),
         table: Table::new(heads, rows),
@@ -155,8 +146,8 @@ fn by_size(about: &About, all: &[Swept<'_>]) -> Figure {
     }
 }
 
-fn by_offset(about: &About, all: &[Swept<'_>]) -> Figure {
-    let steps = || all.iter().flat_map(|swept| &swept.result.answer.boundary_profile);
+fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
+    let steps = || all.iter().flat_map(|swept| &swept.result.boundary_profile);
     let unit =
         Unit::fit(&Unit::TIMES, steps().flat_map(|step| [step.after_median_ns, step.across_median_ns]));
     let at = |step: &BoundaryStep, ns: f64| Some(Point::at(step.boundary_bytes as f64, unit.of(ns)));
@@ -165,7 +156,7 @@ fn by_offset(about: &About, all: &[Swept<'_>]) -> Figure {
         Axis::from_zero("median cost", unit.name),
         lines(
             all,
-            |swept| &swept.result.answer.boundary_profile,
+            |swept| &swept.result.boundary_profile,
             [
                 ("starts at the boundary", &|step| at(step, step.after_median_ns)),
                 ("crosses the boundary", &|step| at(step, step.across_median_ns)),
@@ -183,13 +174,13 @@ fn by_offset(about: &About, all: &[Swept<'_>]) -> Figure {
         ]
     };
     let rows = all.iter().flat_map(|swept| {
-        swept.result.answer.boundary_profile.iter().map(|step| row(swept, step)).collect::<Vec<_>>()
+        swept.result.boundary_profile.iter().map(|step| row(swept, step)).collect::<Vec<_>>()
     });
     let (starts, crosses) = (format!("starts there, {}", unit.name), format!("crosses it, {}", unit.name));
     let heads = ["odd multiples of", "requests", &starts, &crosses, ""];
     Figure {
-        id: format!("stripe-offset-{}{}", about.op, about.slug),
-        title: format!("Cost over offset, {}s{}", about.op, about.on),
+        id: group.id("stripe-offset"),
+        title: format!("Cost over offset, {}", group.what()),
         shows: format!(
             "The median time of small requests at odd multiples of each size: where it steps, two neighbours lie on different \
              members. {}",
@@ -206,7 +197,7 @@ fn reasons(swept: &Swept<'_>) -> Vec<String> {
     let Swept { owner, cell, result } = swept;
     let mut lines = evidence([(joined(owner, &cell.id), *cell)]);
     let how = if result.described.is_some() { "Kernel" } else { "Timed" };
-    let reasons = result.answer.evidence.iter().map(|reason| format!("{how}: {reason}."));
+    let reasons = result.evidence.iter().map(|reason| format!("{how}: {reason}."));
     lines.extend(reasons.map(|line| rdsk_units::printable(&joined(owner, &line))));
     lines
 }

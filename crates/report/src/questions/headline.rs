@@ -82,7 +82,7 @@ pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
     let text = |one: Waking| {
         format!(
             "{} after {} of rest, {} the usual ({})",
-            words::nanos(metrics::whole(one.latency_ns)),
+            words::mean_nanos(one.latency_ns),
             words::nanos(one.rest_ns),
             words::times(one.latency_ns / one.usual_ns),
             words::plural(one.reads as u64, "read"),
@@ -122,7 +122,7 @@ fn draw_settling(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]
 /// The bursts among the rows, and over how many bytes the writes were measured.
 fn draw_lasting(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     for cell in cells {
-        let Some(seen) = analysis.lasting(cell).filter(|seen| seen.is_burst) else { continue };
+        let Some(seen) = analysis.lasting(cell).filter(|lasting| lasting.is_burst) else { continue };
         page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &seen));
     }
     if let Some(text) = lasting::measured(analysis, cells, label).into_iter().next() {

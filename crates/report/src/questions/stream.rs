@@ -116,7 +116,7 @@ fn draw_durable(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord])
             percentiles.iter().filter_map(|(name, ns)| Some(format!("{name} {}", words::nanos((*ns)?))));
         let known: Vec<String> = known.collect();
         let percentiles = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
-        let each = words::nanos(metrics::whole(mean_ns));
+        let each = words::mean_nanos(mean_ns);
         let text = format!("{each} per write until durable{percentiles}{}.", flushes(analysis, cell));
         page.sentence(Tone::Plain, format!("  {}: ", mode(cell)), text);
     }
@@ -133,8 +133,7 @@ fn flushes(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let awaited = |device| iostat_row(device).map(|row| row.f_await).filter(|&ms| ms > 0.0);
     let slowest =
         metrics::devices(cell).unwrap_or_default().into_iter().filter_map(awaited).max_by(f64::total_cmp);
-    let each =
-        slowest.map_or_else(String::new, |ms| format!(", {} each", words::nanos(metrics::whole(ms * 1e6))));
+    let each = slowest.map_or_else(String::new, |ms| format!(", {} each", words::mean_nanos(ms * 1e6)));
     format!("; {} flushes per write{each}", words::figure(count))
 }
 

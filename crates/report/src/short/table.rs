@@ -72,7 +72,7 @@ fn draw_lasting(
 }
 
 /// One workload: its cells side by side.
-struct Row<'a> {
+struct WorkloadRow<'a> {
     /// Beside the same workload at another depth, the depth alone.
     label: String,
     /// What it is wherever it stands.
@@ -81,7 +81,7 @@ struct Row<'a> {
     write: Option<&'a CellRecord>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> WorkloadRow<'a> {
     fn of(&self, op: Op) -> Option<&'a CellRecord> {
         match op {
             Op::Read => self.read,
@@ -97,13 +97,13 @@ impl<'a> Row<'a> {
     }
 }
 
-fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
+fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<WorkloadRow<'a>> {
     let key = |cell: &CellRecord| {
         let workload = &cell.workload;
         let wanted = metrics::wanted_depth(workload);
         (workload.pattern, workload.sync, workload.path, workload.block_bytes, wanted)
     };
-    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut rows: Vec<WorkloadRow<'_>> = Vec::new();
     let mut above = None;
     for (key, cells) in by_key(cells.iter().map(|cell| (key(cell), *cell))) {
         let is_deeper = above == Some((key.0, key.1, key.2, key.3));
@@ -115,7 +115,8 @@ fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
             match rows[first..].iter_mut().find(|row| row.of(cell.workload.op).is_none()) {
                 Some(row) => row.set(cell),
                 None => {
-                    let mut row = Row { label: label.clone(), full: full.clone(), read: None, write: None };
+                    let mut row =
+                        WorkloadRow { label: label.clone(), full: full.clone(), read: None, write: None };
                     row.set(cell);
                     rows.push(row);
                 }
@@ -214,7 +215,7 @@ fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[Row<'_>], style: Style) {
+fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>], style: Style) {
     if rows.is_empty() {
         return;
     }

@@ -49,7 +49,7 @@ fn words(result: &StripeResult) -> String {
     let stripe = result.stripe().map_or_else(String::new, |(bytes, confidence)| {
         format!(", full stripe {} ({})", Bytes(bytes), sure(confidence))
     });
-    let parity = match result.parity() {
+    let parity = match result.parity {
         Some(true) => ", with parity",
         Some(false) => ", without parity",
         None => "",

@@ -61,7 +61,7 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
         draw_sizes(page, result);
     }
     if result.is_conclusive() {
-        page.sentence(Tone::Plain, "  Advice: ", format!("{}.", result.advice()));
+        page.sentence(Tone::Plain, "  Advice: ", format!("{}.", result.advice));
     }
 }
 
@@ -88,13 +88,13 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
         let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
         rows.push(row("full stripe", bytes, confidence, members));
     }
-    let parity = match result.parity() {
+    let parity = match result.parity {
         Some(true) => "yes",
         Some(false) => "no",
         None => MISSING,
     };
     rows.push(vec!["parity".into(), parity.into(), String::new(), String::new()]);
-    if let Some(begin) = result.start_offset_bytes().filter(|&begin| begin > 0) {
+    if let Some(begin) = result.start_offset_bytes.filter(|&begin| begin > 0) {
         rows.push(vec!["first stripe at".into(), Bytes(begin).to_string(), String::new(), String::new()]);
     }
     page.table_with(&["", "size", "confidence", ""], &rows, &[3]);
@@ -105,7 +105,7 @@ pub(crate) fn without_chunk(result: &StripeResult) -> String {
     if !result.is_conclusive() {
         return "There were too few requests to tell whether there is a stripe.".into();
     }
-    let sure = result.none_confidence();
+    let sure = result.none_confidence;
     let doubt = if sure >= SURE { "" } else { ", which is not certain" };
     if let Some(described) = &result.described {
         let level = described.levels.first().map_or("", |layout| layout.level.name());
@@ -174,7 +174,7 @@ fn draw_costs(page: &mut Page, result: &StripeResult) {
 }
 
 fn draw_reasons(page: &mut Page, result: &StripeResult) {
-    for reason in &result.answer.evidence {
+    for reason in &result.evidence {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
     }
     if let Some((_, text)) = &result.hints {
@@ -183,14 +183,13 @@ fn draw_reasons(page: &mut Page, result: &StripeResult) {
 }
 
 fn draw_offsets(page: &mut Page, result: &StripeResult) {
-    if result.answer.boundary_profile.is_empty() {
+    if result.boundary_profile.is_empty() {
         return;
     }
     page.blank();
     let unit = Bytes(result.smallest_bytes);
     page.line(format!("  Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2)));
     let rows: Vec<Vec<String>> = result
-        .answer
         .boundary_profile
         .iter()
         .map(|step| {
@@ -213,7 +212,7 @@ fn draw_offsets(page: &mut Page, result: &StripeResult) {
 }
 
 fn draw_sizes(page: &mut Page, result: &StripeResult) {
-    let sizes = &result.answer.sizes;
+    let sizes = &result.sizes;
     if sizes.is_empty() {
         return;
     }

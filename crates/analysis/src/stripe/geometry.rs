@@ -1,6 +1,5 @@
 //! The samples of a sweep, and what they or the kernel's words say of the geometry: plain data.
 
-use rdsk_model::Op;
 use rdsk_units::Bytes;
 
 /// Confidence from which on a size is said without a "perhaps".
@@ -63,9 +62,7 @@ pub struct SizePoint {
 
 /// What the latencies, or the kernel's words, say of the geometry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// What was issued.
-    pub op: Op,
+pub struct Geometry {
     /// Bytes that lie on one member before the next begins; `None` when no stripe is seen.
     pub chunk: Option<Figure>,
     /// Data of one full stripe: chunk times data disks. `None` when it is not seen or cannot be told.
