@@ -71,11 +71,10 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     Verdict { code, device_share: facts.share, text }
 }
 
-/// The code that [`verdict`] has for a cell because memory, or nobody, answered below its loop devices; `None` if disks did, if
-/// nothing is known of them, or if an earlier step of the list above decides.
-pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<VerdictCode> {
-    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none())?;
-    loops::judge(&facts).map(|(code, _)| code)
+/// Whether [`verdict`] says of a cell that memory, or nobody, answered below its loop devices.
+pub fn is_of_loop_file(cell: &CellRecord, targets: &[Target]) -> bool {
+    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none());
+    facts.and_then(|facts| loops::judge(&facts)).is_some_and(|(code, _)| metrics::has_verdict(cell, code))
 }
 
 /// Whether [`verdict`] calls a cell unverified because all that it read back was zeros.

@@ -14,7 +14,7 @@ mod shapes;
 pub use draw::svg;
 pub use figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
 pub use page::{FIRST_BYTES, page};
-pub use questions::{Section, Subject, of_record, of_several};
+pub use questions::{Section, Subject, sections};
 
 #[cfg(test)]
 mod tests;

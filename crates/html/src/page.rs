@@ -6,7 +6,7 @@ use crate::draw::{Drawn, Medium, STROKES, draw};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape};
 use crate::legend;
 use crate::palette::{Theme, rules};
-use crate::questions::{Section, Subject, of_record, of_several};
+use crate::questions::{Section, Subject, sections};
 use base64::Engine as _;
 use minijinja::{Environment, context};
 use rdsk_model::{Finding, Status};
@@ -64,11 +64,7 @@ struct Picture {
 /// # Panics
 /// Never: the template is part of the program, and a test fills it.
 pub fn page(subjects: &[Subject<'_, '_>]) -> String {
-    let sections = match subjects {
-        [subject] => of_record(subject.analysis),
-        several => of_several(several),
-    };
-    let parts: Vec<Part> = sections.into_iter().map(part).collect();
+    let parts: Vec<Part> = sections(subjects).into_iter().map(part).collect();
     let styles = format!("{STROKES}{}{}", theme_rules(), STYLES);
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",

@@ -64,11 +64,7 @@ pub(crate) fn page_of(records: &[&Record]) -> String {
 }
 
 fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let sections = match subjects {
-        [one] => rdsk_html::of_record(one.analysis),
-        several => rdsk_html::of_several(several),
-    };
-    sections.into_iter().flat_map(|section| section.figures).collect()
+    rdsk_html::sections(subjects).into_iter().flat_map(|section| section.figures).collect()
 }
 
 /// A name for each Record that no other has: its label, else its targets; each with its number if two have the same.

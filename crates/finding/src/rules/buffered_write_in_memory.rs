@@ -14,7 +14,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cell.workload.op == Op::Write
             && cell.experiment != Experiment::Align
             && has_verdict(cell, VerdictCode::PageCache)
-            && !is_of_loop_file(analysis, cell)
+            && !is_of_loop_file(cell, &analysis.targets)
             && later(cell).is_some_and(|later| later >= LATER)
     });
     let Some(worst) = cells.iter().filter_map(|cell| later(cell)).reduce(f64::max) else { return Vec::new() };

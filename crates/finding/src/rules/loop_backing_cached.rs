@@ -12,7 +12,7 @@ const SAME_SHARE: f64 = 0.9;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let told =
-        cells(analysis, |cell| is_of_loop_file(analysis, cell) && !has_verdict(cell, VerdictCode::Hole));
+        cells(analysis, |cell| is_of_loop_file(cell, &analysis.targets) && !has_verdict(cell, VerdictCode::Hole));
     if !told.is_empty() {
         let (unknown, memory): (Vec<&CellRecord>, Vec<&CellRecord>) =
             told.into_iter().partition(|cell| has_verdict(cell, VerdictCode::Unverified));

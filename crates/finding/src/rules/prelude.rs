@@ -6,7 +6,7 @@ pub(super) use rdsk_analysis::block_io::{BlockIo, part_in_words};
 pub(super) use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
 pub(super) use rdsk_analysis::groups::by_key;
 pub(super) use rdsk_analysis::metrics::{has_verdict, reached_device};
-pub(super) use rdsk_analysis::{Analysis, metrics, words};
+pub(super) use rdsk_analysis::{Analysis, is_of_loop_file, metrics, words};
 pub(super) use rdsk_model::{
     CacheState, CellRecord, Confidence, Device, EngineKind, Experiment, Finding, IoPath, Op, Origin, Pattern,
     Record, Severity, Stake, Sync, VerdictCode,
@@ -37,11 +37,6 @@ pub(super) fn zones<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a 
 pub(super) fn stripes<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a StripeResult)> {
     let cells = cells(analysis, |cell| cell.experiment == Experiment::Stripe);
     cells.into_iter().filter_map(|cell| Some((cell, analysis.stripe(cell)?))).collect()
-}
-
-/// Whether the verdict of a cell says what answered below its loop devices, instead of a disk.
-pub(super) fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
-    rdsk_analysis::loop_verdict(cell, &record.targets).is_some_and(|code| has_verdict(cell, code))
 }
 
 /// How to fill a device that holds nothing: rdsk writes no zones, which take writes in order only.

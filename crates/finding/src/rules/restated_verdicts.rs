@@ -39,7 +39,7 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         // A warm cell measures memory on purpose: nothing to warn of.
         let cells = cells(analysis, |cell| {
             has_verdict(cell, VerdictCode::PageCache)
-                && !is_of_loop_file(analysis, cell)
+                && !is_of_loop_file(cell, &analysis.targets)
                 && cell.workload.op == Op::Read
                 && cell.workload.cache != CacheState::Warm
         });

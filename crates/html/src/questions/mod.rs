@@ -38,40 +38,30 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// All figures of one Record, in the order of the questions; no section for what was not measured.
-pub fn of_record(analysis: &Analysis<'_>) -> Vec<Section> {
-    let subject = Subject { name: "", analysis };
-    sections(|experiment| match experiment {
-        Experiment::Headline => headline::figures(&[subject]),
-        Experiment::Paths => paths::figures(&[subject]),
-        Experiment::Stream => stream::figures(&subject),
-        Experiment::Align => align::figures(&subject),
-        Experiment::Zones => zones::figures(analysis),
-        Experiment::Scale => scale::figures(&[subject]),
-        Experiment::Stripe => stripe::figures(&subject),
-        Experiment::Dd => dd::figures(&[subject]),
-        Experiment::Fio => fio::figures(&[subject]),
-    })
-}
-
-fn sections(figures: impl Fn(Experiment) -> Vec<Figure>) -> Vec<Section> {
-    let section = |experiment| Section { experiment, title: title(experiment), figures: figures(experiment) };
+/// The figures in the order of the questions: all of a single Record, and of several those that compare, with a line or a bar for each
+/// of them. No section for what was not measured.
+pub fn sections(subjects: &[Subject<'_, '_>]) -> Vec<Section> {
+    let section =
+        |experiment| Section { experiment, title: title(experiment), figures: figures(experiment, subjects) };
     Experiment::ALL.iter().copied().map(section).filter(|section| !section.figures.is_empty()).collect()
 }
 
-/// The figures that lay several Records over each other: of each question those that compare, with a line or a bar for each Record.
-pub fn of_several(subjects: &[Subject<'_, '_>]) -> Vec<Section> {
-    sections(|experiment| match experiment {
-        Experiment::Headline => headline::figures(subjects),
-        Experiment::Paths => paths::figures(subjects),
-        Experiment::Stream => stream::overlay(subjects),
-        Experiment::Align => align::overlay(subjects),
-        Experiment::Zones => zones::overlay(subjects),
-        Experiment::Scale => scale::figures(subjects),
-        Experiment::Stripe => stripe::overlay(subjects),
-        Experiment::Dd => dd::figures(subjects),
-        Experiment::Fio => fio::figures(subjects),
-    })
+fn figures(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    match (experiment, subjects) {
+        (Experiment::Headline, _) => headline::figures(subjects),
+        (Experiment::Paths, _) => paths::figures(subjects),
+        (Experiment::Stream, [subject]) => stream::figures(subject),
+        (Experiment::Stream, _) => stream::overlay(subjects),
+        (Experiment::Align, [subject]) => align::figures(subject),
+        (Experiment::Align, _) => align::overlay(subjects),
+        (Experiment::Zones, [subject]) => zones::figures(subject),
+        (Experiment::Zones, _) => zones::overlay(subjects),
+        (Experiment::Scale, _) => scale::figures(subjects),
+        (Experiment::Stripe, [subject]) => stripe::figures(subject),
+        (Experiment::Stripe, _) => stripe::overlay(subjects),
+        (Experiment::Dd, _) => dd::figures(subjects),
+        (Experiment::Fio, _) => fio::figures(subjects),
+    }
 }
 
 fn title(experiment: Experiment) -> &'static str {

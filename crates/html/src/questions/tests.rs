@@ -7,6 +7,10 @@ use rdsk_model::{CellRecord, Op, Record};
 
 const MIB: f64 = 1_048_576.0;
 
+fn of_record(analysis: &Analysis<'_>) -> Vec<Section> {
+    sections(&[Subject { name: "", analysis }])
+}
+
 fn plots(analysis: &Analysis<'_>) -> Vec<(Figure, Plot)> {
     let drawn = |figure: Figure| match figure.drawing.clone() {
         Drawing::Plot(plot) => Some((figure, plot)),
@@ -191,7 +195,7 @@ fn runs_that_stop_gaining_at_the_same_place_share_a_clause() {
     let record = fixtures::run();
     let analysis = Analysis::of(&record);
     let said = |subjects: &[Subject<'_, '_>]| {
-        let figures = of_several(subjects).into_iter().flat_map(|section| section.figures);
+        let figures = sections(subjects).into_iter().flat_map(|section| section.figures);
         figures.into_iter().find(|figure| figure.id == "scale-read").unwrap().shows
     };
     let one = said(&[Subject { name: "", analysis: &analysis }]);
@@ -301,7 +305,7 @@ fn several_records_share_the_figures_of_every_question() {
     let (first, second) = (Analysis::of(&one), Analysis::of(&other));
     let subjects =
         [Subject { name: "before", analysis: &first }, Subject { name: "after", analysis: &second }];
-    let sections = of_several(&subjects);
+    let sections = sections(&subjects);
     let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();
     assert_eq!(asked, Experiment::ALL);
     let mut ids: Vec<&str> = Vec::new();
@@ -334,7 +338,7 @@ fn paths_of_several_records_stand_below_each_other() {
     let (one, other) = (fixtures::run(), fixtures::run());
     let (first, second) = (Analysis::of(&one), Analysis::of(&other));
     let subjects = [Subject { name: "a", analysis: &first }, Subject { name: "b", analysis: &second }];
-    let figures = of_several(&subjects).into_iter().flat_map(|section| section.figures);
+    let figures = sections(&subjects).into_iter().flat_map(|section| section.figures);
     let figure = figures.into_iter().find(|figure| figure.id == "paths-time").unwrap();
     let Drawing::Plot(plot) = &figure.drawing else { panic!("{figure:?}") };
     for pair in plot.y.ticks.chunks(2) {

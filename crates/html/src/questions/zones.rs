@@ -17,13 +17,14 @@ const MAX_ON_LINE: usize = 300;
 /// Rows of a table of positions.
 const MAX_ROWS: usize = 100;
 
-pub(super) fn figures(analysis: &Analysis<'_>) -> Vec<Figure> {
-    let mut figures = overlay(&[Subject { name: "", analysis }]);
+pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
+    let analysis = subject.analysis;
+    let mut figures = overlay(&[*subject]);
     for cell in ran(analysis, Experiment::Zones) {
         let Some(zones) = analysis.zones(cell) else { continue };
         figures.push(cloud(analysis, cell, zones));
     }
-    figures.extend(passes(&Subject { name: "", analysis }));
+    figures.extend(passes(subject));
     figures
 }
 

@@ -5,12 +5,13 @@ use crate::cells;
 use crate::figures::{Unit, iops, or_missing, significant, whole};
 use crate::page::{Page, Tone};
 use crate::table::shortened;
+use rdsk_analysis::Analysis;
 use rdsk_analysis::words::{list, plural};
-use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Record, Sync, Untold};
+use rdsk_model::{CellRecord, Experiment, Latency, RateSamples, Sync, Untold};
 use rdsk_units::{Bytes, printable};
 
-pub(crate) fn draw(page: &mut Page, record: &Record) {
-    let all: Vec<&CellRecord> = cells::of(record, Experiment::Fio).collect();
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+    let all: Vec<&CellRecord> = cells::of(analysis, Experiment::Fio).collect();
     page.blank();
     let count = plural(all.len() as u64, "figure");
     page.sentence(
@@ -20,9 +21,9 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     );
     draw_figures(page, &all);
     draw_syncs(page, &all);
-    draw_workloads(page, record, &all);
+    draw_workloads(page, analysis, &all);
     draw_samples(page, &all);
-    cells::draw_whys(page, record, &all, |cell| label(cell).to_owned());
+    cells::draw_whys(page, analysis, &all, |cell| label(cell).to_owned());
 }
 
 /// What is shown of latencies: the name of each figure, and which it is.
@@ -90,10 +91,10 @@ fn draw_syncs(page: &mut Page, all: &[&CellRecord]) {
     page.table(&["sync (fsync, fdatasync)", "syncs", &heads[0], &heads[1], &heads[2], &heads[3]], &rows);
 }
 
-fn draw_workloads(page: &mut Page, record: &Record, all: &[&CellRecord]) {
+fn draw_workloads(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
     let row = |cell: &&CellRecord| {
         let workload = &cell.workload;
-        let target = cells::target_name(record, cell).unwrap_or_default();
+        let target = cells::target_name(analysis, cell).unwrap_or_default();
         vec![
             short_label(cell),
             whole(Some(workload.queue_depth.into()).filter(|&depth| depth > 0)),

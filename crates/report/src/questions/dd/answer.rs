@@ -1,13 +1,13 @@
 //! The one sentence that the user of a copy needs: what the figure is of, and which operand gives the one that was wanted. It
 //! says nothing that the verdicts do not show.
 
-use super::{bytes, nanos, storage_name};
+use super::{nanos, storage_name};
 use crate::block_io;
 use rdsk_analysis::charged::charged;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::metrics::PAGE_BYTES;
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Problem, Record, Sync, Target, VerdictCode};
+use rdsk_analysis::{Analysis, is_of_loop_file, metrics, words};
+use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Problem, Sync, Target, VerdictCode};
 use rdsk_units::printable;
 
 /// From this many times dd's time on, the data reached the device later than dd said.
@@ -21,14 +21,14 @@ const IDLE: f64 = 0.5;
 /// Direct I/O takes multiples of this where the device does not say otherwise.
 const DIRECT_ALIGN: u64 = 512;
 
-pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
+pub(super) fn sentence(analysis: &Analysis<'_>, copy: &Copy) -> String {
     let Some(parts) = parts(copy).filter(|_| has_copied(copy)) else {
         return "Nothing was copied, so nothing was measured.".into();
     };
-    let (read, write) = (cell(record, copy, Op::Read), cell(record, copy, Op::Write));
+    let (read, write) = (cell(analysis, copy, Op::Read), cell(analysis, copy, Op::Write));
     let of_calls = |cell| cost_of_calls(copy, cell).map(|text| (Rank::NotTheDevice, text));
-    let of_read = read.and_then(|cell| of_calls(cell).or_else(|| of_reads(record, copy, cell)));
-    let of_write = write.and_then(|cell| of_calls(cell).or_else(|| of_writes(record, copy, cell, &parts)));
+    let of_read = read.and_then(|cell| of_calls(cell).or_else(|| of_reads(analysis, copy, cell)));
+    let of_write = write.and_then(|cell| of_calls(cell).or_else(|| of_writes(analysis, copy, cell, &parts)));
     // What is no figure of a device comes first; then what took longer.
     let is_read_longer =
         parts.inside.is_some_and(|inside| inside.read_ns > inside.write_ns + parts.flush_ns + parts.close_ns);
@@ -41,7 +41,7 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
         (Some(read), Some(write)) => vec![write, (read.0, read.1.replacen("This", "The reads", 1))],
     };
     let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
-    if let Some(first) = record.error.as_ref().and_then(not_all) {
+    if let Some(first) = analysis.error.as_ref().and_then(not_all) {
         sentences.insert(0, first);
     }
     sentences.extend(pace(copy, &parts));
@@ -123,20 +123,20 @@ fn pace(copy: &Copy, parts: &Parts) -> Option<String> {
     })
 }
 
-fn of_reads(record: &Record, copy: &Copy, cell: &CellRecord) -> Option<(Rank, String)> {
+fn of_reads(analysis: &Analysis<'_>, copy: &Copy, cell: &CellRecord) -> Option<(Rank, String)> {
     let device =
-        storage_name(record, copy, Op::Read).map_or_else(|| "no device".into(), |name| printable(&name));
-    let moved = bytes(cell.result.bytes? / metrics::visits(cell));
+        storage_name(analysis, copy, Op::Read).map_or_else(|| "no device".into(), |name| printable(&name));
+    let moved = words::bytes(cell.result.bytes? / metrics::visits(cell));
     let verdict = cell.verdict.as_ref()?;
     Some(match verdict.code {
         VerdictCode::Incomplete => return None,
-        VerdictCode::PageCache if !reaches_device(record, cell) => {
+        VerdictCode::PageCache if !reaches_device(analysis, cell) => {
             (Rank::NotTheDevice, format!("The input is kept in memory by {device}: no disk was read."))
         }
         VerdictCode::PageCache
-            if cell.workload.path == IoPath::Buffered && !is_of_loop_file(record, cell) =>
+            if cell.workload.path == IoPath::Buffered && !is_of_loop_file(cell, &analysis.targets) =>
         {
-            (Rank::NotTheDevice, cached(record, cell, &device, &moved))
+            (Rank::NotTheDevice, cached(analysis, cell, &device, &moved))
         }
         VerdictCode::Hole => (Rank::NotTheDevice, format!("This measured no disk: {}.", verdict_text(cell))),
         VerdictCode::Device if cell.workload.path == IoPath::Direct => {
@@ -151,29 +151,34 @@ fn of_reads(record: &Record, copy: &Copy, cell: &CellRecord) -> Option<(Rank, St
 }
 
 /// Memory answered reads.
-fn cached(record: &Record, cell: &CellRecord, device: &str, moved: &str) -> String {
-    let delivered = match delivered(record, cell) {
+fn cached(analysis: &Analysis<'_>, cell: &CellRecord, device: &str, moved: &str) -> String {
+    let delivered = match delivered(analysis, cell) {
         Some(0) => format!("none of the {moved} that were read came from {device}"),
         Some(bytes) => format!("of {moved} that were read, {device} delivered only {}", words::bytes(bytes)),
         None => format!("it answered an unknown part of the {moved} that were read"),
     };
-    let advice = if takes_direct(record, cell) { "add iflag=direct, or drop" } else { "drop" };
+    let advice = if takes_direct(analysis, cell) { "add iflag=direct, or drop" } else { "drop" };
     format!(
         "This measured the page cache: {delivered}; {advice} the input's pages before with iflag=nocache count=0."
     )
 }
 
-fn of_writes(record: &Record, copy: &Copy, cell: &CellRecord, parts: &Parts) -> Option<(Rank, String)> {
+fn of_writes(
+    analysis: &Analysis<'_>,
+    copy: &Copy,
+    cell: &CellRecord,
+    parts: &Parts,
+) -> Option<(Rank, String)> {
     let device =
-        storage_name(record, copy, Op::Write).map_or_else(|| "no device".into(), |name| printable(&name));
+        storage_name(analysis, copy, Op::Write).map_or_else(|| "no device".into(), |name| printable(&name));
     let verdict = cell.verdict.as_ref()?;
     Some(match (verdict.code, parts.later_ns) {
         (VerdictCode::Incomplete, _) => return None,
-        (VerdictCode::PageCache, _) if !reaches_device(record, cell) => {
+        (VerdictCode::PageCache, _) if !reaches_device(analysis, cell) => {
             (Rank::NotTheDevice, format!("The output is kept in memory by {device}: no disk was written."))
         }
-        (VerdictCode::PageCache, Some(_)) if !is_of_loop_file(record, cell) => {
-            (Rank::NotTheDevice, taken_by_memory(record, cell, &device, parts))
+        (VerdictCode::PageCache, Some(_)) if !is_of_loop_file(cell, &analysis.targets) => {
+            (Rank::NotTheDevice, taken_by_memory(analysis, cell, &device, parts))
         }
         (VerdictCode::Device, _) => (Rank::TheDevice, written(cell, &device, much_later(parts))),
         (code, _) => (Rank::NotTheDevice, format!("The writes are {code}: {}.", verdict_text(cell))),
@@ -200,7 +205,7 @@ fn cost_of_calls(copy: &Copy, cell: &CellRecord) -> Option<String> {
         Op::Write => inside.write_ns,
     };
     let each_ns = ns / (cell.result.ops? / metrics::visits(cell)).max(1) as f64;
-    let (block, each) = (bytes(workload.block_bytes), nanos(each_ns));
+    let (block, each) = (words::bytes(workload.block_bytes), nanos(each_ns));
     let op = workload.op;
     (each_ns <= MAX_CALL_NS).then(|| {
         format!(
@@ -215,14 +220,14 @@ fn much_later(parts: &Parts) -> Option<f64> {
 }
 
 /// Memory took writes, wholly or in part, and the device had them later.
-fn taken_by_memory(record: &Record, cell: &CellRecord, device: &str, parts: &Parts) -> String {
-    let moved = bytes(cell.result.bytes.unwrap_or(0) / metrics::visits(cell));
+fn taken_by_memory(analysis: &Analysis<'_>, cell: &CellRecord, device: &str, parts: &Parts) -> String {
+    let moved = words::bytes(cell.result.bytes.unwrap_or(0) / metrics::visits(cell));
     let rate = stable_rate(cell).map_or_else(String::new, |rate| format!(" ({rate} until then)"));
     let (total, later) = (nanos(parts.total_ns), nanos(parts.later_ns.unwrap_or(0.0)));
     let part = if much_later(parts).is_some() { "" } else { " in part" };
     format!(
         "This measured the page cache{part}: {moved} returned in {total}, and reached {device} {later} later{rate}; add {}.",
-        write_advice(record, cell)
+        write_advice(analysis, cell)
     )
 }
 
@@ -258,20 +263,22 @@ fn one_at_a_time(cell: &CellRecord, what: &str) -> String {
 fn readahead(cell: &CellRecord) -> String {
     let block = block_io::call_size(cell);
     match metrics::mean_request_bytes(cell, Op::Read) {
-        Some(mean) => format!("reads of {block} were requests of {} on average", bytes(metrics::whole(mean))),
+        Some(mean) => {
+            format!("reads of {block} were requests of {} on average", words::bytes(metrics::whole(mean)))
+        }
         None => format!("reads of {block}"),
     }
 }
 
 /// Bytes that came from the device in a run: by its own counters, or by what the kernel charged, whichever is less.
-fn delivered(record: &Record, cell: &CellRecord) -> Option<u64> {
-    let own = charged(cell, &record.targets, Op::Read);
+fn delivered(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<u64> {
+    let own = charged(cell, &analysis.targets, Op::Read);
     let of_all = [own, metrics::device_bytes(cell, Op::Read)].into_iter().flatten().min();
     of_all.map(|bytes| bytes / metrics::visits(cell))
 }
 
-fn write_advice(record: &Record, cell: &CellRecord) -> &'static str {
-    match (cell.workload.sync, takes_direct(record, cell)) {
+fn write_advice(analysis: &Analysis<'_>, cell: &CellRecord) -> &'static str {
+    match (cell.workload.sync, takes_direct(analysis, cell)) {
         (Sync::None, true) => "conv=fdatasync or oflag=direct",
         (Sync::None, false) => "conv=fdatasync",
         _ => "oflag=direct",
@@ -279,26 +286,19 @@ fn write_advice(record: &Record, cell: &CellRecord) -> &'static str {
 }
 
 /// Whether direct I/O takes blocks of this size at this place.
-fn takes_direct(record: &Record, cell: &CellRecord) -> bool {
-    let target = metrics::first_target(record, cell);
+fn takes_direct(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
+    let target = metrics::first_target(analysis, cell);
     let align = target.and_then(|target| target.direct_align_bytes).unwrap_or(DIRECT_ALIGN).max(1);
     let workload = &cell.workload;
     [workload.block_bytes, workload.offset_bytes].iter().all(|bytes| bytes.is_multiple_of(align))
 }
 
-fn reaches_device(record: &Record, cell: &CellRecord) -> bool {
-    metrics::first_target(record, cell).is_some_and(|target: &Target| target.device.is_some())
+fn reaches_device(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
+    metrics::first_target(analysis, cell).is_some_and(|target: &Target| target.device.is_some())
 }
 
 fn stable_rate(cell: &CellRecord) -> Option<String> {
     metrics::stable_rate(cell).map(words::rate)
-}
-
-/// Whether the verdict is about the file behind a loop device, which no operand of dd changes.
-fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
-    !cell.evidence.loops.is_empty()
-        && rdsk_analysis::loop_verdict(cell, &record.targets)
-            .is_some_and(|code| cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code))
 }
 
 fn verdict_text(cell: &CellRecord) -> &str {

@@ -2,13 +2,12 @@
 //! that writes caused.
 
 use super::answer::name;
-use super::bytes;
 use crate::block_io;
 use rdsk_analysis::charged::{charged, is_served};
 use rdsk_analysis::copy::cell;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Copy, CopyEnd, Op, Record, Target};
+use rdsk_model::{CellRecord, Copy, CopyEnd, Op, Target};
 use rdsk_units::printable;
 
 /// Bytes that a device moves for each byte of the copy at most, readahead and metadata included.
@@ -43,7 +42,7 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn seen(record: &Record, cell: &CellRecord, op: Op) -> String {
+fn seen(analysis: &Analysis<'_>, cell: &CellRecord, op: Op) -> String {
     let asked = block_io::asked(cell, cell.result.ops.unwrap_or(0));
     let Some(requests) = metrics::device_requests(cell, op) else {
         let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
@@ -55,9 +54,9 @@ fn seen(record: &Record, cell: &CellRecord, op: Op) -> String {
         return format!("{asked}; {why}");
     };
     let mean = metrics::mean_request_bytes(cell, op).map(|mean| {
-        format!("{} of {} on average", words::plural(requests, "request"), bytes(metrics::whole(mean)))
+        format!("{} of {} on average", words::plural(requests, "request"), words::bytes(metrics::whole(mean)))
     });
-    let mut parts = vec![match (mean, asker(record, cell, op)) {
+    let mut parts = vec![match (mean, asker(analysis, cell, op)) {
         (Some(mean), Asker::Copy) => format!("{asked} became {mean}"),
         (Some(mean), Asker::OthersToo) => {
             format!("{asked}; its device did {mean}, those of others among them")
@@ -99,9 +98,9 @@ enum Asker {
 
 /// By what the kernel fetched for this process, where that is known, and by what the copy moved: much more is of others as well,
 /// and less may be, since memory can have answered the copy.
-fn asker(record: &Record, cell: &CellRecord, op: Op) -> Asker {
+fn asker(analysis: &Analysis<'_>, cell: &CellRecord, op: Op) -> Asker {
     let Some(moved) = metrics::device_bytes(cell, op) else { return Asker::Unknown };
-    let charged = charged(cell, &record.targets, op).filter(|_| op == Op::Read);
+    let charged = charged(cell, &analysis.targets, op).filter(|_| op == Op::Read);
     let Some(expected) = charged.or(cell.result.bytes) else { return Asker::Unknown };
     if expected == 0 {
         return Asker::Others;
@@ -111,7 +110,7 @@ fn asker(record: &Record, cell: &CellRecord, op: Op) -> Asker {
     let least = if op == Op::Write { metrics::written(cell).least } else { 1.0 };
     match share {
         // A server of FUSE asks for what it needs besides, as others do.
-        share if share > OURS * least && metrics::first_target(record, cell).is_some_and(is_served) => {
+        share if share > OURS * least && metrics::first_target(analysis, cell).is_some_and(is_served) => {
             Asker::Unknown
         }
         share if share > OURS * least => Asker::OthersToo,
@@ -124,5 +123,5 @@ fn asker(record: &Record, cell: &CellRecord, op: Op) -> Asker {
 fn reads_caused(cell: &CellRecord) -> Option<String> {
     let read = cell.evidence.process.read_bytes.filter(|&bytes| bytes >= PAGE_BYTES)?;
     metrics::writes_partial_pages(&cell.workload, PAGE_BYTES)
-        .then(|| format!("{} read because of writes of part of a page", bytes(read)))
+        .then(|| format!("{} read because of writes of part of a page", words::bytes(read)))
 }

@@ -7,9 +7,9 @@ mod runs;
 
 use crate::page::{Page, Tone};
 use crate::style::Style;
+use rdsk_analysis::Analysis;
 use rdsk_analysis::copy::{Inside, Parts, cell, parts};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Copy, Finding, Op, Record, Severity, StableBy};
+use rdsk_model::{Copy, Finding, Op, Severity, StableBy};
 use rdsk_units::Nanos;
 
 /// Parts of the time below this share are left out.
@@ -104,16 +104,11 @@ fn nanos(ns: f64) -> String {
 }
 
 /// The name of the device behind an end, or of the filesystem that keeps the file in memory.
-fn storage_name(record: &Record, copy: &Copy, op: Op) -> Option<String> {
-    let cell = cell(record, copy, op)?;
-    let target = rdsk_analysis::metrics::first_target(record, cell)?;
+fn storage_name(analysis: &Analysis<'_>, copy: &Copy, op: Op) -> Option<String> {
+    let cell = cell(analysis, copy, op)?;
+    let target = rdsk_analysis::metrics::first_target(analysis, cell)?;
     let device = target.device.as_ref().map(|device| device.name.clone());
     device.or_else(|| target.filesystem.as_ref().map(|filesystem| filesystem.kind.clone()))
-}
-
-/// `10 GiB`.
-fn bytes(value: u64) -> String {
-    words::bytes(value)
 }
 
 #[cfg(test)]

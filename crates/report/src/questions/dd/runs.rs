@@ -4,14 +4,14 @@
 use super::{line, nanos};
 use crate::page::{Page, Tone};
 use rdsk_analysis::copy::{self, FirstApart, Runs, Until, cell, counted, first_apart, is_warmed, speed_up};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Copy, Op, Record};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Copy, Op};
 use rdsk_stats::PairedRatio;
 
 /// From this share over all runs on, the first one found it cached too.
 const ALWAYS_SHARE: f64 = 0.98;
 
-pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
+pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, copy: &Copy) {
     let counted = counted(copy);
     let bytes: u64 = counted.iter().map(|run| run.written_bytes).sum();
     let each = metrics::ratio(bytes, counted.len().max(1) as u64);
@@ -22,9 +22,9 @@ pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
         }
     }
     if let Some(apart) = first_apart(copy) {
-        line(page, Tone::Warning, "first", first(record, copy, &apart));
+        line(page, Tone::Warning, "first", first(analysis, copy, &apart));
     }
-    if let Some(text) = cell(record, copy, Op::Read).and_then(|cell| warmed(copy, cell)) {
+    if let Some(text) = cell(analysis, copy, Op::Read).and_then(|cell| warmed(copy, cell)) {
         line(page, Tone::Warning, "beware", text.into());
     }
 }
@@ -39,10 +39,10 @@ fn times(runs: &Runs, bytes: f64) -> String {
 }
 
 /// `run 1 took 8.51 s, 20.2 × as long, and is not in the mean: its reads took longer, the first ones of their places`.
-fn first(record: &Record, copy: &Copy, apart: &FirstApart<'_>) -> String {
-    let is_warmed = cell(record, copy, Op::Read).is_some_and(|cell| is_warmed(copy, cell));
+fn first(analysis: &Analysis<'_>, copy: &Copy, apart: &FirstApart<'_>) -> String {
+    let is_warmed = cell(analysis, copy, Op::Read).is_some_and(|cell| is_warmed(copy, cell));
     // An end that is no storage has no places.
-    let why = match apart.longer_at.filter(|&op| cell(record, copy, op).is_some()) {
+    let why = match apart.longer_at.filter(|&op| cell(analysis, copy, op).is_some()) {
         Some(Op::Read) if is_warmed => "; its reads came from the device, later ones from the page cache",
         Some(Op::Read) => "; its reads took longer, which were the first of their places here",
         Some(Op::Write) => "; its writes took longer, which were the first of their places here",
@@ -66,14 +66,14 @@ fn warmed(copy: &Copy, cell: &CellRecord) -> Option<&'static str> {
     })
 }
 
-pub(super) fn draw_comparison(page: &mut Page, record: &Record, first: &Copy, second: &Copy) {
+pub(super) fn draw_comparison(page: &mut Page, analysis: &Analysis<'_>, first: &Copy, second: &Copy) {
     page.heading("1 against 2");
     for (until, name) in [(Until::Done, "done"), (Until::Stable, "stable")] {
         if let Some(ratio) = speed_up(first, second, until) {
             line(page, Tone::Plain, name, compared(&ratio));
         }
     }
-    line(page, Tone::Plain, "why", why(record, first, second));
+    line(page, Tone::Plain, "why", why(analysis, first, second));
 }
 
 fn compared(ratio: &PairedRatio) -> String {
@@ -95,9 +95,9 @@ fn compared(ratio: &PairedRatio) -> String {
 }
 
 /// What the evidence of the two says about the difference.
-fn why(record: &Record, first: &Copy, second: &Copy) -> String {
+fn why(analysis: &Analysis<'_>, first: &Copy, second: &Copy) -> String {
     let of = |op: Op| {
-        let (one, other) = (cell(record, first, op)?, cell(record, second, op)?);
+        let (one, other) = (cell(analysis, first, op)?, cell(analysis, second, op)?);
         let (was, is) = (one.verdict.as_ref()?.code, other.verdict.as_ref()?.code);
         let size = |cell: &CellRecord| {
             metrics::mean_request_bytes(cell, op).map(|mean| words::bytes(metrics::whole(mean)))

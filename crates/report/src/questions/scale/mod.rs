@@ -15,7 +15,7 @@ use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_analysis::words::{few, list};
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Op, Record};
+use rdsk_model::{CellRecord, Op};
 use rdsk_units::{Bytes, Nanos, percent, printable};
 
 /// Stream counts beside each other on a line of 80 columns.
@@ -40,11 +40,11 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
 }
 
 /// One direction over the same targets.
-fn draw_grid(page: &mut Page, record: &Record, grid: &Grid<'_>) {
+fn draw_grid(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
     let cells: Vec<&CellRecord> =
         grid.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).collect();
     let Some(first) = cells.first() else { return };
-    if let Some(names) = cells::target_name(record, first) {
+    if let Some(names) = cells::target_name(analysis, first) {
         page.sentence(Tone::Heading, "  ", names);
     }
     let counts = grid.counts();
@@ -57,11 +57,11 @@ fn draw_grid(page: &mut Page, record: &Record, grid: &Grid<'_>) {
         }
         draw_rates(page, grid, &[], Summary::Beside);
     }
-    cells::draw_whys(page, record, &cells, label);
+    cells::draw_whys(page, analysis, &cells, label);
     draw_speed_ups(page, grid);
     draw_limits(page, grid);
     draw_failures(page, grid);
-    draw_targets(page, record, grid);
+    draw_targets(page, analysis, grid);
     draw_starts(page, grid);
     page.blank();
 }
@@ -211,7 +211,7 @@ fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
 }
 
 /// What each target gave and how busy it was, with the most streams of each block size, where there are several targets.
-fn draw_targets(page: &mut Page, record: &Record, grid: &Grid<'_>) {
+fn draw_targets(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
     let Some(most) = grid.counts().last().copied() else { return };
     let points: Vec<&Point<'_>> = grid
         .lines
@@ -228,7 +228,7 @@ fn draw_targets(page: &mut Page, record: &Record, grid: &Grid<'_>) {
         let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
         let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);
         let targets: Vec<u32> = distinct(shown).into_iter().skip(first).take(TARGETS).collect();
-        heads.extend(targets.iter().map(|&target| short_name(record, target)));
+        heads.extend(targets.iter().map(|&target| short_name(analysis, target)));
         let rows: Vec<Vec<String>> = points
             .iter()
             .map(|point| {
@@ -251,8 +251,8 @@ fn of_target(point: &Point<'_>, target: u32) -> String {
 }
 
 /// The end of a target's name.
-fn short_name(record: &Record, target: u32) -> String {
-    let name = metrics::target(record, target);
+fn short_name(analysis: &Analysis<'_>, target: u32) -> String {
+    let name = metrics::target(analysis, target);
     let name = name.map_or_else(|| format!("target {target}"), |target| printable(&target.name));
     end_of(&name)
 }
@@ -307,14 +307,14 @@ fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
 
 /// Writes against reads, where both were measured in the same cells: one sentence for all numbers of streams and targets that show
 /// the same.
-fn draw_directions(page: &mut Page, record: &Record, grids: &[Grid<'_>]) {
+fn draw_directions(page: &mut Page, analysis: &Analysis<'_>, grids: &[Grid<'_>]) {
     let mut said = Vec::new();
     let mut no_ratio = Vec::new();
     for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
         let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
         let Some(writes) = grids.iter().find(is_twin) else { continue };
         let first = reads.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).next();
-        let targets = first.and_then(|cell| cells::target_name(record, cell)).unwrap_or_default();
+        let targets = first.and_then(|cell| cells::target_name(analysis, cell)).unwrap_or_default();
         for count in reads.counts() {
             let found: Vec<Result<Ratio, NoRatio>> = reads
                 .lines
@@ -376,7 +376,7 @@ mod tests {
     use rdsk_finding::fixtures::{self, with};
     use rdsk_model::{Experiment, IoError, StopReason};
 
-    fn text(record: &Record) -> String {
+    fn text(record: &rdsk_model::Record) -> String {
         let mut page = Page::default();
         draw(&mut page, &Analysis::of(record));
         page.render(Style::default())

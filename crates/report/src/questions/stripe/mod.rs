@@ -12,7 +12,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::metrics::{self, whole};
 use rdsk_analysis::stripe::{DiskBytes, SURE, StripeResult};
-use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_units::{Bytes, percent};
 
 /// A size less likely than this is not shown: it would be taken for an answer.
@@ -30,12 +30,12 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     }
 }
 
-fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &StripeResult) {
+fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord, result: &StripeResult) {
     let op = match cell.workload.op {
         Op::Write => "durable direct writes",
         Op::Read => "direct reads",
     };
-    let target = cells::target_name(record, cell).map_or_else(String::new, |name| format!("{name}: "));
+    let target = cells::target_name(analysis, cell).map_or_else(String::new, |name| format!("{name}: "));
     let made = if result.requests < result.planned {
         format!("{} of {} requests", result.requests, result.planned)
     } else {
@@ -46,7 +46,7 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
         (smallest, largest) => format!("{smallest} to {largest}"),
     };
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
-    cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
+    cells::draw_whys(page, analysis, &[cell], |cell| cell.id.clone());
     if !result.is_of_device {
         page.line("  These requests did not reach a device, so they say nothing about its stripes.");
     }

@@ -13,7 +13,7 @@ use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{is_of_memory, whole};
 use rdsk_analysis::zones::{MIN_PASSES, Steps, Zones};
-use rdsk_model::{CellRecord, Experiment, Pattern, Record};
+use rdsk_model::{CellRecord, Experiment, Pattern};
 use rdsk_units::{Bytes, percent};
 
 /// Minimum number of passes for a meaningful scatter.
@@ -84,14 +84,14 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
 }
 
 /// The target that the rows below are of, where there are several.
-fn draw_target(page: &mut Page, record: &Record, cell: &CellRecord) {
-    if let Some(name) = cells::target_name(record, cell) {
+fn draw_target(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
+    if let Some(name) = cells::target_name(analysis, cell) {
         page.sentence(Tone::Heading, "  ", name);
     }
 }
 
 /// The zones of each target, by the block size that shows them best.
-fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
+fn draw_zones(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
         let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
         let Some((cell, zones)) = best else { continue };
@@ -107,7 +107,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
                 format!(
                     "the rates by {} step, which cannot be told from a change with time with {passes} in this order; --runs 4, or \
                      --order shuffled, tells it.",
-                    full_name(record, cell)
+                    full_name(analysis, cell)
                 ),
             );
         }
@@ -115,7 +115,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
             page.blank();
             let text = format!(
                 "the rates by {} step, but other programs shared the processors or the device meanwhile, which looks the same.",
-                full_name(record, cell)
+                full_name(analysis, cell)
             );
             page.sentence(Tone::Plain, "  Zones: ", text);
         }
@@ -123,7 +123,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
             continue;
         }
         page.blank();
-        let text = format!("{} zones, by {}:", zones.zones.len(), full_name(record, cell));
+        let text = format!("{} zones, by {}:", zones.zones.len(), full_name(analysis, cell));
         page.sentence(Tone::Plain, "  ", text);
         let whole = zones.positions.len().max(1) as f64;
         let shown = zones.zones.len().min(MAX_ZONES);
@@ -147,11 +147,11 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
 }
 
 /// Bands beside the main mode, a row each.
-fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
+fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     let groups = by_key(seen.iter().map(|one| (&one.0.workload.targets, one)));
     let mut has_head = false;
     for (_, of_target) in groups {
-        let rows = bands(record, &of_target);
+        let rows = bands(analysis, &of_target);
         if rows.is_empty() {
             continue;
         }
@@ -160,19 +160,19 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
             page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
             has_head = true;
         }
-        draw_target(page, record, of_target[0].0);
+        draw_target(page, analysis, of_target[0].0);
         let heads = ["blocks of", "by ms", "share", "cause"];
         page.table_with(&heads, &rows, &[heads.len() - 1]);
     }
 }
 
-fn bands(record: &Record, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
+fn bands(analysis: &Analysis<'_>, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
         let Some(latency_bands) = &zones.latency_bands else { continue };
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
-                size(record, cell),
+                size(analysis, cell),
                 format!(
                     "{}{}",
                     if band.offset_ns < 0.0 { "-" } else { "+" },
@@ -190,22 +190,23 @@ fn bands(record: &Record, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
 }
 
 /// The direction, where both were measured, and what stands behind it.
-fn with_op(record: &Record, cell: &CellRecord, name: &str) -> String {
-    let has_others = cells::of(record, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
+fn with_op(analysis: &Analysis<'_>, cell: &CellRecord, name: &str) -> String {
+    let has_others =
+        cells::of(analysis, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
     let op = if has_others { format!("{} ", cell.workload.op) } else { String::new() };
     format!("{op}{name}")
 }
 
 /// The block size, behind the direction.
-fn size(record: &Record, cell: &CellRecord) -> String {
-    with_op(record, cell, &Bytes(cell.workload.block_bytes).to_string())
+fn size(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    with_op(analysis, cell, &Bytes(cell.workload.block_bytes).to_string())
 }
 
 /// The block size on its target, behind the direction.
-fn full_name(record: &Record, cell: &CellRecord) -> String {
+fn full_name(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let size = Bytes(cell.workload.block_bytes);
-    let target = cells::target_name(record, cell);
-    with_op(record, cell, &target.map_or_else(|| size.to_string(), |target| format!("{target} {size}")))
+    let target = cells::target_name(analysis, cell);
+    with_op(analysis, cell, &target.map_or_else(|| size.to_string(), |target| format!("{target} {size}")))
 }
 
 fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
@@ -224,11 +225,11 @@ fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
     ]
 }
 
-fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
+fn draw_curve(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     let series: Vec<Series> = seen
         .iter()
         .map(|(cell, zones)| Series {
-            label: full_name(record, cell),
+            label: full_name(analysis, cell),
             points: zones
                 .positions
                 .iter()
@@ -253,10 +254,10 @@ fn scatter(zones: &Zones) -> String {
 
 /// The smallest block size of a target whose samples agree, among those measured more than once; of one size nothing follows for others.
 /// Where the scatter comes from time, larger blocks are no remedy.
-fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
+fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
-    let target = seen.first().and_then(|(cell, _)| cells::target_name(record, cell));
+    let target = seen.first().and_then(|(cell, _)| cells::target_name(analysis, cell));
     let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
     draw_pass_scatter(page, &of_target, &repeated);
     let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
