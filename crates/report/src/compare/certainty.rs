@@ -141,15 +141,7 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
     };
     // What was not measured lacks each of its figures.
     let all = distinct(all.iter().map(|one| (head(one), name(one))));
-    let sentence = |(head, mut names): (String, Vec<String>)| {
-        let most = if extent == Extent::Full { names.len() } else { MOST_CELLS };
-        if names.len() > most {
-            let more = names.len() - most;
-            names.truncate(most);
-            names.push(format!("and {more} more"));
-        }
-        format!("{head}: {}", names.join(", "))
-    };
+    let sentence = |(head, names): (String, Vec<String>)| format!("{head}: {}", listed(names, extent));
     by_key(all).into_iter().map(sentence).collect()
 }
 
@@ -159,13 +151,17 @@ fn named(
     extent: Extent,
     figure: impl Fn(&Change) -> String,
 ) -> String {
-    let most = if extent == Extent::Full { all.len() } else { MOST_CELLS };
-    let shown = all.iter().take(most);
-    let mut names: Vec<String> = shown
-        .map(|(pair, cell, change)| format!("{} {} {}", letter(pair + 1), cell.base.id, figure(change)))
-        .collect();
-    if all.len() > most {
-        names.push(format!("and {} more", all.len() - most));
+    let name = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| {
+        format!("{} {} {}", letter(pair + 1), cell.base.id, figure(change))
+    };
+    listed(all.iter().map(name).collect(), extent)
+}
+
+/// The names, or the first of them and how many more there are.
+fn listed(mut names: Vec<String>, extent: Extent) -> String {
+    if extent != Extent::Full && names.len() > MOST_CELLS {
+        let more = names.split_off(MOST_CELLS).len();
+        names.push(format!("and {more} more"));
     }
     names.join(", ")
 }

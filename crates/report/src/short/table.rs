@@ -177,38 +177,28 @@ fn latency(cell: &CellRecord) -> String {
     format!("{}/{p99} {}", unit.figure(p50 as f64), unit.name)
 }
 
-/// Rate and latency of one direction, below their heads.
-struct Column {
-    texts: Vec<(String, String)>,
+/// Rate and latency of one direction below their heads, as lines: half a latency would be a wrong one, so that there is none where it
+/// has no room.
+fn column(
+    analysis: &Analysis<'_>,
+    op: Option<Op>,
+    cells: &[Option<&CellRecord>],
+    has_latency: bool,
+) -> Vec<String> {
+    let latency = |cell: &CellRecord| if has_latency { latency(cell) } else { String::new() };
+    let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
+    let texts_of = |cell: &CellRecord| (rate(analysis, cell), latency(cell));
+    texts.extend(cells.iter().map(|cell| cell.map(texts_of).unwrap_or_default()));
+    if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
+        texts[0].1.clear();
+    }
+    let rates = texts.iter().map(|(rate, _)| rate.width()).max().unwrap_or(0);
+    texts.iter().map(|(rate, latency)| format!("{} {latency}", pad(rate, rates))).collect()
 }
 
-impl Column {
-    fn of(analysis: &Analysis<'_>, op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
-        let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
-        texts.extend(
-            cells
-                .iter()
-                .map(|cell| cell.map(|cell| (rate(analysis, cell), latency(cell))).unwrap_or_default()),
-        );
-        if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
-            texts[0].1.clear();
-        }
-        Self { texts }
-    }
-
-    fn rate_width(&self) -> usize {
-        self.texts.iter().map(|(rate, _)| rate.width()).max().unwrap_or(0)
-    }
-
-    fn width(&self) -> usize {
-        let latencies = self.texts.iter().map(|(_, latency)| latency.width()).max().unwrap_or(0);
-        self.rate_width() + if latencies > 0 { latencies + 1 } else { 0 }
-    }
-
-    fn line(&self, index: usize) -> String {
-        let (rate, latency) = &self.texts[index];
-        pad(&format!("{} {latency}", pad(rate, self.rate_width())), self.width())
-    }
+/// Columns that the longest of these lines takes.
+fn widest(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.trim_end().width()).max().unwrap_or(0)
 }
 
 fn pad(text: &str, columns: usize) -> String {
@@ -221,40 +211,28 @@ fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>],
     }
     let ops = [Op::Read, Op::Write].into_iter().filter(|&op| rows.iter().any(|row| row.of(op).is_some()));
     let cells = |op| rows.iter().map(|row| row.of(op)).collect::<Vec<_>>();
-    let columns: Vec<Column> = ops.map(|op| Column::of(analysis, Some(op), &cells(op))).collect();
-    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-    let all = labels.iter().map(|label| label.width()).max().unwrap_or(0)
-        + columns.iter().map(|column| column.width() + 2).sum::<usize>();
-    if all <= page::width(style) {
-        draw_columns(page, &labels, &columns);
+    let columns: VecDeque<Vec<String>> = ops.map(|op| column(analysis, Some(op), &cells(op), true)).collect();
+    let labels: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
+    let needed = widest(&labels) + columns.iter().map(|column| widest(column) + 2).sum::<usize>();
+    if needed <= page::width(style) {
+        draw_columns(page, labels, columns);
         return;
     }
     // Too wide side by side: one below the other.
     let singles = [Op::Read, Op::Write]
         .into_iter()
-        .flat_map(|op| rows.iter().filter_map(move |row| Some((format!("{op} {}", row.full), row.of(op)?))));
-    let singles: Vec<(String, &CellRecord)> = singles.collect();
-    let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
-    let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
-    let mut column = Column::of(analysis, None, &cells);
-    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
-    if widest + 2 + column.width() > page::width(style) {
-        // Half a latency would be a wrong one.
-        column.texts.iter_mut().for_each(|(_, latency)| latency.clear());
-    }
-    draw_columns(page, &labels, &[column]);
+        .flat_map(|op| rows.iter().map(move |row| (format!("{op} {}", row.full), row.of(op))));
+    let (labels, cells): (Vec<String>, Vec<Option<&CellRecord>>) =
+        singles.filter(|(_, cell)| cell.is_some()).unzip();
+    let column = |has_latency: bool| column(analysis, None, &cells, has_latency);
+    let has_room = widest(&labels) + 2 + widest(&column(true)) <= page::width(style);
+    draw_columns(page, labels, [column(has_room)].into());
 }
 
-fn draw_columns(page: &mut Page, labels: &[&str], columns: &[Column]) {
-    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
-    for index in 0..=labels.len() {
-        let label = if index == 0 { "" } else { labels[index - 1] };
-        let cells: Vec<String> = columns.iter().map(|column| column.line(index)).collect();
-        let line = format!("{}  {}", pad(label, widest), cells.join("  "));
-        if !line.trim().is_empty() {
-            page.line(line);
-        }
-    }
+fn draw_columns(page: &mut Page, labels: Vec<String>, mut columns: VecDeque<Vec<String>>) {
+    let names: Vec<String> = std::iter::once(String::new()).chain(labels).collect();
+    let lines = beside(&names, &mut columns, usize::MAX);
+    lines.into_iter().filter(|line| !line.trim().is_empty()).for_each(|line| page.line(line));
 }
 
 /// Whether a workload is the one of a column.
