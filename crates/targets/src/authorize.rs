@@ -4,8 +4,8 @@
 use crate::display::{listed, quoted, shown};
 use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
+use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::signature;
 use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 

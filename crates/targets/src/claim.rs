@@ -1,19 +1,19 @@
 //! The Claim: the right to use a target, after it was examined and the access was authorized. Everything that is opened
 //! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
-use crate::attachment::Attachment;
 use crate::authorize::authorize;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
-use crate::fills_up::check_growth;
+use crate::machine::attachment::Attachment;
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::recheck::{Recheck, Written};
-use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
+use crate::space::fills_up::check_growth;
+use crate::testfile::registry::TestFile;
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};

@@ -1,9 +1,15 @@
 //! The fields of [`rdsk_model::Device`] from sysfs and device mapper. It opens no device and decides nothing.
+//!
+//! In: the devices of a [`Machine`](crate::machine::Machine). Out: what a Record says of one: its queue, the layers below it, the arrays that it
+//! is or lies on, and which of these are in another state at the end of a run.
 
-use crate::device_mapper::Mapper;
-use crate::layers;
+pub(crate) mod array;
+pub(crate) mod arrays_at_end;
+pub(crate) mod layers;
+
+use crate::machine::device_mapper::Mapper;
+use crate::machine::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use crate::roots::Roots;
-use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use rdsk_sys::device_number::DeviceNumber;
 use std::path::{Path, PathBuf};
@@ -17,7 +23,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let zoned = trimmed(&queue.join("zoned"));
     let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
     let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
-    let array = crate::array::facts(tree, node, mapper);
+    let array = array::facts(tree, node, mapper);
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
@@ -44,7 +50,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        arrays_below: crate::array::facts_below(tree, node, array.as_ref(), mapper),
+        arrays_below: array::facts_below(tree, node, array.as_ref(), mapper),
         arrays_at_end: Vec::new(),
         array,
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),

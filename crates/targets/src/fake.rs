@@ -124,7 +124,7 @@ impl Fake {
     /// The uses of a device, as `kind: text`, the most serious first.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         self.with(|machine, _| {
-            let mut found = crate::block_uses::find(machine, machine.tree.get(name).unwrap());
+            let mut found = crate::uses::block_uses::find(machine, machine.tree.get(name).unwrap());
             found.sort_uses();
             assert_eq!(found.doubts, Vec::<String>::new());
             found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()

@@ -1,7 +1,11 @@
 //! Names of a device that do not change when disks are plugged in another order. The kernel name (`sdb`) is not one,
 //! nor is a name that two present disks share. It reads links and compares names.
+//!
+//! In: a device, and what sysfs, udev's links and `lsblk` know of all devices. Out: [`Names`], of which `--destroy` accepts the identities; and the
+//! other way round (`naming`), the one device that a word means.
 
 mod inventory;
+pub(crate) mod naming;
 mod own;
 mod shared;
 mod types;
@@ -13,7 +17,7 @@ pub use types::{Identity, IdentityKind, NoIdentity};
 
 use crate::display::listed;
 use crate::machine::Machine;
-use crate::sysfs::Node;
+use crate::machine::sysfs::Node;
 use crate::tools::Lsblk;
 use rdsk_units::printable;
 

@@ -1,11 +1,20 @@
 //! Labels of devices that belong to something larger or hold something encrypted. Such a device looks unused while its
 //! array, volume group or pool is not assembled, or while another host of a cluster has it mounted, and losing it breaks more than
 //! the device itself. A filesystem over several devices is such a thing, too.
+//!
+//! In: a device, its partitions and its disk, and what the [programs](crate::tools) of util-linux find there (`signature`). Out: a use for each
+//! that belongs to something, also where these programs see none: in partitions that the kernel does not show, in the first blocks of
+//! devices without a label, in the multi-mount protection of ext4.
 
+pub(crate) mod hidden_parts;
+pub(crate) mod mmp;
+pub(crate) mod signature;
+pub(crate) mod unlabelled;
+
+use crate::labels::signature::{Signature, parse};
 use crate::machine::Machine;
-use crate::shared_sectors::{Extents, Reach, Sharing};
-use crate::signature::{Signature, parse};
-use crate::sysfs::{Node, SECTOR_BYTES, read_number};
+use crate::machine::shared_sectors::{Extents, Reach, Sharing};
+use crate::machine::sysfs::{Node, SECTOR_BYTES, read_number};
 use crate::tools;
 use crate::uses::{Found, Labelled, UseKind};
 use std::path::PathBuf;

@@ -1,11 +1,23 @@
 //! Everything that is read once per examination: the devices, the backing files of loop devices, the mounts, the swap
 //! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and decides nothing.
+//!
+//! In: the [roots](crate::roots) of sysfs, procfs and `/dev`. Out: a [`Machine`], whose devices (`sysfs`) know what they are built on, byte
+//! by byte (`shared_sectors`); what could not be read is a doubt.
 
-use crate::device_mapper::{Mapper, Row};
-use crate::luns::Luns;
-use crate::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
+pub(crate) mod attachment;
+pub(crate) mod device_mapper;
+pub(crate) mod luns;
+pub(crate) mod lvm;
+pub(crate) mod md_container;
+pub(crate) mod mounts;
+pub(crate) mod shared_sectors;
+pub(crate) mod sysfs;
+
+use crate::machine::device_mapper::{Mapper, Row};
+use crate::machine::luns::Luns;
+use crate::machine::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
+use crate::machine::sysfs::{Node, Tree, names_in};
 use crate::roots::Roots;
-use crate::sysfs::{Node, Tree, names_in};
 use crate::uses::Found;
 use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};

@@ -2,7 +2,7 @@
 //! do not wait and pages that are not kept, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
 //! reading only.
 
-use crate::growth::Rewriting;
+use crate::space::growth::Rewriting;
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::identity::{Identity, IdentityKind};
-use crate::signature::Signature;
+use crate::labels::signature::Signature;
 use crate::uses::{Labelled, Use};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
@@ -68,7 +68,7 @@ fn directory() -> Examined {
         free_bytes: 1 << 40,
         total_bytes: 1 << 41,
         pool_spare_bytes: None,
-        rewriting: crate::growth::Rewriting::InPlace,
+        rewriting: crate::space::growth::Rewriting::InPlace,
     };
     Examined { path: "/srv".into(), place, ..file(false) }
 }

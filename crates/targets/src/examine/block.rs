@@ -2,23 +2,23 @@
 //! are on it. It opens devices for reading only.
 
 use super::Hold;
-use crate::attachment::Attachment;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
-use crate::growth::{Growth, Taking};
 use crate::identity::{self, Inventory, Names};
 use crate::labels::Label;
+use crate::labels::signature::{self, Signature};
+use crate::labels::{hidden_parts, mmp, unlabelled};
 use crate::machine::Machine;
+use crate::machine::attachment::Attachment;
+use crate::machine::sysfs::Node;
 use crate::roots::Roots;
-use crate::signature::{self, Signature};
-use crate::sysfs::Node;
+use crate::space::growth::{Growth, Taking};
+use crate::space::{growing, thin_pool};
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{
-    block_uses, facts, file_uses, growing, hidden_parts, labels, mmp, probe, system_disk, thin_pool,
-    unlabelled,
-};
+use crate::uses::{block_uses, file_uses, system_disk};
+use crate::{facts, labels, probe};
 use rdsk_model::{Device, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::Metadata;

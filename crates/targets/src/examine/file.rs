@@ -4,18 +4,19 @@ use super::Hold;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
-use crate::growth::{Taking, spare_bytes};
+use crate::facts::layers;
+use crate::labels::mmp;
 use crate::machine::Machine;
-use crate::mounts::{Mount, mount_of};
-use crate::open_stat::Inode;
+use crate::machine::mounts::{Mount, mount_of};
+use crate::machine::sysfs::Node;
 use crate::probe::Writers;
 use crate::roots::Roots;
-use crate::sysfs::Node;
+use crate::space::growth::{Taking, spare_bytes};
+use crate::space::{anew, growing, overlay, thin_pool};
+use crate::uses::open_stat::Inode;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{
-    anew, erofs, exports, facts, file_uses, growing, layers, mmp, overlay, probe, processes, system_files,
-    thin_pool, twins,
-};
+use crate::uses::{erofs, exports, file_uses, processes, system_files, twins};
+use crate::{facts, probe};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};

@@ -4,9 +4,9 @@
 use super::block::{labels_around, node_path};
 use crate::examined::Examined;
 use crate::labels::Label;
+use crate::labels::signature::{self, Signature};
 use crate::machine::Machine;
-use crate::signature::{self, Signature};
-use crate::sysfs::Node;
+use crate::machine::sysfs::Node;
 use crate::uses::{Found, UseKind};
 use crate::{labels, tools};
 use std::fs::File;

@@ -3,7 +3,7 @@
 //! a name is worth.
 
 use crate::machine::Machine;
-use crate::sysfs::Node;
+use crate::machine::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use std::collections::BTreeMap;
 

@@ -4,9 +4,9 @@
 use super::inventory::Inventory;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
-use crate::lvm::logical_volume;
 use crate::machine::Machine;
-use crate::sysfs::{Node, is_numbered, names_in, read_number, read_text};
+use crate::machine::lvm::logical_volume;
+use crate::machine::sysfs::{Node, is_numbered, names_in, read_number, read_text};
 use crate::tools::Lsblk;
 use std::fs;
 use std::path::Path;
