@@ -51,7 +51,8 @@ fn has_finding(cells: &[Value], code: &str) -> bool {
 
 /// Whether a file is where the test wants it: on a filesystem that lists extents, so not in memory.
 fn is_on_a_disk(file: &Path) -> bool {
-    let listed = File::open(file).and_then(|file| rdsk_sys::extents::extents(&file, 0, 0));
+    let listed = File::open(file)
+        .and_then(|file| rdsk_sys::extents::extents(&file, 0, 0, rdsk_sys::extents::Flush::First));
     if let Err(error) = &listed {
         eprintln!("SKIPPED: {} has no extents ({error})", file.display());
     }

@@ -134,7 +134,7 @@ pub(crate) fn refuse_without_bpf<'a>(
         return Err(refused(why, OTHERWISE.into()));
     }
     available().map_err(|no| {
-        let hint = no.hint.map_or_else(|| OTHERWISE.into(), |hint| format!("{hint}; {OTHERWISE}"));
-        refused(format!("--evidence bpf: {}", no.why), hint)
+        let hint = no.hint().map_or_else(|| OTHERWISE.into(), |hint| format!("{hint}; {OTHERWISE}"));
+        refused(format!("--evidence bpf: {}", no.words()), hint)
     })
 }

@@ -35,39 +35,12 @@ use visit::{Ended, Shared, Stats, Visit, locked};
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
 
-/// Why BPF cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
-    /// In words.
-    pub why: String,
-    /// What can be done about it, if anything.
-    pub hint: Option<String>,
-}
-
-impl Unavailable {
-    pub(crate) fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), hint: None }
-    }
-
-    /// Both in one line.
-    pub fn words(&self) -> String {
-        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-        format!("{}{hint}", self.why)
-    }
-}
-
-impl From<BpfError> for Unavailable {
-    fn from(error: BpfError) -> Self {
-        Self { why: error.words(), hint: error.hint().map(str::to_owned) }
-    }
-}
-
 /// Whether the programs can be loaded and attached here and now; tries it for no device.
 ///
 /// # Errors
 /// Why not.
-pub fn available() -> Result<(), Unavailable> {
-    Programs::load(&[]).map(drop).map_err(Unavailable::from)
+pub fn available() -> Result<(), BpfError> {
+    Programs::load(&[]).map(drop)
 }
 
 /// The programs beside the counters of one run, and which of their devices carries which target.
@@ -118,7 +91,7 @@ impl BlockLayer {
         devices: &[Watched],
         stacks: &[Stack],
         attachment: Attachment,
-    ) -> Result<Self, Unavailable> {
+    ) -> Result<Self, BpfError> {
         let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
         for device in devices {
@@ -135,11 +108,10 @@ impl BlockLayer {
         }
         if found.is_empty() {
             let why = devices.iter().find_map(|device| device.why_unnamed);
-            return Err(Unavailable::because(why.unwrap_or("no block device is known")));
+            return Err(BpfError::NoDevice(why.unwrap_or("no block device is known")));
         }
         if attachment != Attachment::Throughout && found.len() > MANY {
-            let why = format!("reading BPF's counts of {} devices takes long", found.len());
-            return Err(Unavailable { why, hint: Some("--evidence bpf does it nevertheless".into()) });
+            return Err(BpfError::TakesLong { devices: found.len() });
         }
         let takes_bios = |index: usize| found[index].queues == 0;
         let counted =
@@ -170,8 +142,8 @@ impl BlockLayer {
     /// long beside a look at counters.
     ///
     /// # Errors
-    /// In words, why this visit will have no such evidence.
-    pub(crate) fn prepare(&mut self) -> Result<(), String> {
+    /// Why this visit will have no such evidence.
+    pub(crate) fn prepare(&mut self) -> Result<(), BpfError> {
         self.visit = None;
         (self.leaves_out, self.is_prepared) = (!self.follows, false);
         let mut programs = locked(&self.programs);
@@ -179,7 +151,7 @@ impl BlockLayer {
             programs.detach();
             return Ok(());
         }
-        programs.attach().map_err(|error| error.words())?;
+        programs.attach()?;
         self.is_prepared = true;
         Ok(())
     }
@@ -187,27 +159,26 @@ impl BlockLayer {
     /// Just before the first I/O of a visit that was prepared.
     ///
     /// # Errors
-    /// In words, why this visit will have no such evidence.
-    pub(crate) fn begin(&mut self) -> Result<(), String> {
+    /// Why this visit will have no such evidence.
+    pub(crate) fn begin(&mut self) -> Result<(), BpfError> {
         if !self.is_prepared {
             return Ok(());
         }
-        let visit = Visit::begin(&self.programs, &self.stats, self.attachment);
-        self.visit = Some(visit.map_err(|error| error.words())?);
+        self.visit = Some(Visit::begin(&self.programs, &self.stats, self.attachment)?);
         Ok(())
     }
 
     /// When everything is stable: adds what was counted to the evidence of the visit.
     ///
     /// # Errors
-    /// In words, why there is none.
-    pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), String> {
+    /// Why there is none.
+    pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), BpfError> {
         if self.leaves_out {
             evidence.is_left_out = true;
             self.tell(LEFT_OUT);
         }
         let Some(visit) = self.visit.take() else { return Ok(()) };
-        let ended = visit.end(&self.programs, &self.stats).map_err(|error| error.words())?;
+        let ended = visit.end(&self.programs, &self.stats)?;
         self.add(&ended, evidence);
         Ok(())
     }

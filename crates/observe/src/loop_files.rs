@@ -1,13 +1,13 @@
 //! The backing files of the loop devices in a stack: where they lie, how they are allocated and how much of them is cached. It
 //! opens them for reading, reads none of their data and judges nothing.
 
-use crate::read_trimmed;
 use crate::stack::{Stack, btrfs_devices};
 use crate::sysfs::{MAX_LEVELS, block_path, name_by_number, name_of};
-use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
+use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, SECTOR_BYTES, Target};
 use rdsk_sys::cache::{CacheStat, cachestat};
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::extents::{Flush, extents_of, summarise};
+use rdsk_sys::extents::{Flush, extents, summarise};
+use rdsk_sys::files::{read_number, read_word};
 use rdsk_sys::mounts::{Mount, mount_of, mounts_of};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Loop devices below one target.
 const MAX_LOOPS: usize = 64;
-/// The unit of `start` and `size` in sysfs, whatever the sectors of the device.
-const SECTOR_BYTES: u64 = 512;
 /// A list of extents is asked for again when this many times its own duration has passed.
 const EXTENTS_PAUSE: u64 = 20;
 
@@ -85,8 +83,7 @@ impl Place {
         if !own.join("partition").exists() {
             return Some(Self { disk: own, partition: None });
         }
-        let sectors = |file: &str| read_trimmed(&own.join(file))?.parse::<u64>().ok();
-        let bytes = |file: &str| sectors(file).map(|count| count.saturating_mul(SECTOR_BYTES));
+        let bytes = |file: &str| Some(read_number::<u64>(&own.join(file))?.saturating_mul(SECTOR_BYTES));
         let partition =
             Partition { name: name_of(&own)?, begin_bytes: bytes("start")?, size_bytes: bytes("size")? };
         Some(Self { disk: own.parent()?.to_owned(), partition: Some(partition) })
@@ -99,9 +96,9 @@ impl Place {
 
 impl LoopWatch {
     fn of(target: u32, directory: &Path, sys: &Path, mounts: &[Mount]) -> Option<Self> {
-        let shown = read_trimmed(&directory.join("loop/backing_file"))?;
+        let shown = read_word(&directory.join("loop/backing_file"))?;
         let device = name_of(directory)?;
-        let number = |file: &str| read_trimmed(&directory.join("loop").join(file))?.parse::<u64>().ok();
+        let number = |file: &str| read_number::<u64>(&directory.join("loop").join(file));
         let backing = backing_of(&device, directory, &shown);
         // The number goes first: the name may lead to another mount here than where the device was set up.
         let is_on = |mount: &&Mount| Some(mount.number) == backing.on;
@@ -122,7 +119,7 @@ impl LoopWatch {
             backing.is_device.is_some() || btrfs_devices(name, sys).is_none_or(|(_, names)| names.len() < 2)
         };
         let below = below.filter(is_one);
-        let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?;
+        let shown_bytes = read_number::<u64>(&directory.join("size"))?;
         let shown_bytes = shown_bytes.saturating_mul(SECTOR_BYTES);
         let offset_bytes = number("offset").unwrap_or(0);
         Some(Self {
@@ -236,7 +233,7 @@ impl LoopWatch {
         }
         let mut all = ExtentEvidence::default();
         let is_listed = self.parts.iter().all(|&(begin, length)| {
-            let Ok(list) = extents_of(file, begin, length, Flush::Never) else { return false };
+            let Ok(list) = extents(file, begin, length, Flush::Never) else { return false };
             let sum = summarise(&list, begin, length);
             all.mapped_bytes += sum.mapped_bytes;
             all.unwritten_bytes += sum.unwritten_bytes;
@@ -262,7 +259,7 @@ struct Backing {
 fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
     let told = open_for_reading(&Path::new("/dev").join(device));
     let is_ours = |file: &File| {
-        let own = read_trimmed(&directory.join("dev"));
+        let own = read_word(&directory.join("dev"));
         file.metadata().is_ok_and(|meta| Some(DeviceNumber::from_raw(meta.rdev()).to_string()) == own)
     };
     let told = told.filter(is_ours).and_then(|file| rdsk_sys::device::loop_backing(&file).ok());

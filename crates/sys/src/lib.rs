@@ -8,6 +8,7 @@ pub mod device;
 pub mod device_number;
 pub mod dm;
 pub mod extents;
+pub mod files;
 pub mod hypervisor;
 pub mod io;
 pub mod memory;

@@ -23,8 +23,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
         return Err(refuse_use(examined, first.kind));
     }
     match &examined.place {
-        Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
-        Place::File { own: false, .. } => authorize_file(examined, permission),
+        Place::Directory { .. } | Place::Sim(_) => Ok(()),
+        Place::File { .. } => authorize_file(examined, permission),
         Place::Block { .. } => authorize_block(examined, permission),
     }
 }

@@ -104,12 +104,12 @@ pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> Foun
                 found.extend(block_uses::find(&machine, node));
                 found.extend(file_uses::find_below(&machine, node));
             }
-            None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
+            None => found.doubt(format_args!("sysfs does not know the device {major_minor}")),
         },
-        Place::File { dev, ino, own: false } => {
+        Place::File { dev, ino } => {
             found.extend(file_uses::find(&machine, &examined.path, (*dev, *ino)));
         }
-        Place::File { own: true, .. } | Place::Directory { .. } | Place::Sim(_) => {}
+        Place::Directory { .. } | Place::Sim(_) => {}
     }
     found.sort_uses();
     found

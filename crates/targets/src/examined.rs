@@ -36,8 +36,6 @@ pub enum Place {
         dev: u64,
         /// `st_ino`.
         ino: u64,
-        /// Whether rdsk created it for this run.
-        own: bool,
     },
     /// A block device.
     Block {

@@ -8,7 +8,9 @@ pub(crate) mod arrays_at_end;
 pub(crate) mod layers;
 
 use crate::machine::device_mapper::Mapper;
-use crate::machine::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
+use crate::machine::sysfs::{
+    Node, SECTOR_BYTES, Tree, names_in, read_flag, read_number, read_text, read_word,
+};
 use crate::roots::Roots;
 use rdsk_model::Device;
 use rdsk_sys::device_number::DeviceNumber;
@@ -19,8 +21,8 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
     let queue = whole.directory.join("queue");
     let number = |name: &str| read_number::<u64>(&queue.join(name));
-    let flag = |name: &str| number(name).map(|value| value != 0);
-    let zoned = trimmed(&queue.join("zoned"));
+    let flag = |name: &str| read_flag(&queue.join(name));
+    let zoned = read_word(&queue.join("zoned"));
     let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
     let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
     let array = array::facts(tree, node, mapper);
@@ -30,7 +32,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         kind: Some(layers::kind(node)),
         mapped_name: layers::mapped_name(node),
         below: layers::below(tree, node),
-        model: trimmed(&whole.directory.join("device/model")),
+        model: read_word(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
         size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),
@@ -45,7 +47,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
         discards: flag("discard_max_bytes"),
-        write_cache: trimmed(&queue.join("write_cache")),
+        write_cache: read_word(&queue.join("write_cache")),
         fua: flag("fua"),
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
@@ -53,7 +55,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         arrays_below: array::facts_below(tree, node, array.as_ref(), mapper),
         arrays_at_end: Vec::new(),
         array,
-        loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
+        loop_direct_io: read_flag(&whole.directory.join("loop/dio")),
     }
 }
 
@@ -72,8 +74,7 @@ pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumbe
         directories.push(sys.join("class/mtd").join(format!("mtd{rest}")));
     }
     let number = |directory: &PathBuf| {
-        let number = read_text(&directory.join("dev"))?.trim().parse().ok()?;
-        Some((directory.file_name()?.to_string_lossy().into_owned(), number))
+        Some((directory.file_name()?.to_string_lossy().into_owned(), read_number(&directory.join("dev"))?))
     };
     directories.iter().filter_map(number).collect()
 }
@@ -90,13 +91,13 @@ pub fn disk_commanded_by(number: DeviceNumber, roots: &Roots) -> Option<String> 
 
 /// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
 pub(crate) fn wwns(whole: &Node) -> Vec<String> {
-    ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
+    ["device/wwid", "wwid"].iter().filter_map(|name| read_word(&whole.directory.join(name))).collect()
 }
 
 /// Serial number of the disk at `whole`: `device/serial` (NVMe, MMC), `serial` (virtio), VPD page 0x80 (SCSI, SATA).
 pub(crate) fn serial(whole: &Path) -> Option<String> {
-    trimmed(&whole.join("device/serial"))
-        .or_else(|| trimmed(&whole.join("serial")))
+    read_word(&whole.join("device/serial"))
+        .or_else(|| read_word(&whole.join("serial")))
         .or_else(|| unit_serial_number(&std::fs::read(whole.join("device/vpd_pg80")).ok()?))
 }
 
@@ -112,10 +113,6 @@ fn unit_serial_number(page: &[u8]) -> Option<String> {
 fn active_scheduler(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     some_text(bracketed.unwrap_or(text))
-}
-
-fn trimmed(path: &Path) -> Option<String> {
-    some_text(&read_text(path)?)
 }
 
 fn some_text(text: &str) -> Option<String> {

@@ -10,7 +10,7 @@ mod own;
 mod shared;
 mod types;
 
-pub(crate) use inventory::{Inventory, parse_blkid};
+pub(crate) use inventory::Inventory;
 pub(crate) use own::of_node;
 pub(crate) use types::Names;
 pub use types::{Identity, IdentityKind, NoIdentity};

@@ -11,7 +11,7 @@ pub(crate) mod mmp;
 pub(crate) mod signature;
 pub(crate) mod unlabelled;
 
-use crate::labels::signature::{Signature, parse};
+use crate::labels::signature::Signature;
 use crate::machine::Machine;
 use crate::machine::shared_sectors::{Extents, Reach, Sharing};
 use crate::machine::sysfs::{Node, SECTOR_BYTES, read_number};
@@ -101,7 +101,7 @@ fn other_devices<'machine>(
                 && label.uuid.as_deref().is_some_and(|other| other.eq_ignore_ascii_case(uuid))
         };
         // A drive without a medium, or a node that is missing, holds no part of it.
-        let labels = tools::wipefs(&machine.roots.tools, &place, &other.name).and_then(|text| parse(&text));
+        let labels = tools::wipefs(&machine.roots.tools, &place, &other.name);
         other.size_bytes() != Some(0) && labels.is_ok_and(|labels| labels.iter().any(is_same))
     };
     // Through another path, or another layer, the same sectors show the same label.

@@ -28,6 +28,7 @@ mod space;
 mod testfile;
 mod tools;
 mod uses;
+mod within;
 mod witness;
 
 pub use authorize::authorize;

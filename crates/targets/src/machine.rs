@@ -13,7 +13,7 @@ pub(crate) mod mounts;
 pub(crate) mod shared_sectors;
 pub(crate) mod sysfs;
 
-use crate::machine::device_mapper::{Mapper, Row};
+use crate::machine::device_mapper::{Mapper, MapperError, Row};
 use crate::machine::luns::Luns;
 use crate::machine::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
 use crate::machine::sysfs::{Node, Tree, names_in};
@@ -35,7 +35,7 @@ pub(crate) struct Machine<'roots> {
     pub(crate) luns: Luns,
     pub(crate) mapper: Mapper<'roots>,
     /// What device-mapper devices are built on, by kernel name, or why that is not known.
-    tables: BTreeMap<String, Result<Vec<Row>, String>>,
+    tables: BTreeMap<String, Result<Vec<Row>, MapperError>>,
     /// The backing of loop devices that sysfs shows as attached, by kernel name: `None` for those that have been
     /// detached since. Those for which no source reports one are missing.
     backings: BTreeMap<String, Option<Backing>>,
@@ -47,7 +47,7 @@ impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
     pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
         let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
-            found.doubt(&format!("the list of block devices cannot be read ({error})"));
+            found.doubt(format_args!("the list of block devices cannot be read ({error})"));
             Tree::default()
         });
         tree.mark_null(&roots.proc);
@@ -63,7 +63,7 @@ impl<'roots> Machine<'roots> {
     }
 
     /// What a device-mapper device is built on, or why that is not known; `None` for every other device.
-    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, String>> {
+    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, MapperError>> {
         self.tables.get(&node.name)
     }
 

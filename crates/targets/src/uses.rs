@@ -20,6 +20,7 @@ pub(crate) mod system_files;
 pub(crate) mod twins;
 
 use serde::Serialize;
+use std::fmt;
 use std::path::PathBuf;
 
 /// The beginning of a doubt that the owner of a file would not have.
@@ -161,8 +162,9 @@ impl Found {
         self.uses.push(Use { labelled: Some(labelled), ..Use::new(UseKind::Member, text) });
     }
 
-    pub(crate) fn doubt(&mut self, text: &str) {
-        self.doubts.push(rdsk_units::printable(text));
+    /// Something could not be examined; control characters in `why` are escaped.
+    pub(crate) fn doubt(&mut self, why: impl fmt::Display) {
+        self.doubts.push(rdsk_units::printable(&why.to_string()));
     }
 
     pub(crate) fn extend(&mut self, other: Self) {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rdsk_sys::memory::SharedMapping;
+use rdsk_sys::memory::Mapping;
 
 /// How the process holds the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub fn hold() {
     let how =
         Hold::ALL.into_iter().find(|hold| hold.word() == how).expect("the variable has one of the words");
     let what = Path::new(&what);
-    let _held: (Option<File>, Option<SharedMapping>) = match how {
+    let _held: (Option<File>, Option<Mapping>) = match how {
         Hold::Reading => (Some(File::open(what).expect("it opens")), None),
         Hold::Locking => {
             let file = File::open(what).expect("it opens");
@@ -125,7 +125,7 @@ pub fn hold() {
         }
         Hold::Writing => (Some(open(what, 0)), None),
         Hold::Exclusively => (Some(open(what, O_EXCL)), None),
-        Hold::Mapped => (None, Some(SharedMapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
+        Hold::Mapped => (None, Some(Mapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
         Hold::InThread => {
             hold_in_thread(what.to_owned());
             (None, None)

@@ -273,10 +273,7 @@ fn probe_gnu_dd() -> Result<(), String> {
 fn probe_cachestat() -> Result<(), String> {
     let file = tempfile::tempfile().map_err(|error| error.to_string())?;
     let stat = rdsk_sys::cache::cachestat(&file, 0, 0).map_err(|error| error.to_string())?;
-    match stat.source {
-        rdsk_sys::cache::CacheSource::Cachestat => Ok(()),
-        rdsk_sys::cache::CacheSource::Mincore => Err("the kernel lacks or forbids it".into()),
-    }
+    stat.dirty.map(drop).ok_or_else(|| "the kernel lacks or forbids it".into())
 }
 
 fn probe_dontcache() -> Result<(), String> {

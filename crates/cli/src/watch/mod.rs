@@ -38,7 +38,9 @@ pub(crate) fn watch(options: &Watch) -> Result<u8, Problem> {
         Watcher::new(if names.is_empty() { Choice::All } else { Choice::Named(unique(names)) }, sys);
     let why_no_bpf = match options.evidence {
         EvidenceChoice::Sysfs => Some("--evidence sysfs was given".to_owned()),
-        EvidenceChoice::Auto | EvidenceChoice::Bpf => watcher.with_block_layer().err(),
+        EvidenceChoice::Auto | EvidenceChoice::Bpf => {
+            watcher.with_block_layer().err().map(|no| no.words_and_hint())
+        }
     };
     if let (EvidenceChoice::Bpf, Some(why)) = (options.evidence, &why_no_bpf) {
         return Err(Problem::new(

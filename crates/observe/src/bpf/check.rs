@@ -4,8 +4,8 @@
 use crate::bpf::layout::{BlockOp, RequestKind};
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
-use crate::sysfs::is_numbered;
 use rdsk_model::{CountedDevice, DiskStat};
+use rdsk_sys::files::is_numbered;
 
 /// In which form a driver takes I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! lack a part. Devices below may count in its place.
 
 use super::{Counts, KernelObserver};
+use crate::CountersError;
 use crate::counted::counted;
 use crate::split_parts::why_partial;
 use crate::stack::Stack;
@@ -17,7 +18,7 @@ impl KernelObserver {
                 device.has_moved = true;
             }
         }
-        let doubts: Vec<(usize, String)> = self
+        let doubts: Vec<(usize, CountersError)> = self
             .devices
             .iter()
             .enumerate()
@@ -35,7 +36,7 @@ impl KernelObserver {
     }
 
     /// The arrays, by index, that counted a part of what they did only, and why; their members count all of it.
-    fn partial(&self, raw: &[Counts]) -> Vec<(usize, String)> {
+    fn partial(&self, raw: &[Counts]) -> Vec<(usize, CountersError)> {
         let of = |target: u32, name: &str| {
             let mut all = self.devices.iter().zip(raw);
             let counts = all.find(|(known, _)| known.target == target && known.name == name)?.1;
@@ -91,7 +92,7 @@ impl KernelObserver {
             let is_replaced =
                 counted.contains(&device.target) && self.devices[index].why_zero_is_unknown().is_some();
             if !is_replaced {
-                self.note(problem.clone());
+                self.note(problem.to_string());
             }
         }
         !counted.is_empty()

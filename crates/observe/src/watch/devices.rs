@@ -3,22 +3,20 @@
 
 use super::Choice;
 use crate::ObserveError;
-use crate::read_trimmed;
 use crate::stack::btrfs_devices;
-use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_by_number, name_of};
+use crate::sysfs::{MAX_LEVELS, block_path, kernel_name, name_by_number};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{is_numbered, names_in, read_word};
 use rdsk_sys::mounts::{mount_of, mounts_of};
 use rustix::fs::{FileType, stat};
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Every whole disk, by kernel name.
 pub(super) fn whole_disks(sys: &Path) -> Vec<String> {
-    let entries = fs::read_dir(sys.join("block")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| name_of(&entry.path())).collect()
+    names_in(&sys.join("block")).iter().map(|name| kernel_name(name)).collect()
 }
 
 /// Whether a disk is shown even while it does nothing: it has a medium, and is neither a loop nor a ram device.
@@ -41,7 +39,7 @@ pub(super) fn countable(choice: &Choice, sys: &Path) -> Vec<String> {
 
 /// A device that has just gone has no size either; its last row is that it vanished.
 fn has_medium(name: &str, sys: &Path) -> bool {
-    read_trimmed(&block_path(sys, name).join("size")).is_none_or(|size| size != "0")
+    read_word(&block_path(sys, name).join("size")).is_none_or(|size| size != "0")
 }
 
 /// The key by which names are sorted: `sda` before `sdb`, `loop2` before `loop10`, the letters first, then the number.
@@ -121,6 +119,7 @@ mod tests {
     use super::*;
     use rdsk_testkit::{FakeDisk, FakeSys, Need, requires};
     use rustix::fs::{CWD, Mode, makedev, mknodat};
+    use std::fs;
 
     #[test]
     fn names_paths_and_directories_lead_to_a_device() {

@@ -1,13 +1,13 @@
 //! One interval from two saved trees of procfs: `diskstats` and `uptime`, copied at two moments. It reads no clock.
 
 use super::devices::natural;
-use super::growth;
+use super::{Counters, growth};
 use crate::ObserveError;
-use crate::diskstat::parse_stat;
+use crate::diskstat::{parse_stat, without_flushes};
 use crate::still::{UNCOUNTED_MULTIPATH, UNCOUNTED_RAM, doubted, has_done};
-use crate::sysfs::{UNCOUNTED_PARTITION, is_numbered};
+use crate::sysfs::UNCOUNTED_PARTITION;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice, is_nvme_path};
-use std::collections::BTreeMap;
+use rdsk_sys::files::is_numbered;
 use std::fs;
 use std::path::Path;
 
@@ -18,9 +18,6 @@ const TICK_NS: u64 = 10_000_000;
 const OLD_PARTITION_FIELDS: usize = 4;
 const OLD_PARTITION: &str =
     "no counters: Linux before 2.6.25 counts no times of a partition; its disk has them";
-
-/// The counters of a tree by name, or why a device has none.
-type Counters = BTreeMap<String, Result<DiskStat, String>>;
 
 /// Drivers whose devices take bios, for which no flush is counted.
 const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
@@ -64,7 +61,7 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
 
 /// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
 /// it does not count.
-fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
+fn known(name: &str, growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
     let disk = disk_of(name, all);
     let has_paths = |name: &str| all.iter().any(|known| is_nvme_path(known, name));
     if disk.is_some_and(|disk| has_paths(disk)) {
@@ -77,14 +74,11 @@ fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> R
         is_numbered(name, "ram").then_some(UNCOUNTED_RAM)
     };
     if let Some(why) = doubt.filter(|_| !has_done(stat)) {
-        return Err(Uncounted::Unknown(doubted(name, why)));
+        return Err(Uncounted::Unknown(doubted(name, why).to_string()));
     }
     let takes_bios =
         is_multipath || name.starts_with("md_") || TAKE_BIOS.iter().any(|driver| is_numbered(name, driver));
-    if disk.is_some() || takes_bios {
-        (growth.flush_ios, growth.flush_ticks_ms) = (None, None);
-    }
-    Ok(growth)
+    Ok(if disk.is_some() || takes_bios { without_flushes(growth) } else { growth })
 }
 
 /// The disk of which a name is a partition's: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; the trees say no more.
@@ -122,7 +116,7 @@ fn diskstats(tree: &Path) -> Result<Counters, ObserveError> {
         };
         let is_number = |field: &&str| field.parse::<u64>().is_ok();
         let counters = if fields.len() == OLD_PARTITION_FIELDS && fields.iter().all(is_number) {
-            Err(OLD_PARTITION.to_owned())
+            Err(Uncounted::Unreadable(OLD_PARTITION.to_owned()))
         } else {
             Ok(parse_stat(&fields.join(" "))?)
         };

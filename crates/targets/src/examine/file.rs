@@ -135,7 +135,7 @@ pub(super) fn examine_file(
     let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
     let allocation = probe::allocation_of(&path, 0, meta.len());
-    let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
+    let place = Place::File { dev: meta.dev(), ino: meta.ino() };
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
 }
 

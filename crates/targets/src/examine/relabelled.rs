@@ -4,7 +4,7 @@
 use super::block::{labels_around, node_path};
 use crate::examined::Examined;
 use crate::labels::Label;
-use crate::labels::signature::{self, Signature};
+use crate::labels::signature::Signature;
 use crate::machine::Machine;
 use crate::machine::sysfs::Node;
 use crate::uses::{Found, UseKind};
@@ -19,11 +19,9 @@ use std::path::Path;
 /// has a UUID. Partition tables have none in the answer of wipefs, nor do the few bytes that stand for a label by chance.
 pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, found: &mut Found) {
     let path = &examined.path;
-    let answer =
-        tools::wipefs(&machine.roots.tools, path, &node.name).and_then(|text| signature::parse(&text));
-    let own = match answer {
+    let own = match tools::wipefs(&machine.roots.tools, path, &node.name) {
         Ok(own) => own,
-        Err(reason) => return found.doubt(&reason),
+        Err(reason) => return found.doubt(reason),
     };
     for (of, signature) in labels_around(machine, node, &own, path, found) {
         let place = node_path(machine, node, of, path);
@@ -95,7 +93,7 @@ mod tests {
         std::fs::write(fake.path("dev/sda1"), &bytes).unwrap();
         let fake = fake.answer("wipefs sda", disk).answer("wipefs sda1", partition);
         let place = Place::Block { major_minor: DeviceNumber { major: 8, minor: 0 }, attachment: None };
-        let had = |labels: &[String]| signature::parse(&answer(labels)).unwrap();
+        let had = |labels: &[String]| crate::labels::signature::parse(&answer(labels)).unwrap();
         let examined = Examined {
             signatures: had(&[label("ext4", "0x438", Some("u-1")), label("gpt", "0x200", None)]),
             labels_around: had(&[label("swap", "0xff6", Some("u-2"))])

@@ -2,7 +2,6 @@
 //! the disk of a virtual machine in a volume. What they belong to is lost with them as it is with others. It asks `partx` and `blkid`,
 //! and parses no table.
 
-use crate::identity::parse_blkid;
 use crate::labels::signature::Signature;
 use crate::machine::Machine;
 use crate::machine::sysfs::{Node, SECTOR_BYTES};
@@ -36,7 +35,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
     let source = &machine.roots.tools;
     let partitions = match tools::partx(source, path, &node.name) {
         Ok(answer) => parse(&answer),
-        Err(reason) => return found.doubt(&reason),
+        Err(reason) => return found.doubt(reason),
     };
     if partitions.len() > MAX_PARTITIONS {
         found.doubt("its table has too many partitions to look at all of them");
@@ -48,8 +47,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
     {
         let size_bytes = size_bytes.min(end - begin);
         match tools::blkid_within(source, path, &node.name, begin, size_bytes) {
-            Ok(answer) => {
-                let content = parse_blkid(&answer);
+            Ok(content) => {
                 let label = content.fstype.as_deref().map(|kind| Signature {
                     uuid: content.uuid.clone(),
                     ..Signature::new(kind, None, content.label.as_deref())
@@ -60,7 +58,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: 
                 }
             }
             // What hangs once would hang for each of them.
-            Err(reason) => return found.doubt(&format!("partition {number} of its table: {reason}")),
+            Err(reason) => return found.doubt(format_args!("partition {number} of its table: {reason}")),
         }
     }
 }

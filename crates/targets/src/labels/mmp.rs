@@ -3,7 +3,7 @@
 
 use crate::machine::Machine;
 use crate::probe;
-use crate::tools;
+use crate::tools::{self, ToolError};
 use crate::uses::{Found, Labelled, Use, UseKind};
 use rdsk_units::printable;
 use std::path::Path;
@@ -22,13 +22,13 @@ pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, 
 
 fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, found: &mut Found) {
     let told = tools::dumpe2fs(&machine.roots.tools, place, name);
-    match told.and_then(|text| used_by(&text).ok_or_else(|| "dumpe2fs says nothing of it".to_owned())) {
+    match told.and_then(|text| used_by(&text).ok_or(ToolError::NoProtection)) {
         Ok(None) => {}
         Ok(Some(by)) => {
             let labelled = Some(Labelled::Device { node: place.to_owned(), kind: "ext4".to_owned() });
             found.uses.push(Use { labelled, ..Use::new(UseKind::MultiMounted, &format!("{what}: {by}")) });
         }
-        Err(why) => found.doubt(&format!(
+        Err(why) => found.doubt(format_args!(
             "{what} has multi-mount protection, and whether a host has it mounted is not known: {why}"
         )),
     }

@@ -32,7 +32,7 @@ impl Signature {
 }
 
 /// Reads the answer; an empty one is no signature.
-pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
+pub(crate) fn parse(answer: &str) -> serde_json::Result<Vec<Signature>> {
     #[derive(Deserialize)]
     struct Answer {
         signatures: Vec<Row>,
@@ -48,8 +48,7 @@ pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
     if answer.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let answer: Answer =
-        serde_json::from_str(answer).map_err(|error| format!("wipefs gave no valid answer ({error})"))?;
+    let answer: Answer = serde_json::from_str(answer)?;
     Ok(answer
         .signatures
         .into_iter()

@@ -10,13 +10,12 @@ use crate::machine::sysfs::Node;
 use crate::space::growing;
 use crate::tools;
 use crate::uses::{Found, Labelled, Use, UseKind};
+use crate::within::{NoAnswer, within};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 /// Up to the end of the superblock of btrfs, at 64 KiB.
@@ -59,14 +58,14 @@ fn find_by(
     let around = node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name));
     let parts: Vec<&Node> = std::iter::once(node).chain(around).collect();
     for part in &parts {
-        let mut doubt = |why: &str| found.doubt(&format!("{}: its first blocks {why}", part.kernel_name()));
+        let blocks = format!("{}: its first blocks", part.kernel_name());
         let beginning = beginning_of(machine, part, reading.read, reading.own).unwrap_or_else(|silent| {
-            doubt(&silent);
+            found.doubt(format_args!("{blocks} {silent}"));
             Beginning::default()
         });
         // The programs that look for labels take what they cannot read for blank.
         if let Some(error) = &beginning.failed {
-            doubt(&format!("cannot be read ({error})"));
+            found.doubt(format_args!("{blocks} cannot be read ({error})"));
         }
         let beginning = beginning.bytes;
         if let Some(what) = mapper_metadata(&beginning).or_else(|| drbd_metadata(&beginning)) {
@@ -169,20 +168,14 @@ fn beginning_of(
     node: &Node,
     read: fn(&Path) -> Beginning,
     timeout: Duration,
-) -> Result<Beginning, String> {
+) -> Result<Beginning, NoAnswer> {
     // The node may lead to another device, and a suspended one would not answer.
     let there = machine.tree.by_path(&Path::new("/dev").join(node.kernel_name()), &machine.roots.dev);
     if there.is_none_or(|there| there.number != node.number) || growing::suspended(machine, node).is_some() {
         return Ok(Beginning::default());
     }
     let place = machine.roots.dev.join(node.kernel_name());
-    let (sender, receiver) = mpsc::channel();
-    let ask = move || {
-        // Who waits has given up if nobody receives it.
-        let _ = sender.send(read(&place));
-    };
-    thread::Builder::new().spawn(ask).map_err(|error| format!("cannot be read ({error})"))?;
-    receiver.recv_timeout(timeout).map_err(|_| format!("gave no answer within {} s", timeout.as_secs()))
+    within(timeout, move || read(&place))
 }
 
 fn read_beginning(place: &Path) -> Beginning {

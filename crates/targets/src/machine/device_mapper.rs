@@ -5,6 +5,7 @@ use crate::machine::sysfs::{Node, SECTOR_BYTES};
 use crate::roots::{Roots, ToolSource};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control, open_count};
+use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -71,9 +72,23 @@ pub(crate) enum PoolKind {
     Vdo,
 }
 
+/// Why device mapper has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MapperError {
+    /// The kernel's words.
+    #[error(transparent)]
+    Kernel(#[from] io::Error),
+    /// A test has prepared none.
+    #[error("device mapper may not be asked")]
+    NotPrepared,
+    /// The state of a pool, by its kind of target, does not read as the kernel documents it.
+    #[error("the state of the {0} is not understood")]
+    NotUnderstood(String),
+}
+
 #[derive(Debug)]
 pub(crate) enum Mapper<'roots> {
-    Kernel(io::Result<OwnedFd>),
+    Kernel(Result<OwnedFd, Errno>),
     /// Lines as dmsetup(8) prints them, by query and kernel name: `table dm-0`, `status dm-0`, `open dm-0`.
     Answers(&'roots std::collections::BTreeMap<String, String>),
 }
@@ -86,12 +101,12 @@ impl<'roots> Mapper<'roots> {
         }
     }
 
-    pub(crate) fn table(&self, node: &Node) -> Result<Vec<Row>, String> {
+    pub(crate) fn table(&self, node: &Node) -> Result<Vec<Row>, MapperError> {
         Ok(self.ask(node, DmQuestion::Table)?.iter().map(row).collect())
     }
 
     /// How full the pool `node` is; `None` if it is not one.
-    pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<(PoolKind, PoolSpace)>, String> {
+    pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<(PoolKind, PoolSpace)>, MapperError> {
         let table = self.ask(node, DmQuestion::Table)?;
         let pool = table.iter().find_map(|line| match line.kind.as_str() {
             "thin-pool" => Some((PoolKind::Thin, line)),
@@ -105,7 +120,7 @@ impl<'roots> Mapper<'roots> {
             PoolKind::Thin => thin_space(line, status),
             PoolKind::Vdo => vdo_space(status),
         });
-        let space = space.ok_or_else(|| format!("the state of the {} is not understood", line.kind))?;
+        let space = space.ok_or_else(|| MapperError::NotUnderstood(line.kind.clone()))?;
         Ok(Some((kind, space)))
     }
 
@@ -136,24 +151,21 @@ impl<'roots> Mapper<'roots> {
             Self::Kernel(control) => {
                 let is_mapped = node.mapped_name.is_some() || node.name.starts_with("dm-");
                 let control = control.as_ref().ok().filter(|_| is_mapped)?;
-                open_count(control, (node.number.major, node.number.minor)).ok()
+                open_count(control, node.number).ok()
             }
             Self::Answers(answers) => answers.get(&format!("open {}", node.name))?.parse().ok(),
         }
     }
 
     /// The lines of an answer, as the kernel prints them.
-    pub(crate) fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, String> {
+    pub(crate) fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, MapperError> {
         match self {
-            Self::Kernel(Err(error)) => Err(error.to_string()),
-            Self::Kernel(Ok(control)) => {
-                let number = (node.number.major, node.number.minor);
-                lines(control, number, question).map_err(|error| error.to_string())
-            }
+            Self::Kernel(Err(errno)) => Err(io::Error::from(*errno).into()),
+            Self::Kernel(Ok(control)) => Ok(lines(control, node.number, question)?),
             Self::Answers(answers) => {
                 let what = if question == DmQuestion::Table { "table" } else { "status" };
                 let text = answers.get(&format!("{what} {}", node.name));
-                let text = text.ok_or_else(|| "device mapper may not be asked".to_owned())?;
+                let text = text.ok_or(MapperError::NotPrepared)?;
                 Ok(text.lines().filter_map(printed).collect())
             }
         }

@@ -67,7 +67,7 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
     let mut mounts = match read_table(&proc.join("self/mountinfo"), &Namespace::Own) {
         Ok(mounts) => mounts,
         Err(error) => {
-            found.doubt(&format!("the list of mounts cannot be read ({error})"));
+            found.doubt(format_args!("the list of mounts cannot be read ({error})"));
             Vec::new()
         }
     };
@@ -98,7 +98,7 @@ pub(crate) fn read_swaps(proc: &Path, found: &mut Found) -> Vec<PathBuf> {
         // A kernel without swap has no such file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            found.doubt(&format!("the list of swap spaces cannot be read ({error})"));
+            found.doubt(format_args!("the list of swap spaces cannot be read ({error})"));
             Vec::new()
         }
     }

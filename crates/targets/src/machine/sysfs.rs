@@ -1,6 +1,8 @@
 //! The block devices as sysfs shows them: names, numbers, partitions, what is built on what. It opens no device.
 
+pub(crate) use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::device_number::DeviceNumber;
+pub(crate) use rdsk_sys::files::{is_numbered, names_in, read_flag, read_number, read_text, read_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -27,9 +29,6 @@ pub(crate) struct Node {
     /// Whether its driver is null_blk, which needs no disk.
     pub(crate) is_null: bool,
 }
-
-/// Bytes of the kernel's sector, whatever the device's own is.
-pub(crate) const SECTOR_BYTES: u64 = 512;
 
 impl Node {
     /// Capacity in bytes; `None` if sysfs does not report one.
@@ -185,23 +184,6 @@ fn link_target(link: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(target.parent()?).ok()?.join(target.file_name()?))
 }
 
-/// Whether a name is that of a driver and a number: `bcache0`, not `bcache0p1`.
-pub(crate) fn is_numbered(name: &str, driver: &str) -> bool {
-    let number = name.strip_prefix(driver);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// A small text file without its last line end; `None` if it is missing or cannot be read.
-pub(crate) fn read_text(path: &Path) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
-}
-
-pub(crate) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
-    read_text(path)?.trim().parse().ok()
-}
-
 fn read_node(name: &str, directory: &Path, parent: Option<String>) -> Option<Node> {
     let number = read_text(&directory.join("dev"))?.parse().ok()?;
     let backing_file = fs::read(directory.join("loop/backing_file")).ok().map(|mut bytes| {
@@ -218,17 +200,8 @@ fn read_node(name: &str, directory: &Path, parent: Option<String>) -> Option<Nod
         partitions: Vec::new(),
         slaves: names_in(&directory.join("slaves")),
         holders: names_in(&directory.join("holders")),
-        mapped_name: read_text(&directory.join("dm/name")).filter(|name| !name.is_empty()),
+        mapped_name: read_word(&directory.join("dm/name")),
         backing_file,
         is_null: false,
     })
-}
-
-/// Sorted names in a directory; none if it is missing.
-pub(crate) fn names_in(directory: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
-    names.sort();
-    names
 }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn target(path: &str, growths: Vec<Growth>, write_bytes: Option<u64>) -> Examined {
-        let place = Place::File { dev: 1, ino: 2, own: false };
+        let place = Place::File { dev: 1, ino: 2 };
         let examined = Examined::new(Target::default(), path.into(), place, Found::default());
         Examined { growths, write_bytes, ..examined }
     }

@@ -5,13 +5,14 @@
 use crate::display::shown;
 use crate::machine::Machine;
 use crate::machine::mounts::mount_of;
-use crate::machine::sysfs::{Node, read_number, read_text};
+use crate::machine::sysfs::{Node, is_numbered, read_flag, read_text};
 use crate::probe;
 use crate::space::anew::{self, Anew};
 use crate::space::growth::{Growth, GrowthKind, Taking, kept_bytes};
 use crate::space::overlay;
 use crate::space::thin_pool;
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::memory_bytes;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -151,15 +152,11 @@ fn device_of_file<'machine>(
 
 /// The memory that a zram device or RAM disk takes as it fills up; other devices take none.
 fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Growth> {
-    let is = |prefix: &str| {
-        let number = node.name.strip_prefix(prefix);
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
     let size_bytes = node.size_bytes().unwrap_or(0);
-    if is("ram") {
+    if is_numbered(&node.name, "ram") {
         return memory(machine, &node.kernel_name(), size_bytes).into_iter().collect();
     }
-    if !is("zram") {
+    if !is_numbered(&node.name, "zram") {
         return Vec::new();
     }
     // Documentation/admin-guide/blockdev/zram.rst: orig_data_size compr_data_size mem_used_total mem_limit …
@@ -180,11 +177,7 @@ fn memory_of_disk(machine: &Machine<'_>, node: &Node) -> Vec<Growth> {
 /// The memory of the machine, of which `user` takes some.
 fn memory(machine: &Machine<'_>, user: &str, at_most_bytes: u64) -> Option<Growth> {
     let text = read_text(&machine.roots.proc.join("meminfo"))?;
-    let bytes = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    };
-    let room = (bytes("MemAvailable")?, bytes("MemTotal")?);
+    let room = (memory_bytes(&text, "MemAvailable")?, memory_bytes(&text, "MemTotal")?);
     let name = format!("the memory behind {user}");
     Some(growth("memory".into(), name, "the kernel ends programs for want of it", room, at_most_bytes))
 }
@@ -192,9 +185,7 @@ fn memory(machine: &Machine<'_>, user: &str, at_most_bytes: u64) -> Option<Growt
 /// Whether I/O to a device waits because device mapper holds it back, itself or below it: who, for messages.
 pub(crate) fn suspended(machine: &Machine<'_>, node: &Node) -> Option<String> {
     let stack = machine.tree.stack(node);
-    let is_suspended = |node: &&Node| {
-        read_number::<u8>(&node.directory.join("dm/suspended")).is_some_and(|value| value != 0)
-    };
+    let is_suspended = |node: &&Node| read_flag(&node.directory.join("dm/suspended")) == Some(true);
     stack.iter().filter_map(|name| machine.tree.get(name)).find(is_suspended).map(Node::shown)
 }
 
@@ -223,7 +214,7 @@ mod tests {
     fn texts(fake: &Fake, name: &str, write_bytes: u64) -> Vec<String> {
         fake.with(|machine, _| {
             let all = below_device(machine, machine.tree.get(name).unwrap(), Taking::Written, u64::MAX);
-            let place = Place::File { dev: 1, ino: 2, own: false };
+            let place = Place::File { dev: 1, ino: 2 };
             let message = |growth: Growth| {
                 let one = Examined::new(Target::default(), "/t".into(), place.clone(), Found::default());
                 let one = Examined { growths: vec![growth], write_bytes: Some(write_bytes), ..one };

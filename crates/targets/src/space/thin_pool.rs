@@ -205,7 +205,7 @@ mod tests {
     /// Why these may not be taken, each for itself, after the uses.
     fn texts(growths: Vec<Growth>, found: &Found) -> Vec<String> {
         let message = |growth: Growth| {
-            let place = Place::File { dev: 1, ino: 2, own: false };
+            let place = Place::File { dev: 1, ino: 2 };
             let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
             let one = Examined { growths: vec![growth], ..one };
             check_growth(&[&one]).err().map(|refusal| refusal.message)
@@ -363,7 +363,7 @@ mod tests {
         let said = |fake: &Fake, name: &str, write_bytes| {
             fake.with(|machine, found| {
                 let growths = of_device(machine, machine.tree.get(name).unwrap(), found);
-                let place = Place::File { dev: 1, ino: 2, own: false };
+                let place = Place::File { dev: 1, ino: 2 };
                 let one = Examined::new(Target::default(), "/t".into(), place, Found::default());
                 let one = Examined { growths, write_bytes, ..one };
                 let refusal = check_growth(&[&one]).err();

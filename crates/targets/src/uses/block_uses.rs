@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::machine::md_container;
 use crate::machine::mounts::Namespace;
 use crate::machine::shared_sectors::{Extents, Reach, Sharing};
-use crate::machine::sysfs::{Node, names_in, read_number, read_text};
+use crate::machine::sysfs::{Node, names_in, read_flag, read_number, read_word};
 use crate::probe;
 use crate::uses::dm_openers;
 use crate::uses::exports::{self, ExportQuery, Exports};
@@ -67,9 +67,8 @@ fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> Found {
             // An absolute name that leads nowhere is said to below.
             if why.is_some_and(|why| why != Moved::Lost || path.is_relative()) {
                 let disk = disk.kernel_name();
-                let said =
-                    format!("{disk} keeps its data on what {} led to, {MAY_HAVE_MOVED}", path.display());
-                found.doubt(&said);
+                let path = path.display();
+                found.doubt(format_args!("{disk} keeps its data on what {path} led to, {MAY_HAVE_MOVED}"));
             }
             let below = match machine.tree.by_path(path, &machine.roots.dev) {
                 Some(node) => of_device(machine, node, Exports::Ours),
@@ -132,7 +131,7 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> Found {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
     }
     for lost in machine.lost_backings() {
-        found.doubt(&format!("it may be what {} keeps its data in", lost.shown()));
+        found.doubt(format_args!("it may be what {} keeps its data in", lost.shown()));
     }
     if found.uses.is_empty() {
         open_unseen(machine, &related, exported, &mut found);
@@ -149,7 +148,7 @@ fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, 
         if let Some(openers @ 1..) = dm_openers::unseen(machine, node, std::mem::take(&mut known)) {
             let times = if openers == 1 { "once".to_owned() } else { format!("{openers} times") };
             let name = with_relation(&node.shown(), *relation);
-            found.doubt(&format!("device mapper has {name} open {times} more {UNSEEN_OPENER}"));
+            found.doubt(format_args!("device mapper has {name} open {times} more {UNSEEN_OPENER}"));
         }
     }
 }
@@ -208,12 +207,11 @@ fn locked(machine: &Machine<'_>, node: &Node, found: &mut Found) {
 
 fn takes_no_writes(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let whole = machine.tree.whole(node);
-    let is_read_only =
-        |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
+    let is_read_only = |node: &Node| read_flag(&node.directory.join("ro")) == Some(true);
     if is_read_only(node) || is_read_only(whole) {
         found.add(UseKind::ReadOnly, &node.shown());
     }
-    if read_text(&whole.directory.join("queue/zoned")).is_some_and(|text| text.trim() == "host-managed") {
+    if read_word(&whole.directory.join("queue/zoned")).as_deref() == Some("host-managed") {
         found.add(UseKind::HostManaged, &node.shown());
     }
 }
@@ -292,7 +290,7 @@ fn add_overlapping<'machine>(
             Sharing::Yes | Sharing::ByPool => related.push((other, relation)),
             Sharing::Perhaps(_) if relation == Relation::Below => related.push((other, relation)),
             Sharing::Perhaps(why) => {
-                found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));
+                found.doubt(format_args!("{} may have some of its sectors: {why}", other.shown()));
             }
         }
     }

@@ -19,7 +19,7 @@ const MAGIC: [u8; 4] = 0xe0f5_e1e2_u32.to_le_bytes();
 /// Adds a doubt for each filesystem that may be mounted from the file.
 pub(crate) fn doubt(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
     for mount in may_be_mounted_from(machine, path, inode) {
-        found.doubt(&format!(
+        found.doubt(format_args!(
             "it is an image of EROFS, and one was mounted on {} from {}, a name that may have led here",
             mount.shown(),
             mount.source.display()

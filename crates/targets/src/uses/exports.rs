@@ -62,7 +62,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
         [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
     {
         if machine.roots.sys.join("module").join(module).exists() && !config.join(directory).exists() {
-            found.doubt(&format!(
+            found.doubt(format_args!(
                 "the kernel may export it ({module} is loaded), and the list of exports cannot be read: configfs is not mounted on /sys/kernel/config"
             ));
         }
@@ -116,7 +116,7 @@ fn doubt(by: &str, name: &Path, why: Moved, found: &mut Found) {
         Moved::Lost => LOST_EXPORT,
         Moved::NotOpen | Moved::MayBe => MOVED_EXPORT,
     };
-    found.doubt(&format!("{by} exports {}, {why}", name.display()));
+    found.doubt(format_args!("{by} exports {}, {why}", name.display()));
 }
 
 /// Whether one of the devices may be what was opened by a name that leads elsewhere now. A device of device mapper is not, if nothing

@@ -36,7 +36,7 @@ pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, found: &mut Fou
     let mut unseen = Found::default();
     processes::doubt_unseen(&machine.roots.proc, &mut unseen);
     for node in machine.unknown_backings() {
-        unseen.doubt(&format!("it may be what {} keeps its data in", node.shown()));
+        unseen.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
     }
     if let Some(why) = unseen.doubts.first() {
         found.doubts.push(format!("{silence}, and {why}"));
@@ -66,7 +66,9 @@ pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> Found {
             users_of_file(&machine.roots.proc, path, inode, &mut found);
             erofs::doubt(machine, path, inode, &mut found);
         }
-        Err(error) => found.doubt(&format!("the file {} below it cannot be examined ({error})", shown(path))),
+        Err(error) => {
+            found.doubt(format_args!("the file {} below it cannot be examined ({error})", shown(path)));
+        }
     }
     found
 }
@@ -78,7 +80,7 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut
     match fs::metadata(path) {
         // A mount may hide it, and then neither who uses it is known, nor what it takes of its filesystem.
         Ok(meta) if is_other(&meta) => {
-            found.doubt(&format!("another file is in the place of its backing file {}", shown(path)));
+            found.doubt(format_args!("another file is in the place of its backing file {}", shown(path)));
         }
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
@@ -90,7 +92,9 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, found: &mut
             exports::doubt_file(machine, inode, found);
             erofs::doubt(machine, path, inode, found);
         }
-        Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
+        Err(error) => {
+            found.doubt(format_args!("its backing file {} cannot be examined ({error})", shown(path)));
+        }
     }
 }
 
@@ -136,7 +140,7 @@ fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, found: &mut 
         }
     }
     for node in machine.lost_backings().filter(is_other) {
-        found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
+        found.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
     }
 }
 
@@ -151,7 +155,7 @@ fn doubt_namesakes(machine: &Machine<'_>, path: &Path, found: &mut Found) {
     let is_namesake = |file: &Path| file.file_name() == path.file_name() && is_missing(file);
     for node in machine.unknown_backings() {
         if node.backing_file.as_deref().is_some_and(is_namesake) && fits(node) {
-            found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
+            found.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
         }
     }
 }

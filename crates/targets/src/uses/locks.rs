@@ -8,12 +8,11 @@ use crate::probe;
 use crate::tools::TIMEOUT;
 use crate::uses::processes::{Inode, persistent};
 use crate::uses::{Found, UseKind};
+use crate::within::within;
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
 
 /// Which locks count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +87,7 @@ pub(crate) fn ask(path: &Path, inode: Inode, found: &mut Found) {
 /// anybody to ask nobody has.
 fn answer(file: &File) -> Option<bool> {
     let file = file.try_clone().ok()?;
-    let (sender, receiver) = mpsc::channel();
-    let ask = move || {
-        // Who waits has given up if nobody receives it.
-        let _ = sender.send(rdsk_sys::openers::is_locked_by_others(&file).unwrap_or(false));
-    };
-    thread::Builder::new().spawn(ask).ok()?;
-    receiver.recv_timeout(TIMEOUT).ok()
+    within(TIMEOUT, move || rdsk_sys::openers::is_locked_by_others(&file).unwrap_or(false)).ok()
 }
 
 fn shown(proc: &Path, lock: &Lock) -> String {

@@ -8,6 +8,7 @@ pub(crate) use crate::uses::open_stat::Inode;
 use crate::uses::open_stat::{Stat, stat_likely, stat_node};
 use crate::uses::{Found, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{field, is_first_pid_namespace};
 use rustix::fs::{FileType, OFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,8 +23,6 @@ const MAX_RECHECKS: usize = 4;
 /// The same for those that only read: programs that read labels take longer on a slow disk.
 const MAX_READER_RECHECKS: usize = 10;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In others the processes outside are not seen.
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// A process, or one of its threads that has open files of its own.
 pub(crate) struct Process {
@@ -113,7 +112,7 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, f
                 let link = process.directory.join("fd").join(name);
                 let path = fs::read_link(&link).ok().filter(|path| path.is_absolute())?;
                 let inode_number =
-                    fdinfo(&process.directory, name, "ino:").and_then(|number| number.parse().ok());
+                    fdinfo(&process.directory, name, "ino").and_then(|number| number.parse().ok());
                 let open = Descriptor { link: &link, path: &path, inode_number };
                 (is_it(&open) && writes(&process.directory, name)).then_some(path)
             };
@@ -177,7 +176,7 @@ fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BT
 
 fn doubt_count(unseen: usize, found: &mut Found) {
     if unseen > 0 {
-        found.doubt(&format!("the open files of {unseen} processes of other users may not be inspected"));
+        found.doubt(format_args!("the open files of {unseen} processes of other users may not be inspected"));
     }
 }
 
@@ -211,7 +210,7 @@ pub(crate) fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
     };
     let ids = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let ids: Vec<String> = ids.filter(|id| id.bytes().all(|byte| byte.is_ascii_digit())).collect();
-    if fs::read_link(proc.join("self/ns/pid")).is_ok_and(|link| link != Path::new(FIRST_PID_NAMESPACE)) {
+    if fs::read_link(proc.join("self/ns/pid")).is_ok_and(|link| !is_first_pid_namespace(&link)) {
         found.doubt("processes outside of this container cannot be seen");
     } else if ids.len() > MAX_PROCESSES {
         found.doubt("there are too many processes to look at all their open files");
@@ -266,7 +265,7 @@ fn opened<'all>(
     names.iter().filter_map(move |name| {
         let link = process.directory.join("fd").join(name);
         // The number of the inode behind the descriptor.
-        let number = || fdinfo(&process.directory, name, "ino:")?.parse::<u64>().ok();
+        let number = || fdinfo(&process.directory, name, "ino")?.parse::<u64>().ok();
         let may_be = match number() {
             Some(number) => number == inode.1,
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
@@ -308,7 +307,7 @@ fn node_number(stat: &Stat) -> Option<NodeNumber> {
 /// The value of `key` in what fdinfo has about a descriptor.
 fn fdinfo(process: &Path, descriptor: &str, key: &str) -> Option<String> {
     let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).ok()?;
-    Some(info.lines().find_map(|line| line.strip_prefix(key))?.trim().to_owned())
+    field(&info, key).map(str::to_owned)
 }
 
 /// Whether a descriptor may write; if that is not known, it is assumed to.
@@ -323,7 +322,7 @@ pub(crate) fn only_names(process: &Path, descriptor: &str) -> bool {
 }
 
 fn flags_of(process: &Path, descriptor: &str) -> Option<u32> {
-    u32::from_str_radix(&fdinfo(process, descriptor, "flags:")?, 8).ok()
+    u32::from_str_radix(&fdinfo(process, descriptor, "flags")?, 8).ok()
 }
 
 /// What a process may do through a descriptor or a mapping.

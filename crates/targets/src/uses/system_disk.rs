@@ -1,7 +1,7 @@
 //! Whether a device shares a whole disk with the running system. Such a disk is never written, unused partitions included: what boots
 //! the system, and what it needs next, need not be mounted. It reads labels where the mount table names a pool instead of a device.
 
-use crate::labels::signature::{Signature, parse};
+use crate::labels::signature::Signature;
 use crate::machine::Machine;
 use crate::machine::mounts::{Mount, Namespace};
 use crate::machine::sysfs::Node;
@@ -59,11 +59,11 @@ pub(crate) fn find_pooled(
     let own = media(machine, node);
     let is_beside = |other: &&Node| !media(machine, other).is_disjoint(&own);
     for other in machine.tree.nodes().filter(is_beside) {
-        let labels = tools::wipefs(&machine.roots.tools, &place(other), &other.name);
-        let labels = labels.and_then(|answer| parse(&answer)).unwrap_or_else(|reason| {
-            found.doubt(&format!("{}: {reason}", other.kernel_name()));
-            Vec::new()
-        });
+        let labels =
+            tools::wipefs(&machine.roots.tools, &place(other), &other.name).unwrap_or_else(|reason| {
+                found.doubt(format_args!("{}: {reason}", other.kernel_name()));
+                Vec::new()
+            });
         for (mount, kind) in &mounts {
             let is_of_pool = |label: &&Signature| label.kind == *kind && may_be_pool_of(mount, label);
             if let Some(label) = labels.iter().find(is_of_pool) {
