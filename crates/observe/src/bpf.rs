@@ -95,9 +95,9 @@ impl BlockLayer {
         let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
         for device in devices {
-            let known = names.iter().position(|name| *name == device.name);
-            let index = known.unwrap_or(names.len());
-            if known.is_none() {
+            let position = names.iter().position(|name| *name == device.name);
+            let index = position.unwrap_or(names.len());
+            if position.is_none() {
                 let block = BlockDevice::of(device.directory());
                 let Some(block) = block.filter(|_| device.why_unnamed.is_none()) else { continue };
                 names.push(device.name.clone());
@@ -114,8 +114,10 @@ impl BlockLayer {
             return Err(BpfError::TakesLong { devices: found.len() });
         }
         let takes_bios = |index: usize| found[index].queues == 0;
-        let counted =
-            carriers.iter().map(|one| counted_device(one, &names, takes_bios(one.index), stacks)).collect();
+        let counted = carriers
+            .iter()
+            .map(|carrier| counted_device(carrier, &names, takes_bios(carrier.index), stacks))
+            .collect();
         let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
         Ok(Self {
             programs,
@@ -217,8 +219,10 @@ impl BlockLayer {
                 activity.latency = Histogram::new();
             }
             block = block.plus(activity);
-            let device =
-                evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
+            let device = evidence
+                .devices
+                .iter_mut()
+                .find(|visited| visited.target == carrier.target && visited.name == *name);
             let Some(device) = device else { continue };
             let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
@@ -265,7 +269,7 @@ impl BlockLayer {
 
     /// In which form a device is given I/Os.
     fn driver(&self, index: usize) -> Takes {
-        let is_it = |one: &&CountedDevice| one.device == self.names[index];
+        let is_it = |counted: &&CountedDevice| counted.device == self.names[index];
         self.counted.iter().find(is_it).map_or(Takes::Requests, Takes::of)
     }
 }

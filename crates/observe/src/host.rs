@@ -52,7 +52,7 @@ fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts
     Host {
         kernel,
         cpu_model: cpu_model(&cpuinfo),
-        cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
+        cpu_count: u32::try_from(rdsk_sys::affinity::allowed_cpus().len()).unwrap_or(u32::MAX),
         memory_bytes: memory_bytes(&meminfo, "MemTotal"),
         virtualization: virtualization(proc, sys, signature, &cpuinfo),
         page_bytes: Some(rdsk_sys::cache::page_size()),
@@ -92,17 +92,17 @@ fn hypervisor(sys: &Path, signature: Option<&str>, cpuinfo: &str) -> Option<Stri
         .filter_map(|line| line.split_once(':'))
         .any(|(key, value)| key.trim() == "flags" && value.split(' ').any(|flag| flag == "hypervisor"));
     // What it says itself; QEMU has the same DMI whether KVM runs the guest or not.
-    let by_name = signature.and_then(|own| SIGNATURES.iter().find(|(known, _)| *known == own));
+    let by_name = signature.and_then(|own| SIGNATURES.iter().find(|(vendor, _)| *vendor == own));
     if let Some((_, name)) = by_name.filter(|_| flagged) {
         return Some((*name).to_owned());
     }
     let dmi = |name: &str| read_word(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
     let product = format!("{} {}", dmi("sys_vendor"), dmi("product_name")).to_lowercase();
-    let known = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
+    let vendor = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
     // Bare-metal cloud instances show the vendor too, but their processors have no hypervisor flag. Processors other
     // than x86 have no flags at all, so the vendor must suffice.
     let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
-    match known {
+    match vendor {
         // As Amazon names those of ARM that are none.
         Some(name) if flagged || (!x86 && !product.contains(".metal")) => Some(name.to_owned()),
         _ => flagged.then(|| "vm".to_owned()),

@@ -315,13 +315,13 @@ impl Observer for KernelObserver {
         let Some(mut begun) = self.visit.take() else { return VisitEvidence::none() };
         let process = read_process_io(&self.process).ok();
         // Before the last look, so that no sample is later than it.
-        let mut seen = begun.sampler.stop();
+        let mut series = begun.sampler.stop();
         // The time until everything is stable is over, so that writes may be waited for.
         let last = self.last_samples(&begun.first.samples, Awaited::All);
         let end_ns = self.clock.now_ns();
         let ends: Vec<Option<DiskStat>> =
             begun.sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
-        seen.end_with(&ends, end_ns);
+        series.end_with(&ends, end_ns);
         // A visit that failed before its I/O ended has no separate end of I/O.
         let io = begun.io.take().unwrap_or_else(|| Moment {
             at_ns: end_ns,
@@ -330,7 +330,7 @@ impl Observer for KernelObserver {
             processor: self.read_processors(),
         });
         let before = self.source;
-        let mut evidence = self.evidence(begun, seen, &io, &last, end_ns);
+        let mut evidence = self.evidence(begun, series, &io, &last, end_ns);
         let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));
         self.note_of_bpf(ended);
         // A visit that was not to be followed takes nothing from those before.

@@ -149,8 +149,8 @@ fn has_only_read(first: &DiskStat, now: &DiskStat) -> bool {
 
 /// Whether a device completed no more between two looks than it had in flight at the first. A flush is one of the writes, too.
 fn may_be_ours(early: &Sample, now: &Sample) -> bool {
-    let all = |stat: &DiskStat| counts(stat)[..3].iter().flatten().sum::<u64>();
-    matches!((early, now), (Ok(early), Ok(now)) if all(now).saturating_sub(all(early)) <= early.in_flight)
+    let completed = |stat: &DiskStat| counts(stat)[..3].iter().flatten().sum::<u64>();
+    matches!((early, now), (Ok(early), Ok(now)) if completed(now).saturating_sub(completed(early)) <= early.in_flight)
 }
 
 /// Whether it still has something in flight, and completed nothing between two looks or got less to do than it completed.

@@ -39,14 +39,14 @@ pub fn limits(
     carriers: &[(u32, String)],
 ) -> Vec<Limit> {
     let devices = limited_devices(sys, targets, stacks, carriers);
-    let mut found = Vec::new();
+    let mut limits = Vec::new();
     for group in cgroups_of(process, "blkio") {
         match group.version {
-            CgroupVersion::One => throttle_limits(&group.directories, &devices, &mut found),
-            CgroupVersion::Unified => io_max_limits(&group.directories, &devices, &mut found),
+            CgroupVersion::One => throttle_limits(&group.directories, &devices, &mut limits),
+            CgroupVersion::Unified => io_max_limits(&group.directories, &devices, &mut limits),
         }
     }
-    found
+    limits
 }
 
 /// What may hold back the I/O of a process to these devices without a limit of its own, where it can be read.
@@ -62,30 +62,31 @@ pub fn controls(
     carriers: &[(u32, String)],
 ) -> Vec<IoControl> {
     let devices = limited_devices(sys, targets, stacks, carriers);
-    let mut found = Vec::new();
-    for group in cgroups_of(process, "io").into_iter().filter(|one| one.version == CgroupVersion::Unified) {
+    let mut controls = Vec::new();
+    for group in cgroups_of(process, "io").into_iter().filter(|group| group.version == CgroupVersion::Unified)
+    {
         let Some((top, below)) = group.directories.split_last().filter(|(_, below)| !below.is_empty()) else {
             continue;
         };
-        cost(top, &devices, &mut found);
+        cost(top, &devices, &mut controls);
         for directory in below {
             let parent = directory.parent().unwrap_or(top);
             for sibling in names_in(parent).iter().take(MAX_GROUPS) {
-                found.extend(settings(&parent.join(sibling).join("io.latency"), &devices));
+                controls.extend(settings(&parent.join(sibling).join("io.latency"), &devices));
             }
         }
     }
-    found
+    controls
 }
 
 /// The cost model of each device for which it is on.
-fn cost(top: &Path, devices: &[Limited], found: &mut Vec<IoControl>) {
+fn cost(top: &Path, devices: &[Limited], controls: &mut Vec<IoControl>) {
     let mut qos = settings(&top.join("io.cost.qos"), devices);
     qos.retain(|qos| qos.setting.split(' ').any(|word| word == "enable=1"));
     let mut models = settings(&top.join("io.cost.model"), devices);
     models.retain(|model| qos.iter().any(|qos| qos.device == model.device));
     // The model first: it has the figures.
-    found.extend(models.into_iter().chain(qos));
+    controls.extend(models.into_iter().chain(qos));
 }
 
 /// The lines of a file, `major:minor words`, that are about these devices: each device with the words.
@@ -135,7 +136,7 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack], carriers: &[(u32, S
         name: name.to_owned(),
         major_minor,
     };
-    let mut found = vec![limited(&own.name, own.major_minor.clone())];
+    let mut devices = vec![limited(&own.name, own.major_minor.clone())];
     let stack = stacks.iter().find(|stack| stack.target == target.index);
     let spread = stack.map(|stack| stack.tops.clone()).unwrap_or_default();
     let lower = stack.map(Stack::lower).unwrap_or_default();
@@ -143,29 +144,31 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack], carriers: &[(u32, S
     let carrying: Vec<String> = own_carriers.flat_map(|(_, name)| down_from(sys, name)).collect();
     for name in spread.iter().chain(&target.stack).chain(&lower).chain(&carrying) {
         let number = read_word(&block_path(sys, name).join("dev"));
-        if let Some(number) = number.filter(|number| found.iter().all(|known| known.major_minor != *number)) {
-            found.push(limited(name, number));
+        if let Some(number) =
+            number.filter(|number| devices.iter().all(|device| device.major_minor != *number))
+        {
+            devices.push(limited(name, number));
         }
     }
-    found
+    devices
 }
 
 /// A device, the disk that it is a part of, and everything below these.
 fn down_from(sys: &Path, name: &str) -> Vec<String> {
-    let mut found = vec![name.to_owned()];
+    let mut names = vec![name.to_owned()];
     let mut index = 0;
-    while index < found.len() && found.len() < MAX_CARRIERS {
-        let Ok(directory) = block_path(sys, &found[index]).canonicalize() else { break };
+    while index < names.len() && names.len() < MAX_CARRIERS {
+        let Ok(directory) = block_path(sys, &names[index]).canonicalize() else { break };
         let whole = directory.parent().filter(|_| directory.join("partition").exists()).and_then(name_of);
         let slaves = names_in(&directory.join("slaves"));
         for name in slaves.iter().map(|name| kernel_name(name)).chain(whole) {
-            if !found.contains(&name) {
-                found.push(name);
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
         index += 1;
     }
-    found
+    names
 }
 
 fn throttle_limits(directories: &[PathBuf], devices: &[Limited], limits: &mut Vec<Limit>) {

@@ -41,15 +41,15 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
     let mounts = mounts_of(&proc.join("self"));
     let mut names: Vec<String> = stack.tops.iter().chain(&stack.lower()).cloned().collect();
     names.extend(target.stack.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
-    let mut found: Vec<LoopWatch> = Vec::new();
+    let mut loops: Vec<LoopWatch> = Vec::new();
     let mut index = 0;
-    while index < names.len() && found.len() < MAX_LOOPS && index < MAX_LOOPS * MAX_LEVELS {
+    while index < names.len() && loops.len() < MAX_LOOPS && index < MAX_LOOPS * MAX_LEVELS {
         let place = Place::of(&block_path(sys, &names[index]));
         index += 1;
         let Some(place) = place else { continue };
         // The disk of a partition comes behind it; what comes first is how the target reaches the device.
-        if let Some(known) = found.iter_mut().find(|known| place.is_of(&known.facts.device)) {
-            known.add(place.partition);
+        if let Some(same) = loops.iter_mut().find(|same| place.is_of(&same.facts.device)) {
+            same.add(place.partition);
             continue;
         }
         let Some(mut watch) = LoopWatch::of(target.index, &place.disk, sys, &mounts) else { continue };
@@ -57,9 +57,9 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
         names.extend(
             watch.facts.below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>(),
         );
-        found.push(watch);
+        loops.push(watch);
     }
-    found
+    loops
 }
 
 /// Where a name of a stack leads in sysfs.
@@ -156,7 +156,8 @@ impl LoopWatch {
     /// Adds a further partition through which the target reaches the device, unless it uses all of it anyhow.
     fn add(&mut self, partition: Option<Partition>) {
         let is_whole = self.facts.partitions.is_empty() && !self.parts.is_empty();
-        let Some(partition) = partition.filter(|one| !is_whole && !self.facts.partitions.contains(&one.name))
+        let Some(partition) =
+            partition.filter(|partition| !is_whole && !self.facts.partitions.contains(&partition.name))
         else {
             return;
         };
@@ -199,14 +200,16 @@ impl LoopWatch {
 
     /// What of the parts is cached; unknown if it is of one of them.
     fn cached(&self) -> PageCacheState {
-        let of = |&(begin, length): &(u64, u64)| cachestat(self.file.as_ref()?, begin, length).ok();
-        let seen: Option<Vec<_>> = self.parts.iter().map(of).collect();
-        let dirty = |seen: &Vec<CacheStat>| {
-            seen.iter().try_fold(0, |sum, one| Some(sum + one.dirty_bytes()? + one.writeback_bytes()?))
+        let state_of = |&(begin, length): &(u64, u64)| cachestat(self.file.as_ref()?, begin, length).ok();
+        let states: Option<Vec<_>> = self.parts.iter().map(state_of).collect();
+        let dirty = |states: &Vec<CacheStat>| {
+            states
+                .iter()
+                .try_fold(0, |sum, state| Some(sum + state.dirty_bytes()? + state.writeback_bytes()?))
         };
         PageCacheState {
-            cached_bytes: seen.as_ref().map(|seen| seen.iter().map(CacheStat::cached_bytes).sum()),
-            dirty_bytes: seen.as_ref().and_then(dirty),
+            cached_bytes: states.as_ref().map(|states| states.iter().map(CacheStat::cached_bytes).sum()),
+            dirty_bytes: states.as_ref().and_then(dirty),
         }
     }
 
@@ -231,18 +234,18 @@ impl LoopWatch {
         if self.asked_ns.is_some_and(is_recent) {
             return;
         }
-        let mut all = ExtentEvidence::default();
+        let mut total = ExtentEvidence::default();
         let is_listed = self.parts.iter().all(|&(begin, length)| {
             let Ok(list) = extents(file, begin, length, Flush::Never) else { return false };
             let sum = summarise(&list, begin, length);
-            all.mapped_bytes += sum.mapped_bytes;
-            all.unwritten_bytes += sum.unwritten_bytes;
-            all.hole_bytes += sum.hole_bytes;
-            all.extents += sum.extents;
+            total.mapped_bytes += sum.mapped_bytes;
+            total.unwritten_bytes += sum.unwritten_bytes;
+            total.hole_bytes += sum.hole_bytes;
+            total.extents += sum.extents;
             true
         });
         self.asked_ns = Some((begin_ns, clock.now_ns().saturating_sub(begin_ns)));
-        self.extents = is_listed.then_some(all);
+        self.extents = is_listed.then_some(total);
     }
 }
 

@@ -102,26 +102,27 @@ impl Stack {
 
     /// All devices below the tops, nearest first.
     pub fn lower(&self) -> Vec<String> {
-        let mut found = self.tops.clone();
+        let mut devices = self.tops.clone();
         let mut index = 0;
-        while index < found.len() {
-            let names = self.below.get(&found[index]).map(|lower| lower.names.as_slice()).unwrap_or_default();
-            let more: Vec<String> = names.iter().filter(|name| !found.contains(name)).cloned().collect();
-            found.extend(more);
+        while index < devices.len() {
+            let names =
+                self.below.get(&devices[index]).map(|lower| lower.names.as_slice()).unwrap_or_default();
+            let more: Vec<String> = names.iter().filter(|name| !devices.contains(name)).cloned().collect();
+            devices.extend(more);
             index += 1;
         }
-        found.split_off(self.tops.len())
+        devices.split_off(self.tops.len())
     }
 }
 
 /// [`below`], with what is known of the target's array: sysfs tells paths from members only where multipath-tools made the device.
 fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
-    let found = below(name, directory, sys)?;
+    let lower = below(name, directory, sys)?;
     let array = target.device.as_ref().and_then(|device| device.array.as_ref());
     let has_paths =
         array.is_some_and(|array| array.device == name && array.level.as_deref() == Some("multipath"));
-    let paths = |found| Below { spread: Spread::ONCE, kind: Some("paths".to_owned()), ..found };
-    Some(if has_paths { paths(found) } else { found })
+    let paths = |lower| Below { spread: Spread::ONCE, kind: Some("paths".to_owned()), ..lower };
+    Some(if has_paths { paths(lower) } else { lower })
 }
 
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device
@@ -170,13 +171,13 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
         let text = read_word(&directory.join("md").join(file))?;
         text.split_ascii_whitespace().next()?.parse::<u32>().ok()
     };
-    let all = number("raid_disks").filter(|&disks| disks > 0).unwrap_or(members);
-    let is_whole = members >= all && number("degraded").is_none_or(|missing| missing == 0);
+    let disks = number("raid_disks").filter(|&disks| disks > 0).unwrap_or(members);
+    let is_whole = members >= disks && number("degraded").is_none_or(|missing| missing == 0);
     match level {
         "linear" | "raid0" => Spread::ONCE,
         "raid1" => {
             // One that is rebuilt is written where it holds data already.
-            let in_sync = number("degraded").map_or(members, |missing| all.saturating_sub(missing));
+            let in_sync = number("degraded").map_or(members, |missing| disks.saturating_sub(missing));
             Spread { least: f64::from(in_sync.clamp(1, members.max(1))), ..Spread::copies(members) }
         }
         "raid10" => {
@@ -186,8 +187,8 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
             let copies = Spread::copies((layout & 0xff) * ((layout >> 8) & 0xff));
             if is_whole { copies } else { Spread { least: 1.0, ..copies } }
         }
-        "raid4" | "raid5" if is_whole => Spread::parity(all, 1),
-        "raid6" if is_whole => Spread::parity(all, 2),
+        "raid4" | "raid5" if is_whole => Spread::parity(disks, 1),
+        "raid6" if is_whole => Spread::parity(disks, 2),
         _ => Spread::ONCE_OR_MORE,
     }
 }
@@ -267,13 +268,13 @@ fn lacks_a_device(filesystem: &Path) -> bool {
 
 /// Whether a profile has more copies than there are devices for them; `dup` keeps both on one.
 fn needs_more(profile: &str, devices: usize) -> bool {
-    let copies = KNOWN_PROFILES.iter().find(|(known, _)| *known == profile).map_or(0, |&(_, copies)| copies);
+    let copies = KNOWN_PROFILES.iter().find(|(name, _)| *name == profile).map_or(0, |&(_, copies)| copies);
     profile != "dup" && u32::try_from(devices).is_ok_and(|devices| devices < copies)
 }
 
 /// What is written of each byte. A copy, or a part of a stripe, on a device that is missing is not.
 fn profile_spread(profile: &str, members: Members) -> Spread {
-    match (profile, KNOWN_PROFILES.iter().find(|(known, _)| *known == profile)) {
+    match (profile, KNOWN_PROFILES.iter().find(|(name, _)| *name == profile)) {
         ("raid5" | "raid6", _) if members.is_degraded => Spread::ONCE_OR_MORE,
         ("raid5", _) => Spread::parity(members.count, 1),
         ("raid6", _) => Spread::parity(members.count, 2),

@@ -66,7 +66,7 @@ impl EvidenceSum {
         }
         visit.devices.iter().for_each(|device| self.join(device));
         for stack in &visit.stacks {
-            if !self.stacks.iter().any(|known| known.target == stack.target) {
+            if !self.stacks.iter().any(|listed| listed.target == stack.target) {
                 self.stacks.push(stack.clone());
             }
         }

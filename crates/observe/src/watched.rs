@@ -40,15 +40,15 @@ pub(crate) fn watched_devices(
     loops: &[LoopWatch],
     sys: &Path,
 ) -> Vec<Watched> {
-    let mut found: Vec<Watched> = Vec::new();
+    let mut watched: Vec<Watched> = Vec::new();
     for target in targets {
         let Some(device) = &target.device else { continue };
         let directory = sys.join("dev/block").join(&device.major_minor);
-        found.push(Watched::new(target.index, &device.name, directory, sys, true));
+        watched.push(Watched::new(target.index, &device.name, directory, sys, true));
     }
     let mut add = |target: u32, name: &str, own: bool| {
-        if !found.iter().any(|known| known.target == target && known.name == name) {
-            found.push(Watched::new(target, name, block_path(sys, name), sys, own));
+        if !watched.iter().any(|device| device.target == target && device.name == name) {
+            watched.push(Watched::new(target, name, block_path(sys, name), sys, own));
         }
     };
     for stack in stacks {
@@ -59,10 +59,10 @@ pub(crate) fn watched_devices(
         let stack = stacks.iter().find(|stack| stack.target == target.index);
         stack.map(Stack::lower).unwrap_or_default().iter().for_each(|name| add(target.index, name, false));
         // A partition's counters are not its disk's: a loop device below a partition must be counted itself.
-        let of_target = loops.iter().filter(|one| one.target() == target.index);
+        let of_target = loops.iter().filter(|watch| watch.target() == target.index);
         of_target.flat_map(LoopWatch::devices).for_each(|name| add(target.index, name, false));
     }
-    found
+    watched
 }
 
 impl Watched {

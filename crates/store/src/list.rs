@@ -174,10 +174,11 @@ impl History {
         let held = held().map_err(|source| self.failed(source))?;
         let life = |holder: &str| Holder::parse(holder).map_or(Life::Ended, |holder| holder.life(proc));
         let lives: Vec<Life> = held.iter().map(|(_, holder)| life(holder)).collect();
-        let of =
-            |life: Life| held.iter().zip(&lives).filter(move |(_, one)| **one == life).map(|(run, _)| run);
-        self.elsewhere = of(Life::Unknown).map(|(id, _)| id.clone()).collect();
-        let dead: Vec<&(String, String)> = of(Life::Ended).collect();
+        let runs_that = |life: Life| {
+            held.iter().zip(&lives).filter(move |(_, lived)| **lived == life).map(|(run, _)| run)
+        };
+        self.elsewhere = runs_that(Life::Unknown).map(|(id, _)| id.clone()).collect();
+        let dead: Vec<&(String, String)> = runs_that(Life::Ended).collect();
         self.killed = dead.iter().map(|(id, _)| id.clone()).collect();
         if dead.is_empty() {
             return Ok(());

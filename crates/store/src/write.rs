@@ -97,12 +97,12 @@ impl History {
             let why = "its id is not 26 capital letters and digits".to_owned();
             return Err(StoreError::Unfit { id: record.id.clone(), why });
         }
-        let known = self.transact(|transaction| {
+        let count = self.transact(|transaction| {
             transaction
                 .query_row("SELECT count(*) FROM run WHERE id = ?1", params![record.id], |row| row.get(0))
         });
-        let known: i64 = known?;
-        if known > 0 {
+        let count: i64 = count?;
+        if count > 0 {
             return Ok(false);
         }
         self.finish(record).map(|()| true)

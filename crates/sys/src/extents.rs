@@ -66,7 +66,7 @@ pub fn extents(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result
         reserved: 0,
         extents: [RawExtent::default(); EXTENTS_PER_CALL],
     });
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let mut at = offset;
     while at < end {
         request.start = at;
@@ -78,7 +78,7 @@ pub fn extents(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result
         let mapped = usize::try_from(request.mapped_extents).unwrap_or(usize::MAX).min(EXTENTS_PER_CALL);
         let Some(last) = request.extents[..mapped].last() else { break };
         let (last_flags, next) = (last.flags, last.logical.saturating_add(last.length));
-        found.extend(request.extents[..mapped].iter().map(|&raw| Extent {
+        list.extend(request.extents[..mapped].iter().map(|&raw| Extent {
             logical: raw.logical,
             physical: raw.physical,
             len: raw.length,
@@ -87,14 +87,14 @@ pub fn extents(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result
         if last_flags & FIEMAP_EXTENT_LAST != 0 {
             break;
         }
-        if next <= at || found.len() > MAX_EXTENTS {
+        if next <= at || list.len() > MAX_EXTENTS {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the list of extents does not end"));
         }
         at = next;
         // One flush is enough; a second would only wait for what others write meanwhile.
         flags = 0;
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// Adds up what `extents` (ascending, as [`extents`] gives them) say of the span of `span_len` bytes from

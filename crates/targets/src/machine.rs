@@ -127,7 +127,7 @@ impl<'roots> Machine<'roots> {
     /// The devices below a mount: of a btrfs all that it has, of which mountinfo names one.
     pub(crate) fn devices_under(&self, mount: &Mount) -> Vec<&Node> {
         let mut devices = self.devices_of_mount(mount);
-        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|known| known.name == node.name);
+        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|device| device.name == node.name);
         for members in self.btrfs_filesystems().filter(|_| mount.kind == "btrfs") {
             if members.iter().any(|member| is_known(&devices, member)) {
                 let others: Vec<&Node> =

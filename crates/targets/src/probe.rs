@@ -178,16 +178,16 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
     }
     let mut storage = vec![0u8; 2 * length];
     let skip = storage.as_ptr().align_offset(length);
-    known(supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0))
+    is_supported(supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0))
 }
 
 /// Whether I/O through the page cache takes `RWF_DONTCACHE` on a file or device of this size; `None` if it cannot be opened.
 /// Nothing is read.
 pub(crate) fn dontcache(path: &Path, size_bytes: u64) -> Option<bool> {
-    known(supports_dontcache(open_for_reading(path)?, size_bytes))
+    is_supported(supports_dontcache(open_for_reading(path)?, size_bytes))
 }
 
-fn known(support: FlagSupport) -> Option<bool> {
+fn is_supported(support: FlagSupport) -> Option<bool> {
     match support {
         FlagSupport::Yes => Some(true),
         FlagSupport::No => Some(false),

@@ -100,7 +100,7 @@ impl BlockCounts {
         self.programs.forget_deepest();
         let counted = self.last.until(&now);
         let before = std::mem::replace(&mut self.last, now);
-        let mut found = BTreeMap::new();
+        let mut growths = BTreeMap::new();
         for (index, name) in self.names.iter().enumerate() {
             let its = &counted.devices[index];
             let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
@@ -124,10 +124,10 @@ impl BlockCounts {
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
             // That depends on switches, which may be turned meanwhile.
             if why_unnamed(name, &self.sys).is_none() {
-                found.insert(name.clone(), growth);
+                growths.insert(name.clone(), growth);
             }
         }
-        Ok(found)
+        Ok(growths)
     }
 
     /// Processes of ours that could not be followed, so that theirs counts as others' I/O.

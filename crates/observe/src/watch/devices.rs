@@ -63,12 +63,12 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
     }
     let path = Path::new(name);
     let unreadable = |source: io::Error| ObserveError::Read { path: path.to_owned(), source };
-    let found = stat(path).map_err(|error| unreadable(error.into()))?;
-    let names = if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
-        numbered(found.st_rdev, sys).into_iter().collect()
+    let facts = stat(path).map_err(|error| unreadable(error.into()))?;
+    let names = if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
+        numbered(facts.st_rdev, sys).into_iter().collect()
     } else {
         // The number goes first: a device may carry the file without being named by a mount that is seen here.
-        match numbered(found.st_dev, sys) {
+        match numbered(facts.st_dev, sys) {
             Some(device) => vec![device],
             None => mounted_from(&path.canonicalize().map_err(unreadable)?, sys, proc),
         }
@@ -97,7 +97,7 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
             names = all;
         }
         let Some(upper) = mount.super_option("upperdir").filter(|_| names.is_empty()) else { return names };
-        let device = stat(&upper).ok().and_then(|found| numbered(found.st_dev, sys));
+        let device = stat(&upper).ok().and_then(|facts| numbered(facts.st_dev, sys));
         match (device, upper.canonicalize()) {
             (Some(device), _) => return vec![device],
             (None, Ok(upper)) => path = upper,
@@ -109,9 +109,9 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
 
 /// The device that a mount names as its source, which may also be any word.
 fn of_source(source: &Path, sys: &Path) -> Option<String> {
-    let found = stat(source.starts_with("/dev").then_some(source)?).ok()?;
-    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
-    is_device.then(|| numbered(found.st_rdev, sys))?
+    let facts = stat(source.starts_with("/dev").then_some(source)?).ok()?;
+    let is_device = FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice;
+    is_device.then(|| numbered(facts.st_rdev, sys))?
 }
 
 #[cfg(test)]

@@ -36,34 +36,39 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
         .and_then(|ticks| ticks.checked_mul(TICK_NS))
         .ok_or(ObserveError::NotLater { from_ticks: began, to_ticks: ended })?;
     let (before, after) = (diskstats(from)?, diskstats(to)?);
-    let mut all: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
-    all.sort_by_key(|name| natural(name));
-    all.dedup();
-    if let Some(name) = names.iter().find(|name| !all.contains(name)) {
+    let mut listed: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
+    listed.sort_by_key(|name| natural(name));
+    listed.dedup();
+    if let Some(name) = names.iter().find(|name| !listed.contains(name)) {
         return Err(ObserveError::NotInTree { name: name.clone() });
     }
     let shown: Vec<&String> = if names.is_empty() {
         let used = |name: &str| !matches!(after.get(name), Some(Ok(stat)) if !has_done(stat));
-        all.iter().filter(|name| used(name) && disk_of(name, &all).is_none()).collect()
+        listed.iter().filter(|name| used(name) && disk_of(name, &listed).is_none()).collect()
     } else {
         names.iter().collect()
     };
-    let found = shown.into_iter().filter_map(|name| {
+    let devices = shown.into_iter().filter_map(|name| {
         let growth = growth(before.get(name), after.get(name))?;
         let growth = growth.and_then(|growth| match after.get(name) {
-            Some(Ok(stat)) => known(name, growth, stat, &all),
+            Some(Ok(stat)) => counted_growth(name, growth, stat, &listed),
             _ => Ok(growth),
         });
         Some(WatchedDevice::by_counters(name.as_str(), growth))
     });
-    Ok(WatchInterval { interval_ns, devices: found.collect() })
+    Ok(WatchInterval { interval_ns, devices: devices.collect() })
 }
 
 /// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
 /// it does not count.
-fn known(name: &str, growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
-    let disk = disk_of(name, all);
-    let has_paths = |name: &str| all.iter().any(|known| is_nvme_path(known, name));
+fn counted_growth(
+    name: &str,
+    growth: DiskStat,
+    stat: &DiskStat,
+    listed: &[String],
+) -> Result<DiskStat, Uncounted> {
+    let disk = disk_of(name, listed);
+    let has_paths = |name: &str| listed.iter().any(|path| is_nvme_path(path, name));
     if disk.is_some_and(|disk| has_paths(disk)) {
         return Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}")));
     }
@@ -82,14 +87,14 @@ fn known(name: &str, growth: DiskStat, stat: &DiskStat, all: &[String]) -> Resul
 }
 
 /// The disk of which a name is a partition's: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; the trees say no more.
-fn disk_of<'all>(name: &str, all: &'all [String]) -> Option<&'all String> {
+fn disk_of<'all>(name: &str, listed: &'all [String]) -> Option<&'all String> {
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if disk.len() == name.len() {
         return None;
     }
     let numbered = disk.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     let disk = numbered.unwrap_or(disk);
-    all.iter().find(|known| *known == disk)
+    listed.iter().find(|name| *name == disk)
 }
 
 /// The first number of `uptime`, in hundredths of a second.

@@ -41,10 +41,12 @@ pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, foun
 
 /// Whether it was there when the device was examined, on itself or on the `other` one.
 fn is_known(examined: &Examined, other: Option<&Node>, signature: &Signature) -> bool {
-    let is_it = |known: &Signature| known.kind == signature.kind && known.uuid == signature.uuid;
+    let is_it = |before: &Signature| before.kind == signature.kind && before.uuid == signature.uuid;
     match other {
         None => examined.signatures.iter().any(is_it),
-        Some(other) => examined.labels_around.iter().any(|(name, known)| *name == other.name && is_it(known)),
+        Some(other) => {
+            examined.labels_around.iter().any(|(name, before)| *name == other.name && is_it(before))
+        }
     }
 }
 

@@ -167,7 +167,7 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
                 status.first().map_or_else(Vec::new, |line| line.parameters.split_whitespace().collect());
             // <type> <#members> <health> <sync ratio> <sync action> <mismatches> …
             // `D` has failed, `-` is missing.
-            let is_missing = |one: &char| ['D', '-'].contains(one);
+            let is_missing = |state: &char| ['D', '-'].contains(state);
             let missing = states.get(2).map(|health| health.chars().filter(is_missing).count() as u64);
             let kind = words.first().map(|word| (*word).to_owned()).unwrap_or_default();
             let (level, layout) = kind.split_once('_').map_or((kind.as_str(), None), |(a, b)| (a, Some(b)));

@@ -21,8 +21,8 @@ fn in_another_state(tree: &Tree, node: &Node, mapper: &Mapper<'_>, before: &Devi
     let first = facts(tree, node, mapper);
     let below = facts_below(tree, node, first.as_ref(), mapper);
     let is_as_before = |now: &ArrayFacts| {
-        let known = before.arrays().find(|known| known.device == now.device);
-        known.is_some_and(|known| (&known.activity, known.degraded) == (&now.activity, now.degraded))
+        let then = before.arrays().find(|then| then.device == now.device);
+        then.is_some_and(|then| (&then.activity, then.degraded) == (&now.activity, now.degraded))
     };
     first.into_iter().chain(below).filter(|now| !is_as_before(now)).collect()
 }

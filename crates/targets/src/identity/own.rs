@@ -69,7 +69,7 @@ impl List {
         // text either.
         let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
         let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
-        if !text.is_empty() && !is_lossy && self.0.iter().all(|known| known.text != text) {
+        if !text.is_empty() && !is_lossy && self.0.iter().all(|other| other.text != text) {
             self.0.push(Identity { kind, text: text.to_owned() });
         }
     }

@@ -17,10 +17,10 @@ impl Luns {
         let mut first_of: BTreeMap<String, String> = BTreeMap::new();
         for node in tree.nodes().filter(|node| node.parent.is_none() && node.slaves.is_empty()) {
             let words = words(node);
-            let known = words.find_by.iter().find_map(|word| same_disks(by_word.get(word)?, node));
-            let known = known.unwrap_or_default();
+            let same = words.find_by.iter().find_map(|word| same_disks(by_word.get(word)?, node));
+            let same = same.unwrap_or_default();
             let joined: Vec<String> =
-                known.iter().filter_map(|other| first_of.get(&other.name).cloned()).collect();
+                same.iter().filter_map(|other| first_of.get(&other.name).cloned()).collect();
             let first = joined.iter().min().unwrap_or(&node.name).clone();
             // Disks that were told apart are one after all if this one cannot be told apart from either.
             for other in first_of.values_mut().filter(|other| joined.contains(other)) {

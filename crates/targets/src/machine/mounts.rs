@@ -71,7 +71,7 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
             Vec::new()
         }
     };
-    let mut seen: BTreeSet<PathBuf> = fs::read_link(proc.join("self/ns/mnt")).into_iter().collect();
+    let mut namespaces: BTreeSet<PathBuf> = fs::read_link(proc.join("self/ns/mnt")).into_iter().collect();
     let Ok(entries) = fs::read_dir(proc) else { return mounts };
     let is_process = |name: &OsStr| name.as_bytes().iter().all(u8::is_ascii_digit);
     let mut processes =
@@ -80,7 +80,7 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
         let directory = proc.join(process);
         // Not every process may be examined; in the end O_EXCL protects what a hidden one uses.
         let Ok(namespace) = fs::read_link(directory.join("ns/mnt")) else { continue };
-        if seen.insert(namespace) {
+        if namespaces.insert(namespace) {
             let table = directory.join("mountinfo");
             mounts.extend(read_table(&table, &Namespace::Other(directory)).unwrap_or_default());
         }

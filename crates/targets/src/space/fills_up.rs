@@ -8,7 +8,7 @@ use rdsk_units::{Bytes, printable};
 
 /// Whether two targets take of the same thing.
 pub(crate) fn share_growth(left: &Examined, right: &Examined) -> bool {
-    left.growths.iter().any(|one| right.growths.iter().any(|other| other.key == one.key))
+    left.growths.iter().any(|growth| right.growths.iter().any(|other| other.key == growth.key))
 }
 
 /// Checks that what is written to all of these targets, together, uses up nothing that it grows in. A target whose

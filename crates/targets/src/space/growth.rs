@@ -97,10 +97,10 @@ impl Growth {
 /// What a test file may take of `growths`, the smallest of them; `None` if nothing limits it. Two things that lie in the same
 /// place, as the two halves of a mirror, may take it twice.
 pub(crate) fn spare_bytes(growths: &[Growth]) -> Option<u64> {
-    let limit = |one: &Growth| {
-        let same = || growths.iter().filter(|other| other.key == one.key);
+    let limit = |growth: &Growth| {
+        let same = || growths.iter().filter(|other| other.key == growth.key);
         let most = same().fold(0_u64, |sum, other| sum.saturating_add(other.at_most_bytes));
-        (most > one.spare_bytes).then(|| one.spare_bytes / same().count().max(1) as u64)
+        (most > growth.spare_bytes).then(|| growth.spare_bytes / same().count().max(1) as u64)
     };
     growths.iter().filter_map(limit).min()
 }

@@ -39,8 +39,8 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// The pools below `node` and the stores beside it that can be asked how full they are, of which a file that grows takes at most
 /// so many bytes.
 pub(crate) fn below_file(machine: &Machine<'_>, node: &Node, at_most_bytes: u64) -> Vec<Growth> {
-    let all = resources(machine, node, &mut Found::default()).into_iter();
-    all.map(|(what, device, space)| growth(what, device, space, at_most_bytes, Taking::Written)).collect()
+    let filling = resources(machine, node, &mut Found::default()).into_iter();
+    filling.map(|(what, device, space)| growth(what, device, space, at_most_bytes, Taking::Written)).collect()
 }
 
 /// What a filesystem of this kind newly allocates on its device when a file of which `file_bytes` may be allocated anew, or
@@ -67,8 +67,8 @@ pub(crate) fn of_filesystem(
     let (taking, most_bytes) = allocated_by_filesystem(kind, file_bytes, free_bytes);
     // A pool provides whole blocks, and the parts of a file may lie in many of them.
     let taking = if taking == Taking::Written { Taking::Always(most_bytes) } else { taking };
-    let all = resources(machine, node, found).into_iter();
-    all.map(|(what, device, space)| growth(what, device, space, most_bytes, taking)).collect()
+    let filling = resources(machine, node, found).into_iter();
+    filling.map(|(what, device, space)| growth(what, device, space, most_bytes, taking)).collect()
 }
 
 /// Every pool below `node` and every store beside it.
@@ -84,20 +84,21 @@ fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
 pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Vec<Growth> {
     let size_bytes = node.size_bytes().unwrap_or(0);
     let own = Extents::of(machine, node, Reach::Writes);
-    let all = pools(machine, node, found).into_iter();
-    all.map(|(what, pool, space)| {
-        if what.noun == POOL.noun && space.free_bytes < space.total_bytes && own.span_pool(pool) {
-            let volumes = format!("volumes of {} {}, active or not", what.noun, pool.shown());
-            found.add(UseKind::SharedSectors, &volumes);
-        }
-        if what.noun == VDO.noun {
-            // It stores each block that is written for itself, and frees the one that was there.
-            return growth(what, pool, space, size_bytes, Taking::Written);
-        }
-        let bytes = unmapped_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        growth(what, pool, space, bytes, Taking::Always(bytes))
-    })
-    .collect()
+    let filling = pools(machine, node, found).into_iter();
+    filling
+        .map(|(what, pool, space)| {
+            if what.noun == POOL.noun && space.free_bytes < space.total_bytes && own.span_pool(pool) {
+                let volumes = format!("volumes of {} {}, active or not", what.noun, pool.shown());
+                found.add(UseKind::SharedSectors, &volumes);
+            }
+            if what.noun == VDO.noun {
+                // It stores each block that is written for itself, and frees the one that was there.
+                return growth(what, pool, space, size_bytes, Taking::Written);
+            }
+            let bytes = unmapped_bytes(machine, node, pool, space).unwrap_or(size_bytes);
+            growth(what, pool, space, bytes, Taking::Always(bytes))
+        })
+        .collect()
 }
 
 fn growth(what: Resource, node: &Node, space: PoolSpace, at_most_bytes: u64, taking: Taking) -> Growth {

@@ -317,17 +317,17 @@ fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
 }
 
 fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
-    let mut seen = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for mount in &machine.mounts {
         for device in machine.devices_of_mount(mount) {
             let Some(relation) = relation_of(related, device) else { continue };
-            seen.insert(device.name.clone());
+            reported.insert(device.name.clone());
             let text = with_relation(&mount.shown_on(device), relation);
             found.add(UseKind::Mounted, text.trim_end_matches(','));
         }
     }
     for device in machine.btrfs_filesystems().flatten() {
-        if relation_of(related, device).is_some() && seen.insert(device.name.clone()) {
+        if relation_of(related, device).is_some() && reported.insert(device.name.clone()) {
             found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
         }
     }

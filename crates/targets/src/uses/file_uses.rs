@@ -109,9 +109,9 @@ fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, fou
     // A subvolume of a btrfs has a number of its own, and locks are listed under that of the filesystem.
     let numbers: Vec<DeviceNumber> =
         mount_of(&machine.mounts, path).map(|mount| mount.number).into_iter().collect();
-    let known = found.uses.len();
+    let uses_before = found.uses.len();
     locks::find(&machine.roots.proc, inode, &numbers, Locks::Any, found);
-    if found.uses.len() == known {
+    if found.uses.len() == uses_before {
         locks::ask(path, inode, found);
     }
 }

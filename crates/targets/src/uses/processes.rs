@@ -136,7 +136,7 @@ pub(crate) fn persistent(look: impl Fn() -> Found) -> Found {
         }
         std::thread::sleep(RECHECK_INTERVAL);
         let again = look();
-        found.uses.retain(|used| again.uses.iter().any(|one| one.is_same(used)));
+        found.uses.retain(|used| again.uses.iter().any(|other| other.is_same(used)));
         found.doubts = again.doubts;
     }
     found
@@ -226,7 +226,7 @@ pub(crate) fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
 pub(crate) fn tables(proc: &Path, id: &str) -> Vec<Process> {
     let mut threads = vec![id.to_owned()];
     for thread in names_in(&proc.join(id).join("task")).into_iter().filter(|thread| *thread != id) {
-        if !threads.iter().any(|known| have_same_files(proc, known, &thread)) {
+        if !threads.iter().any(|listed| have_same_files(proc, listed, &thread)) {
             threads.push(thread);
         }
     }
@@ -364,8 +364,9 @@ fn mappings(process: &Process) -> Vec<Mapping> {
 
 /// The strongest rights that a process has through its mappings of a file; `None` if it maps it nowhere.
 fn mapping_of(process: &Process, inode: Inode) -> Option<Rights> {
-    let all = mappings_that(process, |_, inode_number| inode_number == inode.1, |link, _| stat_likely(link));
-    strongest(all.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights))
+    let mappings =
+        mappings_that(process, |_, inode_number| inode_number == inode.1, |link, _| stat_likely(link));
+    strongest(mappings.iter().filter(|mapping| mapping.is_of(inode)).map(|mapping| mapping.rights))
 }
 
 /// The mappings of files of some rights and inode number (proc_pid_maps(5)). Each is queried through `map_files`, because on some

@@ -93,20 +93,20 @@ fn system_mounts<'machine>(machine: &'machine Machine<'_>) -> impl Iterator<Item
 /// written to a loop device changes its file, not the disk around that.
 fn media_below_loops(machine: &Machine<'_>, device: &Node) -> BTreeSet<String> {
     let mut tops = vec![device];
-    let mut all = BTreeSet::new();
+    let mut disks = BTreeSet::new();
     let mut index = 0;
     while let Some(top) = tops.get(index).copied() {
         index += 1;
-        all.extend(media(machine, top));
+        disks.extend(media(machine, top));
         for bottom in machine.tree.bottoms(top).iter().filter_map(|name| machine.tree.get(name)) {
             for below in machine.devices_below_loop(bottom) {
-                if tops.iter().all(|known| known.name != below.name) {
+                if tops.iter().all(|other| other.name != below.name) {
                     tops.push(below);
                 }
             }
         }
     }
-    all
+    disks
 }
 
 /// The disks at the bottom of a device; one for all paths of a LUN.
