@@ -6,7 +6,7 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
-use crate::machine::attachment::Attachment;
+use crate::machine::Attachment;
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::recheck::{Recheck, Written};

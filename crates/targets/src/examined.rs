@@ -3,7 +3,7 @@
 
 use crate::identity::{Identity, NoIdentity};
 use crate::labels::signature::Signature;
-use crate::machine::attachment::Attachment;
+use crate::machine::Attachment;
 use crate::sim::Simulated;
 use crate::space::growth::{Growth, Rewriting};
 use crate::uses::{Found, Use};

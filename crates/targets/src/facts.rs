@@ -7,13 +7,11 @@ pub(crate) mod array;
 pub(crate) mod arrays_at_end;
 pub(crate) mod layers;
 
-use crate::machine::device_mapper::Mapper;
-use crate::machine::sysfs::{
-    Node, SECTOR_BYTES, Tree, names_in, read_flag, read_number, read_text, read_word,
-};
+use crate::machine::{Mapper, Node, Tree};
 use crate::roots::Roots;
-use rdsk_model::Device;
+use rdsk_model::{Device, SECTOR_BYTES};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{names_in, read_flag, read_number, read_text, read_word};
 use std::path::{Path, PathBuf};
 
 /// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.
@@ -126,7 +124,7 @@ mod tests {
 
     #[test]
     fn command_nodes_are_found_beside_their_disk() {
-        let fake = crate::fake::Fake::new().disk("sdb", "8:16").disk("nvme0n1", "259:0");
+        let fake = crate::tests::Fake::new().disk("sdb", "8:16").disk("nvme0n1", "259:0");
         let fake = fake.attribute("sdb/device/scsi_generic/sg1/dev", "21:1\n");
         let fake = fake.attribute("sdb/device/bsg/2:0:0:0/dev", "247:0\n");
         fake.file("sys/class/nvme-generic/ng0n1/dev", "242:0\n");
@@ -154,7 +152,7 @@ mod tests {
 
     #[test]
     fn zones_are_told_where_there_are_any() {
-        let fake = crate::fake::Fake::new()
+        let fake = crate::tests::Fake::new()
             .disk("sda", "8:0")
             .attribute("sda/queue/zoned", "host-managed\n")
             .attribute("sda/queue/chunk_sectors", "524288\n")
@@ -173,7 +171,7 @@ mod tests {
     /// The name is the choice of whoever made it in configfs.
     #[test]
     fn null_blk_is_known_by_its_driver() {
-        let fake = crate::fake::Fake::new().disk("slow", "252:3").disk("vda", "254:0");
+        let fake = crate::tests::Fake::new().disk("slow", "252:3").disk("vda", "254:0");
         fake.file(
             "proc/devices",
             "Character devices:\n252 other\n\nBlock devices:\n252 nullb\n254 virtblk\n",

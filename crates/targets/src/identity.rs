@@ -16,8 +16,7 @@ pub(crate) use types::Names;
 pub use types::{Identity, IdentityKind, NoIdentity};
 
 use crate::display::listed;
-use crate::machine::Machine;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::tools::Lsblk;
 use rdsk_units::printable;
 

@@ -12,11 +12,11 @@ pub(crate) mod signature;
 pub(crate) mod unlabelled;
 
 use crate::labels::signature::Signature;
-use crate::machine::Machine;
-use crate::machine::shared_sectors::{Extents, Reach, Sharing};
-use crate::machine::sysfs::{Node, SECTOR_BYTES, read_number};
+use crate::machine::{Extents, Machine, Node, Reach, Sharing};
 use crate::tools;
 use crate::uses::{Found, Labelled, UseKind};
+use rdsk_model::SECTOR_BYTES;
+use rdsk_sys::files::read_number;
 use std::path::PathBuf;
 
 /// Filesystems of clusters: another host may have them mounted.
@@ -140,7 +140,7 @@ fn belongs_elsewhere(signature: &Signature) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn members_and_locks_belong_elsewhere_and_filesystems_do_not() {

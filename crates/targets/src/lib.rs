@@ -13,8 +13,6 @@ mod error;
 mod examine;
 mod examined;
 mod facts;
-#[cfg(test)]
-mod fake;
 mod id;
 mod identity;
 mod labels;
@@ -26,6 +24,8 @@ mod roots;
 mod sim;
 mod space;
 mod testfile;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod uses;
 mod within;

@@ -13,13 +13,20 @@ pub(crate) mod mounts;
 pub(crate) mod shared_sectors;
 pub(crate) mod sysfs;
 
-use crate::machine::device_mapper::{Mapper, MapperError, Row};
-use crate::machine::luns::Luns;
-use crate::machine::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
-use crate::machine::sysfs::{Node, Tree, names_in};
+pub(crate) use attachment::Attachment;
+pub(crate) use device_mapper::{Mapper, Part, PoolKind, PoolSpace, Row, Span};
+pub(crate) use lvm::logical_volume;
+pub(crate) use mounts::{Mount, Namespace, mount_of};
+pub(crate) use shared_sectors::{Extents, Reach, Sharing};
+pub(crate) use sysfs::{Node, Tree};
+
 use crate::roots::Roots;
 use crate::uses::Found;
+use device_mapper::MapperError;
+use luns::Luns;
+use mounts::{read_mounts, read_swaps};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::names_in;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;

@@ -4,8 +4,7 @@
 use crate::DeviceNumber;
 use crate::examine::file_target;
 use crate::facts;
-use crate::machine::Machine;
-use crate::machine::mounts::mount_of;
+use crate::machine::{Machine, mount_of};
 use crate::probe;
 use crate::roots::Roots;
 use crate::uses::Found;

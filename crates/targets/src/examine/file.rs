@@ -6,9 +6,7 @@ use crate::error::TargetError;
 use crate::examined::{Examined, Place};
 use crate::facts::layers;
 use crate::labels::mmp;
-use crate::machine::Machine;
-use crate::machine::mounts::{Mount, mount_of};
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Mount, Node, mount_of};
 use crate::probe::Writers;
 use crate::roots::Roots;
 use crate::space::growth::{Taking, spare_bytes};
@@ -232,7 +230,7 @@ pub(crate) fn file_target(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
     fn found(writers: Writers) -> [Found; 2] {

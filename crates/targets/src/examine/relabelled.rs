@@ -5,8 +5,7 @@ use super::block::{labels_around, node_path};
 use crate::examined::Examined;
 use crate::labels::Label;
 use crate::labels::signature::Signature;
-use crate::machine::Machine;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::uses::{Found, UseKind};
 use crate::{labels, tools};
 use std::fs::File;
@@ -72,7 +71,7 @@ fn is_among_random_data(place: &Path, signature: &Signature) -> bool {
 mod tests {
     use super::*;
     use crate::examined::Place;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use rdsk_model::Target;
     use rdsk_sys::device_number::DeviceNumber;
 

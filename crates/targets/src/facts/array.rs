@@ -1,10 +1,10 @@
 //! What the kernel reports about the array that a device is or lies on: md's files in sysfs, and device mapper's table
 //! if it may be read. It opens no disk, compares nothing and decides nothing.
 
-use crate::machine::device_mapper::{Mapper, Part, Row, Span};
-use crate::machine::sysfs::{Node, SECTOR_BYTES, Tree, read_number, read_text};
-use rdsk_model::ArrayFacts;
+use crate::machine::{Mapper, Node, Part, Row, Span, Tree};
+use rdsk_model::{ArrayFacts, SECTOR_BYTES};
 use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
+use rdsk_sys::files::{read_number, read_text};
 
 /// Stacked devices that are followed down to the one with several below it.
 const MAX_LEVELS: usize = 8;

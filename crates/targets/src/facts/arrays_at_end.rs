@@ -2,9 +2,7 @@
 //! is judged here.
 
 use crate::facts::array::{facts, facts_below};
-use crate::machine::Machine;
-use crate::machine::device_mapper::Mapper;
-use crate::machine::sysfs::{Node, Tree};
+use crate::machine::{Machine, Mapper, Node, Tree};
 use crate::roots::Roots;
 use crate::uses::Found;
 use rdsk_model::{ArrayFacts, Device, Target};

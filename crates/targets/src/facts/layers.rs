@@ -1,8 +1,8 @@
 //! What a device is built on, as a tree with the members of an array side by side. It reads only sysfs.
 
-use crate::machine::lvm::logical_volume;
-use crate::machine::sysfs::{Node, Tree, is_numbered, read_text};
+use crate::machine::{Node, Tree, logical_volume};
 use rdsk_model::Layer;
+use rdsk_sys::files::{is_numbered, read_text};
 
 /// Limits of a tree; what is below them is left out. A disk appears in it once for each of its partitions.
 const MAX_LEVELS: usize = 16;
@@ -150,7 +150,7 @@ mod tests {
             ("sda", "disk"),
             ("nvme0n1", "disk"),
         ] {
-            let fake = crate::fake::Fake::new().disk(name, "240:0");
+            let fake = crate::tests::Fake::new().disk(name, "240:0");
             let fake = fake.disk(&format!("{name}/{name}p1"), "240:1");
             fake.with(|machine, _| {
                 assert_eq!(kind(machine.tree.get(name).unwrap()), wanted);
@@ -162,7 +162,7 @@ mod tests {
     /// Each level is built on two partitions of the one below it, so that paths double with each.
     #[test]
     fn a_tree_that_would_never_end_is_cut() {
-        let mut fake = crate::fake::Fake::new();
+        let mut fake = crate::tests::Fake::new();
         for level in 0..14 {
             fake = fake.disk(&format!("md{level}"), &format!("9:{level}"));
             for part in 1..=2 {

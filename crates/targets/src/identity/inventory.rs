@@ -2,8 +2,7 @@
 //! labels. It asks `lsblk`, which asks udev; if udev does not run, `blkid` reads a single device. It never decides what
 //! a name is worth.
 
-use crate::machine::Machine;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::tools::{self, Lsblk};
 use std::collections::BTreeMap;
 
@@ -48,7 +47,7 @@ impl<'machine> Inventory<'machine> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn the_device_itself_is_read_where_udev_tells_nothing() {

@@ -4,8 +4,7 @@
 
 use crate::error::TargetError;
 use crate::identity::{self, Inventory};
-use crate::machine::Machine;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::roots::Roots;
 use crate::tools::Lsblk;
 use crate::uses::Found;

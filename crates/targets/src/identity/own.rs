@@ -4,10 +4,9 @@
 use super::inventory::Inventory;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
-use crate::machine::Machine;
-use crate::machine::lvm::logical_volume;
-use crate::machine::sysfs::{Node, is_numbered, names_in, read_number, read_text};
+use crate::machine::{Machine, Node, logical_volume};
 use crate::tools::Lsblk;
+use rdsk_sys::files::{is_numbered, names_in, read_number, read_text};
 use std::fs;
 use std::path::Path;
 

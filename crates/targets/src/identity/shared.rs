@@ -4,7 +4,8 @@ use super::inventory::Inventory;
 use super::own;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
-use crate::machine::sysfs::{Node, read_text};
+use crate::machine::Node;
+use rdsk_sys::files::read_text;
 
 /// Kernel names of the other devices that also have the name `identity` of `node`: whole devices for a whole device,
 /// partitions for a partition. Two loop devices over one file share its bytes too; that is reported as a use.

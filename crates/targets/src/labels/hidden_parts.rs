@@ -3,10 +3,10 @@
 //! and parses no table.
 
 use crate::labels::signature::Signature;
-use crate::machine::Machine;
-use crate::machine::sysfs::{Node, SECTOR_BYTES};
+use crate::machine::{Machine, Node};
 use crate::uses::{Found, Labelled};
 use crate::{labels, tools};
+use rdsk_model::SECTOR_BYTES;
 use std::path::Path;
 
 /// Tables of partitions, as libblkid names them.
@@ -78,7 +78,7 @@ fn parse(answer: &str) -> Vec<Partition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     const TWO: &str = "1 2048 32768\n2 34816 32768\n";
 

@@ -59,7 +59,7 @@ fn used_by(text: &str) -> Option<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     fn text(sequence: &str) -> String {
         format!(

@@ -5,8 +5,7 @@
 use crate::identity::Inventory;
 use crate::labels::signature::Signature;
 use crate::labels::{self, Label};
-use crate::machine::Machine;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::space::growing;
 use crate::tools;
 use crate::uses::{Found, Labelled, Use, UseKind};

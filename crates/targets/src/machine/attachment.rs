@@ -2,7 +2,7 @@
 //! file. A partition may move, or leave its number to another one, while its disk stays. It reads a few files of sysfs and opens no device.
 
 use crate::facts;
-use crate::machine::sysfs::{read_number, read_text};
+use rdsk_sys::files::{read_number, read_text};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn facts_of(disk: &Path) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn the_kernels_count_tells_attachments_apart() {

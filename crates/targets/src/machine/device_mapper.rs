@@ -1,8 +1,9 @@
 //! What device-mapper devices are built on, range by range, from device mapper's own tables, and how often they are open. It asks the kernel, or the
 //! answers of a test, and decides nothing.
 
-use crate::machine::sysfs::{Node, SECTOR_BYTES};
+use crate::machine::sysfs::Node;
 use crate::roots::{Roots, ToolSource};
+use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control, open_count};
 use rustix::io::Errno;

@@ -3,7 +3,8 @@
 //! apart. It reads sysfs and decides nothing.
 
 use crate::facts;
-use crate::machine::sysfs::{Node, Tree, read_text};
+use crate::machine::sysfs::{Node, Tree};
+use rdsk_sys::files::read_text;
 use std::collections::BTreeMap;
 
 /// For every whole disk that shares its LUN with others, the first of them by name.
@@ -96,7 +97,7 @@ fn words(node: &Node) -> LookupKeys {
 
 #[cfg(test)]
 mod tests {
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn one_wwn_is_one_lun_and_one_serial_of_one_model_and_size_too() {

@@ -1,7 +1,9 @@
 //! Arrays of md in a container (IMSM, DDF): several of them lie side by side on the same disks, and the container has the disks, too,
 //! but no sectors of its own. What sysfs says of that; it decides nothing.
 
-use crate::machine::sysfs::{Node, SECTOR_BYTES, read_number, read_text};
+use crate::machine::sysfs::Node;
+use rdsk_model::SECTOR_BYTES;
+use rdsk_sys::files::{read_number, read_text};
 
 /// The container that an array lies in, by kernel name; `None` for every other device. Documentation/admin-guide/md.rst,
 /// `metadata_version`: `external:` and a word of the program that keeps the metadata. mdadm writes `/md127/0` there for an array that
@@ -30,7 +32,7 @@ pub(crate) fn range_on(node: &Node, member: &Node) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn the_container_of_an_array_is_in_its_version() {

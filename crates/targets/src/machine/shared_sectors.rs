@@ -4,8 +4,10 @@
 use crate::machine::Machine;
 use crate::machine::device_mapper::{Part, Role, Row, Span};
 use crate::machine::md_container;
-use crate::machine::sysfs::{Node, SECTOR_BYTES, is_numbered, read_number};
+use crate::machine::sysfs::Node;
+use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{is_numbered, read_number};
 
 /// Layers of a stack, and ranges of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
@@ -275,7 +277,7 @@ fn size_of(node: &Node) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     fn sharing(fake: &Fake, writes: &str, rests: &str) -> Sharing {
         fake.with(|machine, _| {

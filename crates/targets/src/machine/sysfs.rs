@@ -1,8 +1,8 @@
 //! The block devices as sysfs shows them: names, numbers, partitions, what is built on what. It opens no device.
 
-pub(crate) use rdsk_model::SECTOR_BYTES;
+use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::device_number::DeviceNumber;
-pub(crate) use rdsk_sys::files::{is_numbered, names_in, read_flag, read_number, read_text, read_word};
+use rdsk_sys::files::{names_in, read_number, read_text, read_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! How much of a file its filesystem allocates anew when the file is overwritten: holes and shared blocks, everything where
 //! changed blocks go to another place, and the whole file where an overlay copies it first. It reads and changes nothing.
 
-use crate::machine::mounts::{Mount, mount_of};
+use crate::machine::{Mount, mount_of};
 use crate::probe;
 use crate::space::growth::{Rewriting, Taking};
 use std::fs::{self, Metadata};

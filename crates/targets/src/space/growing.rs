@@ -3,16 +3,14 @@
 //! everything else on it, and without memory the kernel ends programs. It reads sizes and changes nothing.
 
 use crate::display::shown;
-use crate::machine::Machine;
-use crate::machine::mounts::mount_of;
-use crate::machine::sysfs::{Node, is_numbered, read_flag, read_text};
+use crate::machine::{Machine, Node, mount_of};
 use crate::probe;
 use crate::space::anew::{self, Anew};
 use crate::space::growth::{Growth, GrowthKind, Taking, kept_bytes};
 use crate::space::overlay;
 use crate::space::thin_pool;
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::files::memory_bytes;
+use rdsk_sys::files::{is_numbered, memory_bytes, read_flag, read_text};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -193,9 +191,9 @@ pub(crate) fn suspended(machine: &Machine<'_>, node: &Node) -> Option<String> {
 mod tests {
     use super::*;
     use crate::examined::{Examined, Place};
-    use crate::fake::Fake;
     use crate::space::fills_up::check_growth;
     use crate::space::growth::spare_bytes;
+    use crate::tests::Fake;
     use crate::uses::Found;
     use rdsk_model::Target;
 

@@ -2,7 +2,7 @@
 //! reads and changes nothing, but for [`stays_in_memory`], which has pages of a file of ours dropped.
 
 use crate::display::shown;
-use crate::machine::mounts::{Mount, mount_of};
+use crate::machine::{Mount, mount_of};
 use crate::probe::{self, Flush};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};

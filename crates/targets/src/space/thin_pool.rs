@@ -2,10 +2,7 @@
 //! never fills one up. A full pool breaks every volume in it, and a full store its snapshot. It asks device mapper and
 //! changes nothing.
 
-use crate::machine::Machine;
-use crate::machine::device_mapper::{Part, PoolKind, PoolSpace, Span};
-use crate::machine::shared_sectors::{Extents, Reach};
-use crate::machine::sysfs::Node;
+use crate::machine::{Extents, Machine, Node, Part, PoolKind, PoolSpace, Reach, Span};
 use crate::space::growth::{Growth, GrowthKind, Taking};
 use crate::uses::{Found, UseKind};
 
@@ -198,9 +195,9 @@ fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut 
 mod tests {
     use super::*;
     use crate::examined::{Examined, Place};
-    use crate::fake::Fake;
     use crate::space::fills_up::check_growth;
     use crate::space::growth;
+    use crate::tests::Fake;
     use rdsk_model::Target;
 
     /// Why these may not be taken, each for itself, after the uses.

@@ -4,11 +4,7 @@
 //! kernel itself (`O_EXCL`).
 
 use crate::facts;
-use crate::machine::Machine;
-use crate::machine::md_container;
-use crate::machine::mounts::Namespace;
-use crate::machine::shared_sectors::{Extents, Reach, Sharing};
-use crate::machine::sysfs::{Node, names_in, read_flag, read_number, read_word};
+use crate::machine::{Extents, Machine, Namespace, Node, Reach, Sharing, md_container};
 use crate::probe;
 use crate::uses::dm_openers;
 use crate::uses::exports::{self, ExportQuery, Exports};
@@ -19,6 +15,7 @@ use crate::uses::served::{self, KeptOn};
 use crate::uses::stored_name::{self, Moved};
 use crate::uses::system_disk;
 use crate::uses::{Found, UNSEEN_OPENER, UseKind};
+use rdsk_sys::files::{names_in, read_flag, read_number, read_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 
@@ -335,5 +332,3 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod under_other_names;

@@ -2,11 +2,11 @@
 //! lost since, and show only that name. Device mapper alone counts the openers of its devices; they are compared with what can be seen.
 //! It opens no device.
 
-use crate::machine::Machine;
-use crate::machine::sysfs::{Node, names_in};
+use crate::machine::{Machine, Node};
 use crate::uses::Found;
 use crate::uses::processes::{NodeNumber, descriptors, device_behind, only_names, others, tables};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::names_in;
 use std::path::Path;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ fn open_files(proc: &Path, number: DeviceNumber, enough: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     fn count(fake: &Fake, name: &str) -> Option<u64> {
         fake.with(|machine, _| unseen_now(machine, machine.tree.get(name).unwrap()))

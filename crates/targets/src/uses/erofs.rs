@@ -2,8 +2,7 @@
 //! by which it was mounted, which may have been given to another file since. Where a lease does not tell who has a file open, an image
 //! of EROFS may be what is mounted, unless the name leads to another image that is open. It opens files for reading only.
 
-use crate::machine::Machine;
-use crate::machine::mounts::{Mount, Namespace};
+use crate::machine::{Machine, Mount, Namespace};
 use crate::probe;
 use crate::uses::Found;
 use crate::uses::open_stat::Inode;
@@ -73,7 +72,7 @@ fn is_image(file: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
 

@@ -2,14 +2,13 @@
 //! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
 //! `stored_name`. It reads small text files and decides nothing.
 
-use crate::machine::Machine;
-use crate::machine::mounts::Namespace;
-use crate::machine::sysfs::{names_in, read_text};
+use crate::machine::{Machine, Namespace};
 use crate::uses::dm_openers;
 use crate::uses::open_stat::Inode;
 use crate::uses::stored_name::{Led, Moved, is_mapped_name, leads_to, moved};
 use crate::uses::{Found, LOST_EXPORT, MOVED_EXPORT, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{names_in, read_text};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -352,7 +351,7 @@ fn after(info: &str, key: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use std::os::unix::fs::MetadataExt as _;
 
     fn look(fake: &Fake, query: &ExportQuery<'_>) -> Found {

@@ -2,9 +2,7 @@
 //! backing file of a loop device. It reads procfs, configfs and stat(2), and opens a file only to ask who has locked it.
 
 use crate::display::shown;
-use crate::machine::Machine;
-use crate::machine::mounts::{Mount, mount_of};
-use crate::machine::sysfs::{Node, read_number};
+use crate::machine::{Machine, Mount, Node, mount_of};
 use crate::uses::exports::{self, ExportQuery, Exports};
 use crate::uses::locks::{self, Locks};
 use crate::uses::processes::{self, Inode, users_of_file};
@@ -12,6 +10,7 @@ use crate::uses::stored_name::{Led, leads_to};
 use crate::uses::{Found, UseKind};
 use crate::uses::{erofs, twins};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::read_number;
 use rdsk_sys::mounts::unescape;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -213,7 +212,7 @@ fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn a_file_is_looked_for_below_every_layer() {

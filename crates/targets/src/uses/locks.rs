@@ -3,13 +3,13 @@
 //! that partitions a disk. Locks that another host has are asked for. It reads one file of procfs, opens files for reading only, and
 //! takes no lock.
 
-use crate::machine::sysfs::read_text;
 use crate::probe;
 use crate::tools::TIMEOUT;
 use crate::uses::processes::{Inode, persistent};
 use crate::uses::{Found, UseKind};
 use crate::within::within;
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::read_text;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -120,7 +120,7 @@ fn lock_of(line: &str) -> Option<Lock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use rdsk_testkit::{Hold, Holder};
 
     const TABLE: &str = "\

@@ -2,7 +2,7 @@
 //! the metadata of arrays beside their data. Writing to the device costs them nothing, so they are no reason to refuse it. It reads procfs
 //! and decides by names alone.
 
-use crate::machine::sysfs::read_text;
+use rdsk_sys::files::read_text;
 use std::fs;
 use std::path::Path;
 
@@ -64,7 +64,7 @@ fn parent_of(proc: &Path, id: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     /// A process, with its parent.
     fn add(fake: &Fake, id: u32, name: &str, parent: u32) {

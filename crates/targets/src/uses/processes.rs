@@ -1,14 +1,13 @@
 //! Which processes have a file or a block device open, or mapped for writing, according to procfs. The kernel's
 //! `O_EXCL` does not cover openers that did not use it themselves, so every process is checked. It opens no target.
 
-use crate::machine::sysfs::names_in;
 use crate::probe;
 use crate::uses::onlookers::{is_onlooker, keeps_metadata};
 pub(crate) use crate::uses::open_stat::Inode;
 use crate::uses::open_stat::{Stat, stat_likely, stat_node};
 use crate::uses::{Found, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::files::{field, is_first_pid_namespace};
+use rdsk_sys::files::{field, is_first_pid_namespace, names_in};
 use rustix::fs::{FileType, OFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

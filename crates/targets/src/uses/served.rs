@@ -3,10 +3,10 @@
 //! and sysfs shows no link, only the name by which it was opened. It reads sysfs and configfs and decides nothing.
 
 use crate::facts;
-use crate::machine::Machine;
-use crate::machine::sysfs::{Node, names_in, read_number, read_text};
+use crate::machine::{Machine, Node};
 use crate::uses::exports::{self, LioBacking};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{names_in, read_number, read_text};
 use std::path::{Path, PathBuf};
 
 /// What a disk keeps its data on.
@@ -58,7 +58,7 @@ fn of_lio(config: &Path, node: &Node) -> Option<KeptOn> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn a_disk_of_this_machines_own_targets_is_known() {

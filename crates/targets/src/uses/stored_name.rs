@@ -2,10 +2,7 @@
 //! have led elsewhere then. A name is no identity: it is looked up where it came from, and what it leads to now must be open, where the
 //! kernel says so. It opens regular files only, and for reading.
 
-use crate::machine::Machine;
-use crate::machine::lvm;
-use crate::machine::mounts::Namespace;
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Namespace, Node, lvm};
 use crate::probe;
 use crate::uses::dm_openers;
 use crate::uses::open_stat::Inode;
@@ -138,7 +135,7 @@ pub(crate) fn is_mapped_name(machine: &Machine<'_>, name: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use std::os::unix::fs::{MetadataExt as _, symlink};
 
     fn inode(path: &Path) -> Led {

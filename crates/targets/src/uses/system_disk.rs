@@ -2,9 +2,7 @@
 //! the system, and what it needs next, need not be mounted. It reads labels where the mount table names a pool instead of a device.
 
 use crate::labels::signature::Signature;
-use crate::machine::Machine;
-use crate::machine::mounts::{Mount, Namespace};
-use crate::machine::sysfs::Node;
+use crate::machine::{Machine, Mount, Namespace, Node};
 use crate::tools;
 use crate::uses::{Found, UseKind};
 use std::collections::BTreeSet;
@@ -118,7 +116,7 @@ fn media(machine: &Machine<'_>, node: &Node) -> BTreeSet<String> {
 mod tests {
     use super::*;
     use crate::examine::{Hold, examine_node};
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use rdsk_sys::device_number::DeviceNumber;
 
     fn label(kind: &str, name: &str) -> String {

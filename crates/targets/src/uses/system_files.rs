@@ -3,8 +3,7 @@
 //! the overlay below `/` show the same file under other names. It reads the first bytes of the file and decides nothing.
 
 use crate::display::shown;
-use crate::machine::Machine;
-use crate::machine::mounts::{Mount, mount_of};
+use crate::machine::{Machine, Mount, mount_of};
 use crate::probe;
 use crate::uses::{Found, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
@@ -132,7 +131,7 @@ fn layers_of(mounts: &[Mount], directory: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn programs_are_known_by_how_they_begin() {

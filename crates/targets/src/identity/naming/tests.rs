@@ -1,7 +1,7 @@
 //! Words that name devices, on fake machines; the device that is found is given by its kernel name.
 
 use super::*;
-use crate::fake::Fake;
+use crate::tests::Fake;
 
 fn fake() -> Fake {
     let lvm = format!("LVM-{}\n", "a".repeat(64));

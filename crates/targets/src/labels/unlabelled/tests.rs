@@ -1,7 +1,7 @@
 //! Devices as plain files of a fake `/dev`, with the first blocks that programs write.
 
 use super::*;
-use crate::fake::Fake;
+use crate::tests::Fake;
 
 /// A device whose first blocks hold these bytes at these offsets.
 fn write(fake: &Fake, name: &str, parts: &[(usize, &[u8])]) {

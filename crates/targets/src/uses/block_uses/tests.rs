@@ -1,9 +1,11 @@
 //! Machines as people have them: what uses a disk must be found through every layer, and nothing else may be reported.
 
+mod under_other_names;
+
 use crate::examine::{Hold, examine_node};
-use crate::fake::Fake;
 use crate::machine::Machine;
 use crate::roots::Roots;
+use crate::tests::Fake;
 use crate::uses::Found;
 use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::{LoopDevice, Need, requires};

@@ -1,7 +1,7 @@
 //! Processes of fake machines, and what they are told to do with devices and files.
 
 use super::*;
-use crate::fake::Fake;
+use crate::tests::Fake;
 use std::os::unix::fs::MetadataExt as _;
 
 /// What messages say of each use.

@@ -1,7 +1,7 @@
 //! What the kernel has open by a name that it has lost, or serves to this machine itself.
 
-use super::find;
-use crate::fake::Fake;
+use crate::tests::Fake;
+use crate::uses::block_uses::find;
 
 const NONE: [&str; 0] = [];
 
