@@ -36,6 +36,7 @@ pub mod settling;
 pub mod spans;
 pub mod stalls;
 pub mod stripe;
+mod target_shares;
 pub mod trend;
 mod verdict;
 pub mod words;

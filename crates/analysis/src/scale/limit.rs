@@ -2,7 +2,8 @@
 //! devices, one target of several, the queue, the processor, data generation; the last two come before a device that is only
 //! busy. Without counters it is not known.
 
-use super::shares::{Point, TargetShare};
+use super::TargetShare;
+use super::shares::Point;
 use crate::saturation::device_ns;
 use crate::{medium, metrics, words};
 use rdsk_model::{

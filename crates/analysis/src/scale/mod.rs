@@ -5,9 +5,9 @@
 mod limit;
 mod shares;
 
+pub use crate::target_shares::TargetShare;
 pub use limit::{BUSY, Cause, IDLE, Limit, limit, name, of_point};
-pub(crate) use shares::targets;
-pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
+pub use shares::{Fairness, Point, Ramp, StreamShare};
 
 use std::collections::BTreeSet;
 
