@@ -5,14 +5,13 @@
 mod loaded;
 mod timing;
 
-use crate::programs::text_of;
-use crate::{options, step, suite, tools};
+use crate::{options, origin, step, suite, tools};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// One campaign.
@@ -53,8 +52,9 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: TIMING,
         about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
-        cargo: "--test it --no-fail-fast -- --ignored --test-threads=1 timing::",
-        needs: "root",
+        // It runs what the tests of the whole workspace are built into.
+        cargo: "",
+        needs: "",
         limit_s: 3600,
     },
     Campaign {
@@ -97,9 +97,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
         let runs = options.get("--runs").map_or(Ok(loaded::RUNS), |text| text.parse());
         return loaded::run(root, campaign, &page, runs.context("--runs needs a number")?);
     }
-    let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
     if campaign.name == TIMING {
-        let (text, code) = timing::run(root, campaign, today.trim())?;
+        let (text, code) = timing::run(root, campaign)?;
         crate::write(&page, &text)?;
         println!("results in {}", page.display());
         return Ok(code);
@@ -123,7 +122,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let failure = suite::failure_of(ending);
     let ending = failure.as_deref().unwrap_or("yet it passed");
     ensure!(!notes.is_empty(), "the campaign left no notes ({ending})");
-    crate::write(&page, &draw(campaign, today.trim(), &notes, failure.as_deref()))?;
+    crate::write(&page, &draw(&head(campaign)?, &notes, failure.as_deref()))?;
     println!("{} results in {}", notes.len(), page.display());
     Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -133,14 +132,18 @@ fn parse(text: &str) -> Vec<Note<'_>> {
     text.lines().filter_map(|line| line.split('\t').collect::<Vec<_>>().try_into().ok()).collect()
 }
 
+/// The beginning of a campaign's page.
+fn head(campaign: &Campaign) -> Result<String> {
+    let Campaign { name, about, .. } = campaign;
+    let date = origin::now("+%F")?;
+    Ok(format!("# Campaign `{name}`\n\nMade by `cargo xtask campaign {name}` on {date}: {about}.\n\n"))
+}
+
 /// The page. Notes of the group `boot` say which kernel ran and are no results.
-fn draw(campaign: &Campaign, date: &str, notes: &[Note<'_>], failure: Option<&str>) -> String {
+fn draw(head: &str, notes: &[Note<'_>], failure: Option<&str>) -> String {
     let (boots, results): (Vec<&Note<'_>>, Vec<_>) = notes.iter().partition(|[group, ..]| *group == "boot");
     let kernels: BTreeSet<&str> = boots.iter().map(|[_, kernel, ..]| *kernel).collect();
-    let mut page = format!(
-        "# Campaign `{}`\n\nMade by `cargo xtask campaign {}` on {date}: {}.\n\n",
-        campaign.name, campaign.name, campaign.about
-    );
+    let mut page = head.to_owned();
     let mut line = |text: String| writeln!(page, "{text}").expect("a String takes everything");
     if !kernels.is_empty() {
         let kernels: Vec<&str> = kernels.into_iter().collect();
@@ -168,19 +171,16 @@ mod tests {
     fn a_page_says_date_kernel_and_every_result() {
         let notes = parse(TEXT);
         assert_eq!(notes.len(), 3);
-        let page = draw(&CAMPAIGNS[0], "2026-11-21", &notes, None);
+        let page = draw(&head(&CAMPAIGNS[0]).unwrap(), &notes, None);
         for words in [
-            "on 2026-11-21",
+            "# Campaign `guest`\n\nMade by `cargo xtask campaign guest` on 20",
             "Kernel: 6.1.0-1; 2 boots.",
             "1 scenarios, all",
             "| use | mounted ext4 | refused | 3.2 |",
         ] {
             assert!(page.contains(words), "no {words:?} in {page}");
         }
-        assert!(
-            draw(&CAMPAIGNS[0], "", &notes, Some("exit status: 101"))
-                .contains("**It failed**: exit status: 101")
-        );
+        assert!(draw("", &notes, Some("exit status: 101")).contains("**It failed**: exit status: 101"));
     }
 
     #[test]

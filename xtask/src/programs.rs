@@ -19,6 +19,11 @@ pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
     executable_by(cargo(root, &["build"]).args(arguments))
 }
 
+/// Builds a program of this workspace as users build it, and gives its path.
+pub(crate) fn release(name: &str) -> Result<PathBuf> {
+    executable(&crate::root(), &["--release", "--bin", name])
+}
+
 /// Runs a `cargo build` and gives the path of the last executable.
 pub(crate) fn executable_by(build: &mut Command) -> Result<PathBuf> {
     let text = text_of(build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()))?;

@@ -154,11 +154,3 @@ fn remove_group(group: &Path) {
         eprintln!("cannot remove {}", group.display());
     }
 }
-
-/// Kernel and processor.
-pub(crate) fn machine() -> String {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, name)| name);
-    format!("Linux {}, {model}", rustix::system::uname().release().to_string_lossy())
-}

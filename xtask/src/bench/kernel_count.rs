@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// What reaching a program takes, which its run time leaves out: two empty ones at a bio made its read longer by 157 to 182 ns
-/// (docs/benchmarks.md, "Counting: the BPF observer").
+/// (xtask/records/benchmarks.md, "Counting").
 const CALL_NS: u64 = 80;
 /// No run takes so long.
 const LIMIT: Duration = Duration::from_secs(120);

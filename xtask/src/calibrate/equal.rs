@@ -6,7 +6,7 @@ use super::table::{Table, percent, share};
 use super::trials::{Campaign, Trial, median};
 use anyhow::Result;
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::{Kind, Ratio};
+use rdsk_analysis::comparison::Kind;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, Op, Record};
 use std::ops::Range;
@@ -17,93 +17,107 @@ const POWER: f64 = 0.9;
 /// How much slower the second of two unequal LUNs is.
 const SLOWER: f64 = 1.1;
 
-/// What was seen of pairs of cells.
+/// Counts of pairs of cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    pub(crate) all: usize,
+    pub(crate) pairs: usize,
     /// The 95 % interval of the ratio does not hold 1.
-    pub(crate) apart: usize,
+    apart: usize,
     /// The same, corrected for the number of cells compared in the run.
-    pub(crate) sure: usize,
+    sure: usize,
     /// Called different on the page.
     pub(crate) different: usize,
-    pub(crate) half_widths: Vec<f64>,
+    half_widths: Vec<f64>,
 }
+
+/// What the columns of [`Pairs::row`] are, behind those that name the trial.
+pub(crate) const HEAD: [&str; 6] = [
+    "pairs of cells",
+    "interval without 1, %",
+    "after correction, %",
+    "called different, %",
+    "wanted",
+    "median ±, %",
+];
 
 impl Pairs {
-    pub(crate) fn add(&mut self, ratio: &Ratio) {
-        self.all += 1;
-        self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
-        self.sure += usize::from(ratio.is_sure());
-        self.different += usize::from(ratio.is_different());
-        self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
+    /// Adds the cells that two targets of a run have in common, as its page compares them.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let analysis = Analysis::of(record);
+        for ratio in analysis.comparisons(Kind::Targets).filter_map(|comparison| comparison.ratio.ok()) {
+            self.pairs += 1;
+            self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
+            self.sure += usize::from(ratio.is_sure());
+            self.different += usize::from(ratio.is_different());
+            self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
+        }
     }
 
-    /// Counts and shares, for a table.
-    pub(crate) fn figures(&self) -> [String; 4] {
-        let of = |count: usize| format!("{} ({})", percent(share(count, self.all)), count);
-        [self.all.to_string(), of(self.apart), of(self.sure), of(self.different)]
+    fn plus(mut self, other: &Self) -> Self {
+        self.pairs += other.pairs;
+        self.apart += other.apart;
+        self.sure += other.sure;
+        self.different += other.different;
+        self.half_widths.extend(&other.half_widths);
+        self
+    }
+
+    /// Adds the row to a table; `judge` says whether the share that is called different holds what is wanted.
+    pub(crate) fn row(
+        &self,
+        table: &mut Table,
+        names: &[&str],
+        wanted: &str,
+        judge: impl Fn(f64) -> Option<bool>,
+    ) {
+        let shown = |count: usize| format!("{} ({count})", percent(share(count, self.pairs)));
+        let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        row.push(self.pairs.to_string());
+        row.extend([self.apart, self.sure, self.different].map(shown));
+        row.extend([wanted.to_owned(), percent(median(&self.half_widths))]);
+        table.row(row, judge(share(self.different, self.pairs)));
     }
 }
 
-/// What the columns of [`Pairs::figures`] are.
-pub(crate) const FIGURES: [&str; 4] =
-    ["pairs of cells", "interval without 1, %", "after correction, %", "called different, %"];
-
-/// The ratios of the cells that two targets of a run have in common, as its page compares them.
-pub(crate) fn ratios(record: &Record) -> Vec<Ratio> {
-    let analysis = Analysis::of(record);
-    analysis.comparisons(Kind::Targets).filter_map(|one| one.ratio.ok()).collect()
-}
-
-/// The trial of two LUNs: the reads of the headline.
-pub(crate) fn two_luns(campaign: &Campaign, luns: &Luns) -> Result<Trial> {
+/// Counts over runs of the headline's reads on two LUNs.
+pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Pairs> {
     let system = campaign.system("pair", luns)?;
-    Ok(Trial {
+    let trial = Trial {
         targets: vec![format!("{system}/0"), format!("{system}/1")],
         experiments: &[Experiment::Headline],
         options: PlanOptions { ops: Some(vec![Op::Read]), ..PlanOptions::default() },
-    })
-}
-
-/// Counts over runs.
-pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Pairs> {
-    let seen = two_luns(campaign, luns)?.each(seeds.clone(), &campaign.interrupted, ratios)?;
-    let mut pairs = Pairs::default();
-    seen.iter().flatten().for_each(|ratio| pairs.add(ratio));
-    Ok(pairs)
+    };
+    let runs = trial.each(campaign, seeds, |record| {
+        let mut pairs = Pairs::default();
+        pairs.add(record);
+        pairs
+    })?;
+    Ok(runs.iter().fold(Pairs::default(), Pairs::plus))
 }
 
 /// The table of simulated LUNs.
 pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
-    let head = ["LUNs", "noise"].into_iter().chain(FIGURES).chain(["wanted", "median ±, %"]);
-    let mut table = Table::new(
-        "Two simulated LUNs in one run of the headline's reads. After correction: the ratio of the rounds is not 1, with a chance of \
-         5 % for all comparisons of the run (Holm). Called different: the same with a chance of 3 %"
-            .into(),
-        head.map(str::to_owned).collect(),
-    );
+    let title = "Two simulated LUNs in one run of the headline's reads. After correction: the ratio of the rounds is not 1, with a \
+                 chance of 5 % for all comparisons of the run (Holm). Called different: the same with a chance of 3 %";
+    let mut table = Table::new(title, ["LUNs", "noise"].into_iter().chain(HEAD));
     for (factor, common) in [(1.0, true), (1.0, false), (SLOWER, true), (SLOWER, false)] {
         for noise in [INDEPENDENT, AR_90, AR_99, LEVELS] {
-            if campaign.is_interrupted() {
-                return Ok(vec![table]);
-            }
             let pairs = trial(campaign, &Luns::pair(&noise, common, factor), seeds)?;
-            let found = share(pairs.different, pairs.all);
             let is_equal = factor <= 1.0;
             // A difference that is smaller than what the noise leaves open cannot be found.
-            let (wanted, holds) = match (is_equal, noise == INDEPENDENT) {
-                (true, _) => ("≤ 1", Some(found <= FALSE)),
-                (false, true) => ("≥ 90", Some(found >= POWER)),
-                (false, false) => ("–", None),
+            let is_findable = !is_equal && noise == INDEPENDENT;
+            let wanted = if is_equal {
+                "≤ 1"
+            } else if is_findable {
+                "≥ 90"
+            } else {
+                "–"
             };
             let what = if is_equal { "equal" } else { "one 10 % slower" };
             let how = if common { "common" } else { "separate" };
-            let mut row = vec![format!("{what}, {how} noise"), noise.name.to_owned()];
-            row.extend(pairs.figures());
-            row.extend([wanted.to_owned(), percent(median(&pairs.half_widths))]);
-            table.row(row, holds);
-            println!("{}", table.last_line());
+            pairs.row(&mut table, &[&format!("{what}, {how} noise"), noise.name], wanted, |share| {
+                if is_equal { Some(share <= FALSE) } else { is_findable.then_some(share >= POWER) }
+            });
         }
     }
     Ok(vec![table])

@@ -3,12 +3,10 @@
 
 use super::Part;
 use super::table::Table;
-use crate::programs::text_of;
+use crate::origin;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 const INTRODUCTION: &str = "\
@@ -45,42 +43,22 @@ impl Section {
         took: Duration,
         tables: &[Table],
     ) -> Result<Self> {
-        let date = text_of(Command::new("date").args(["-u", "+%F"]))?;
+        // A simulated figure is the same everywhere.
+        let machine = if part.is_real { origin::machine() } else { "simulated".to_owned() };
         let mut text = format!("## {}\n\n{}\n\n", part.title, part.about);
         let line = format!(
-            "`cargo xtask calibrate {}`, {} runs of each with seeds from {}, on {} from commit {commit}, in {} min; {}.",
+            "`cargo xtask calibrate {}`, {} runs of each with seeds from {}, on {} from commit {commit}, in {} min; {machine}.",
             part.name,
             seeds.end - seeds.start,
             seeds.start,
-            date.trim(),
+            origin::now("+%F")?,
             took.as_secs().div_ceil(60),
-            machine(part.is_real),
         );
         writeln!(text, "{line}").expect("a String takes everything");
         for table in tables {
             write!(text, "\n{}", table.draw()).expect("a String takes everything");
         }
         Ok(Self { name: part.name, text })
-    }
-}
-
-/// The commit that the task was started from, and whether files differ from it.
-pub(crate) fn commit(root: &Path) -> String {
-    let git = |words: &[&str]| text_of(Command::new("git").args(words).current_dir(root));
-    let commit = git(&["rev-parse", "--short=10", "HEAD"]).unwrap_or_else(|_| "unknown".into());
-    let is_changed = git(&["status", "--porcelain", "--untracked-files=no"])
-        .is_ok_and(|text| text.lines().any(|line| !line.ends_with("docs/calibration.md")));
-    format!("{}{}", commit.trim(), if is_changed { " with changes" } else { "" })
-}
-
-/// What ran it; a simulated figure is the same everywhere.
-fn machine(is_real: bool) -> String {
-    if is_real {
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        format!("Linux {release}, {cpus} processors")
-    } else {
-        "simulated".into()
     }
 }
 

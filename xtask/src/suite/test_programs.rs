@@ -41,6 +41,14 @@ impl TestProgram {
         command
     }
 
+    /// Each test of a part by its name, with the command that runs it alone.
+    pub(crate) fn each_test(&self) -> impl Iterator<Item = (&str, Command)> {
+        self.arguments.iter().filter(|argument| *argument != "--exact").map(|name| {
+            let alone = Self { arguments: vec!["--exact".to_owned(), name.clone()], ..self.clone() };
+            (name.as_str(), alone.command())
+        })
+    }
+
     /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
     ///
     /// # Errors
