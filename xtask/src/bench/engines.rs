@@ -121,9 +121,9 @@ impl Runner {
     }
 
     fn compare_all(&self, target: &BenchTarget, pairs: usize) -> Result<()> {
-        println!("\non {}", target.description());
+        println!("\non {}", target.about);
         println!("{}", Compared::head(["ours/s", "fio/s"], "processor ns per I/O"));
-        let is_direct = target.io_path() == "direct";
+        let is_direct = target.io_path == "direct";
         for case in CASES.iter().filter(|case| is_direct || case.on == On::Every) {
             let runs = in_turn(pairs, || self.ours(case, target), || self.fio(case, target))?;
             let rates: Vec<(f64, f64)> = runs.iter().map(|(ours, fio)| (ours.rate, fio.rate)).collect();
@@ -140,7 +140,7 @@ impl Runner {
     /// A run of ours.
     fn ours(&self, case: &Case, target: &BenchTarget) -> Result<Done> {
         let mut command = self.confinement.command(&self.hammer);
-        command.arg(target.path()).args([target.io_path(), case.engine]);
+        command.arg(&target.path).args([target.io_path, case.engine]);
         command.args([case.depth.to_string().as_str(), case.batch]);
         command.args([self.seconds.to_string(), self.cpu.to_string()]);
         let (answer, cpu_ns) = timed(&mut command)?;
@@ -153,13 +153,13 @@ impl Runner {
         let mut command = self.confinement.command(Path::new("fio"));
         command.args(["--name=bench", "--rw=randread", "--bs=4k", "--thread", "--time_based", "--readonly"]);
         command.args(["--output-format=json", "--group_reporting"]);
-        command.arg(format!("--filename={}", target.path().display()));
+        command.arg(format!("--filename={}", target.path.display()));
         let depth = if case.fio == "psync" { 1 } else { case.depth };
         command.arg(format!("--ioengine={}", case.fio)).arg(format!("--iodepth={depth}"));
         command.arg(format!("--cpus_allowed={}", self.cpu)).arg(format!("--runtime={}", self.seconds));
-        match target {
-            BenchTarget::Zram(_) => command.arg("--direct=1"),
-            BenchTarget::File(_) => command.args(["--direct=0", "--invalidate=0", "--fadvise_hint=0"]),
+        match target.io_path {
+            "direct" => command.arg("--direct=1"),
+            _ => command.args(["--direct=0", "--invalidate=0", "--fadvise_hint=0"]),
         };
         if case.is_tuned {
             command.args(["--iodepth_batch_submit=32", "--iodepth_batch_complete_min=32"]);

@@ -39,7 +39,7 @@ pub(super) fn report(options: &Options) -> Result<()> {
     println!("{}", Compared::head(["with", "without"], "median latency longer by; counted for"));
     for (name, evidence, goal) in CASES {
         let run = |evidence: &str| {
-            let mut command = reads(&rdsk, &zram.path(), "4k", evidence);
+            let mut command = reads(&rdsk, &zram.path, "4k", evidence);
             command.arg(format!("--runtime={seconds}s"));
             figures(&json(&text_of(&mut command)?)?, evidence)
         };
@@ -57,10 +57,7 @@ pub(super) fn report(options: &Options) -> Result<()> {
     );
     let counting = Counting::on()?;
     for (block, evidence) in COUNTED {
-        println!(
-            "{}",
-            counted_line(&counting, reads(&rdsk, &zram.path(), block, evidence), block, evidence)?
-        );
+        println!("{}", counted_line(&counting, reads(&rdsk, &zram.path, block, evidence), block, evidence)?);
     }
     Ok(())
 }

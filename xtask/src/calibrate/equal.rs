@@ -6,7 +6,7 @@ use super::table::{Table, percent, share};
 use super::trials::{Campaign, Trial, median};
 use anyhow::Result;
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::Kind;
+use rdsk_analysis::comparison::{Kind, Ratio};
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, Op, Record};
 use std::ops::Range;
@@ -41,25 +41,12 @@ pub(crate) const HEAD: [&str; 6] = [
 ];
 
 impl Pairs {
-    /// Adds the cells that two targets of a run have in common, as its page compares them.
-    pub(crate) fn add(&mut self, record: &Record) {
-        let analysis = Analysis::of(record);
-        for ratio in analysis.comparisons(Kind::Targets).filter_map(|comparison| comparison.ratio.ok()) {
-            self.pairs += 1;
-            self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
-            self.sure += usize::from(ratio.is_sure());
-            self.different += usize::from(ratio.is_different());
-            self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
-        }
-    }
-
-    fn plus(mut self, other: &Self) -> Self {
-        self.pairs += other.pairs;
-        self.apart += other.apart;
-        self.sure += other.sure;
-        self.different += other.different;
-        self.half_widths.extend(&other.half_widths);
-        self
+    pub(crate) fn add(&mut self, ratio: &Ratio) {
+        self.pairs += 1;
+        self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
+        self.sure += usize::from(ratio.is_sure());
+        self.different += usize::from(ratio.is_different());
+        self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
     }
 
     /// Adds the row to a table; `judge` says whether the share that is called different holds what is wanted.
@@ -79,6 +66,12 @@ impl Pairs {
     }
 }
 
+/// The ratios of the cells that two targets of a run have in common, as its page compares them.
+pub(crate) fn ratios(record: &Record) -> Vec<Ratio> {
+    let analysis = Analysis::of(record);
+    analysis.comparisons(Kind::Targets).filter_map(|comparison| comparison.ratio.ok()).collect()
+}
+
 /// Counts over runs of the headline's reads on two LUNs.
 pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Pairs> {
     let system = campaign.system("pair", luns)?;
@@ -87,12 +80,9 @@ pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Res
         experiments: &[Experiment::Headline],
         options: PlanOptions { ops: Some(vec![Op::Read]), ..PlanOptions::default() },
     };
-    let runs = trial.each(campaign, seeds, |record| {
-        let mut pairs = Pairs::default();
-        pairs.add(record);
-        pairs
-    })?;
-    Ok(runs.iter().fold(Pairs::default(), Pairs::plus))
+    let mut pairs = Pairs::default();
+    trial.each(campaign, seeds, ratios)?.iter().flatten().for_each(|ratio| pairs.add(ratio));
+    Ok(pairs)
 }
 
 /// The table of simulated LUNs.
