@@ -6,8 +6,8 @@ mod counts;
 mod figures;
 mod page;
 
-use crate::programs;
-use anyhow::{Result, bail, ensure};
+use crate::{options, programs};
+use anyhow::{Result, ensure};
 use figures::Records;
 use std::fs;
 use std::path::Path;
@@ -26,11 +26,7 @@ const PAGES: &[(&str, page::FigureOf)] = &[
 /// # Errors
 /// When the program cannot be built or run, when a cell is outside its tolerance, or when a page differs.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
-    let is_check = match arguments {
-        [] => false,
-        [word] if word == "--check" => true,
-        _ => bail!("cargo xtask docs takes --check or nothing"),
-    };
+    let is_check = options::is_check(arguments)?;
     fill_in(root, &programs::rdsk(root)?, is_check)
 }
 

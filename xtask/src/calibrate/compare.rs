@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result};
 use rdsk_compare::{Answer, Change, Compared, Metric, compare, repeated};
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, Op, Record};
-use std::fmt;
 use std::ops::Range;
 
 /// The most trials in which equal runs may be called different, and the fewest in which a slower one must be found.
@@ -27,7 +26,7 @@ const REPEATED_PAIRS: [u64; 2] = [3, 6];
 /// What one comparison says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
-    ratios: usize,
+    pub(crate) ratios: usize,
     /// Ratios whose 95 % interval does not hold 1.
     apart: usize,
     faster: usize,
@@ -63,28 +62,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ratios, apart, faster, slower, .. } = self;
-        write!(formatter, "{ratios} ratios: {apart} intervals without 1, {faster} faster, {slower} slower")
-    }
-}
-
-/// Counts over trials.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trials {
-    pub(crate) trials: usize,
-    /// Trials in which anything is said to be faster or slower.
-    pub(crate) wrong: usize,
-    /// Trials in which something is said to be slower and nothing to be faster.
-    slower: usize,
-    pub(crate) ratios: usize,
-    apart: usize,
-    slower_rates: (usize, usize),
-    half_widths: Vec<f64>,
-}
-
-/// What the columns of [`Trials::row`] are, behind those that name the trial.
+/// What the columns of [`row`] are, behind those that name the trial.
 pub(crate) const HEAD: [&str; 6] = [
     "trials",
     "anything called different, %",
@@ -94,37 +72,34 @@ pub(crate) const HEAD: [&str; 6] = [
     "wanted",
 ];
 
-impl Trials {
-    pub(crate) fn add(&mut self, outcome: &Outcome) {
-        self.trials += 1;
-        self.wrong += usize::from(outcome.faster + outcome.slower > 0);
-        self.slower += usize::from(outcome.slower > 0 && outcome.faster == 0);
-        self.ratios += outcome.ratios;
-        self.apart += outcome.apart;
-        self.slower_rates.0 += outcome.slower_rates.0;
-        self.slower_rates.1 += outcome.slower_rates.1;
-        self.half_widths.extend(&outcome.half_widths);
-    }
+/// The trials in which anything is said to be faster or slower.
+pub(crate) fn wrong(trials: &[Outcome]) -> usize {
+    trials.iter().filter(|outcome| outcome.faster + outcome.slower > 0).count()
+}
 
-    /// The share in which the slower device is found.
-    pub(crate) fn power(&self) -> f64 {
-        share(self.slower, self.trials)
-    }
+/// The trials in which something is said to be slower and nothing to be faster.
+pub(crate) fn slower(trials: &[Outcome]) -> usize {
+    trials.iter().filter(|outcome| outcome.slower > 0 && outcome.faster == 0).count()
+}
 
-    /// Adds the row of equal runs to a table, and prints it.
-    pub(crate) fn row(&self, table: &mut Table, names: &[&str]) {
-        let different = share(self.wrong, self.trials);
-        let figures = [
-            self.trials.to_string(),
-            format!("{} ({})", percent(different), self.wrong),
-            self.ratios.to_string(),
-            percent(share(self.apart, self.ratios)),
-            percent(median(&self.half_widths)),
-            "≤ 5".to_owned(),
-        ];
-        let names = names.iter().map(|name| (*name).to_owned());
-        table.row(names.chain(figures).collect(), Some(different <= FALSE));
-    }
+fn width(trials: &[Outcome]) -> String {
+    percent(median(&trials.iter().flat_map(|outcome| outcome.half_widths.clone()).collect::<Vec<f64>>()))
+}
+
+/// Adds the row of equal runs to a table.
+pub(crate) fn row(table: &mut Table, names: &[&str], trials: &[Outcome]) {
+    let sum = |count: fn(&Outcome) -> usize| trials.iter().map(count).sum::<usize>();
+    let different = share(wrong(trials), trials.len());
+    let figures = [
+        trials.len().to_string(),
+        format!("{} ({})", percent(different), wrong(trials)),
+        sum(|outcome| outcome.ratios).to_string(),
+        percent(share(sum(|outcome| outcome.apart), sum(|outcome| outcome.ratios))),
+        width(trials),
+        "≤ 5".to_owned(),
+    ];
+    let names = names.iter().map(|name| (*name).to_owned());
+    table.row(names.chain(figures).collect(), Some(different <= FALSE));
 }
 
 /// Pairs of default runs of devices with this noise, the second one slower by each of these factors.
@@ -133,23 +108,20 @@ pub(crate) fn trials(
     noise: &Noise,
     factors: &[f64],
     seeds: &Range<u64>,
-) -> Result<Vec<Trials>> {
+) -> Result<Vec<Vec<Outcome>>> {
     let system = |factor: f64| {
         let name = if factor > 1.0 { "slow" } else { "same" };
         campaign.system(name, &Luns::slower_memory(noise, factor)).map(|target| Trial::run(&target))
     };
     let base = system(1.0)?;
     let others = factors.iter().map(|&factor| system(factor)).collect::<Result<Vec<_>>>()?;
-    let outcomes: Vec<Vec<Outcome>> = campaign.each(seeds, |seed| {
+    let of_seeds: Vec<Vec<Outcome>> = campaign.each(seeds, |seed| {
         let record = base.record(seed)?;
         let second = seed.saturating_add(OTHER_SEED);
         others.iter().map(|other| Ok(Outcome::of_runs(&record, &other.record(second)?))).collect()
     })?;
-    let mut trials = vec![Trials::default(); factors.len()];
-    for of_seed in &outcomes {
-        trials.iter_mut().zip(of_seed).for_each(|(trials, outcome)| trials.add(outcome));
-    }
-    Ok(trials)
+    let of_factor = |factor: usize| of_seeds.iter().map(|outcomes| outcomes[factor].clone()).collect();
+    Ok((0..factors.len()).map(of_factor).collect())
 }
 
 /// So many pairs of runs of equal devices with this noise in each trial, all with seeds of their own, each run a minute after the one
@@ -159,7 +131,7 @@ pub(crate) fn repeated_trials(
     noise: &Noise,
     pairs: u64,
     seeds: &Range<u64>,
-) -> Result<Trials> {
+) -> Result<Vec<Outcome>> {
     let trial = Trial {
         targets: vec![campaign.system("turn", &Luns::memory(noise))?],
         experiments: &[Experiment::Headline],
@@ -169,7 +141,7 @@ pub(crate) fn repeated_trials(
             ..PlanOptions::default()
         },
     };
-    let outcomes = campaign.each(seeds, |seed| {
+    campaign.each(seeds, |seed| {
         let run = |place: u64| -> Result<Record> {
             let mut record = trial.record(seed.saturating_add(OTHER_SEED.saturating_mul(place)))?;
             record.started_at = format!("2026-01-01T10:{place:02}:00Z");
@@ -179,10 +151,7 @@ pub(crate) fn repeated_trials(
         let side = |side| (0..pairs).map(|pair| run(2 * pair + side)).collect::<Result<Vec<_>>>();
         let (base, other) = (side(0)?, side(1)?);
         Ok(Outcome::of(&repeated(&base, &other).context("there are runs")?))
-    })?;
-    let mut trials = Trials::default();
-    outcomes.iter().for_each(|outcome| trials.add(outcome));
-    Ok(trials)
+    })
 }
 
 /// Noises whose pairs are not compared with a slower device have a run for so many of the others.
@@ -207,22 +176,26 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
     let head =
         ["noise", "trials", "found slower, %", "cells found slower, %", "median ± of the rates, %", "wanted"];
     let mut unequal = Table::new("The second run of a device that is 5 % slower", head);
-    for (noise, slower) in KINDS {
-        let factors: &[f64] = if slower.is_some() { &[1.0, SLOWER] } else { &[1.0] };
+    for (noise, looked_for) in KINDS {
+        let factors: &[f64] = if looked_for.is_some() { &[1.0, SLOWER] } else { &[1.0] };
         let runs = seeds.end - seeds.start;
-        let runs = if slower.is_some() { runs } else { runs.div_ceil(FEWER) };
+        let runs = if looked_for.is_some() { runs } else { runs.div_ceil(FEWER) };
         let trials = trials(campaign, &noise, factors, &(seeds.start..seeds.start + runs))?;
-        trials[0].row(&mut equal, &[noise.name]);
-        if let (Some(trials), Some(wanted)) = (trials.get(1), slower) {
+        row(&mut equal, &[noise.name], &trials[0]);
+        if let (Some(trials), Some(wanted)) = (trials.get(1), looked_for) {
+            let power = share(slower(trials), trials.len());
+            let rates = |side: fn(&(usize, usize)) -> usize| {
+                trials.iter().map(|outcome| side(&outcome.slower_rates)).sum::<usize>()
+            };
             let figures = vec![
                 noise.name.to_owned(),
-                trials.trials.to_string(),
-                format!("{} ({})", percent(trials.power()), trials.slower),
-                percent(share(trials.slower_rates.0, trials.slower_rates.1)),
-                percent(median(&trials.half_widths)),
+                trials.len().to_string(),
+                format!("{} ({})", percent(power), slower(trials)),
+                percent(share(rates(|rates| rates.0), rates(|rates| rates.1))),
+                width(trials),
                 wanted.map_or_else(|| "–".into(), |wanted| format!("≥ {}", percent(wanted))),
             ];
-            unequal.row(figures, wanted.map(|wanted| trials.power() >= wanted));
+            unequal.row(figures, wanted.map(|wanted| power >= wanted));
         }
     }
     Ok(vec![equal, unequal])
@@ -235,7 +208,7 @@ pub(crate) fn repeated_tables(campaign: &Campaign, seeds: &Range<u64>) -> Result
     for noise in [STEADY, INDEPENDENT, AR_90, FLICKER] {
         for pairs in REPEATED_PAIRS {
             let trials = repeated_trials(campaign, &noise, pairs, seeds)?;
-            trials.row(&mut table, &[noise.name, &pairs.to_string()]);
+            row(&mut table, &[noise.name, &pairs.to_string()], &trials);
         }
     }
     Ok(vec![table])

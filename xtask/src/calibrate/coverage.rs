@@ -39,61 +39,40 @@ const KINDS: &[(Noise, Option<f64>)] = &[
     (FLICKER, None),
 ];
 
-/// How often a cell's interval held the truth.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Covered {
-    runs: usize,
-    held: usize,
-    /// Runs in which it did not hold it, or had none, and a finding told of stalls.
-    told: usize,
-    half_widths: Vec<f64>,
-    /// Distances of the means from the truth, as a share of it.
-    errors: Vec<f64>,
+/// One run of a cell: its interval (low, high and mean, as shares of the truth), and whether a finding tells of stalls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellRun {
+    interval: Option<(f64, f64, f64)>,
+    is_told: bool,
 }
 
-impl Covered {
-    /// Adds an interval (low, high and mean, as shares of the truth), and whether a finding told of stalls.
-    fn add(&mut self, interval: Option<(f64, f64, f64)>, is_told: bool) {
-        let held = interval.is_some_and(|(low, high, _)| low <= 1.0 && 1.0 <= high);
-        self.runs += 1;
-        self.held += usize::from(held);
-        self.told += usize::from(!held && is_told);
-        if let Some((low, high, mean)) = interval {
-            self.half_widths.push((high - low) / 2.0 / mean);
-            self.errors.push((mean - 1.0).abs());
-        }
-    }
-
-    /// Several cells together.
-    pub(crate) fn pooled<'a>(cells: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut sum = Self::default();
-        for cell in cells {
-            sum.runs += cell.runs;
-            sum.held += cell.held;
-            sum.told += cell.told;
-            sum.half_widths.extend(&cell.half_widths);
-            sum.errors.extend(&cell.errors);
-        }
-        sum
-    }
-
-    /// The share that held the truth.
-    pub(crate) fn share(&self) -> f64 {
-        share(self.held, self.runs)
-    }
-
-    /// The share that held it, or whose page told of stalls.
-    pub(crate) fn held_or_told(&self) -> f64 {
-        share(self.held + self.told, self.runs)
+impl CellRun {
+    fn holds(&self) -> bool {
+        self.interval.is_some_and(|(low, high, _)| low <= 1.0 && 1.0 <= high)
     }
 }
 
-/// Runs the trials of one kind and counts, by the cell's id.
+/// How many of the runs held the truth.
+fn held(runs: &[CellRun]) -> usize {
+    runs.iter().filter(|run| run.holds()).count()
+}
+
+/// The share that held the truth.
+pub(crate) fn share_held(runs: &[CellRun]) -> f64 {
+    share(held(runs), runs.len())
+}
+
+/// The share that held it, or whose page told of stalls.
+pub(crate) fn share_held_or_told(runs: &[CellRun]) -> f64 {
+    share(runs.iter().filter(|run| run.holds() || run.is_told).count(), runs.len())
+}
+
+/// Runs the trials of one kind: the runs of each cell, by its id.
 pub(crate) fn trial(
     campaign: &Campaign,
     noise: &Noise,
     seeds: &Range<u64>,
-) -> Result<BTreeMap<&'static str, Covered>> {
+) -> Result<BTreeMap<&'static str, Vec<CellRun>>> {
     let rate = |record: &Record, id: &str| -> Option<Estimate> {
         record.cells.iter().find(|cell| cell.id == id)?.result.bytes_per_s
     };
@@ -110,15 +89,11 @@ pub(crate) fn trial(
             Some((rate.low? / truth, rate.high? / truth, rate.mean / truth))
         };
         let is_told = record.findings.iter().any(|finding| finding.code == "stalls");
-        (truths.iter().map(interval).collect::<Vec<_>>(), is_told)
+        truths.iter().map(|cell| CellRun { interval: interval(cell), is_told }).collect::<Vec<_>>()
     })?;
-    let mut cells: BTreeMap<&'static str, Covered> = BTreeMap::new();
-    for (intervals, is_told) in runs {
-        for ((id, _), interval) in truths.iter().zip(intervals) {
-            cells.entry(*id).or_default().add(interval, is_told);
-        }
-    }
-    Ok(cells)
+    let of_cell =
+        |(at, &(id, _)): (usize, &(&'static str, f64))| (id, runs.iter().map(|cells| cells[at]).collect());
+    Ok(truths.iter().enumerate().map(of_cell).collect())
 }
 
 /// The tables of the cells of the headline and of those of passes.
@@ -134,17 +109,20 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
     for (noise, wanted) in KINDS {
         let covered = trial(campaign, noise, seeds)?;
         for (table, cells) in tables.iter_mut().zip([HEADLINE, PASSES]) {
-            let cells: Vec<&Covered> = cells.iter().filter_map(|(id, _)| covered.get(id)).collect();
-            let sum = Covered::pooled(cells.iter().copied());
+            let cells: Vec<&Vec<CellRun>> = cells.iter().filter_map(|(id, _)| covered.get(id)).collect();
+            let runs: Vec<CellRun> = cells.iter().flat_map(|runs| runs.iter().copied()).collect();
+            let of_intervals = |figure: fn((f64, f64, f64)) -> f64| {
+                percent(median(&runs.iter().filter_map(|run| run.interval.map(figure)).collect::<Vec<_>>()))
+            };
             let mut row = vec![noise.name.to_owned()];
-            row.extend(cells.iter().map(|cell| percent(cell.share())));
-            row.push(format!("{} ({} of {})", percent(sum.share()), sum.held, sum.runs));
+            row.extend(cells.iter().map(|runs| percent(share_held(runs))));
+            row.push(format!("{} ({} of {})", percent(share_held(&runs)), held(&runs), runs.len()));
             row.push(wanted.map_or_else(|| "–".to_owned(), |wanted| format!("≥ {}", percent(wanted))));
-            row.push(percent(sum.held_or_told()));
-            row.push(percent(median(&sum.half_widths)));
-            row.push(percent(median(&sum.errors)));
+            row.push(percent(share_held_or_told(&runs)));
+            row.push(of_intervals(|(low, high, mean)| (high - low) / 2.0 / mean));
+            row.push(of_intervals(|(_, _, mean)| (mean - 1.0).abs()));
             // Stalls that are rarer than the visits of a cell cannot be in its interval: then the page must tell of them.
-            let share = if noise.mean < 1.0 { sum.held_or_told() } else { sum.share() };
+            let share = if noise.mean < 1.0 { share_held_or_told(&runs) } else { share_held(&runs) };
             table.row(row, wanted.map(|wanted| share >= wanted));
         }
     }

@@ -17,20 +17,7 @@ const POWER: f64 = 0.9;
 /// How much slower the second of two unequal LUNs is.
 const SLOWER: f64 = 1.1;
 
-/// Counts of pairs of cells.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs {
-    pub(crate) pairs: usize,
-    /// The 95 % interval of the ratio does not hold 1.
-    apart: usize,
-    /// The same, corrected for the number of cells compared in the run.
-    sure: usize,
-    /// Called different on the page.
-    pub(crate) different: usize,
-    half_widths: Vec<f64>,
-}
-
-/// What the columns of [`Pairs::row`] are, behind those that name the trial.
+/// What the columns of [`row`] are, behind those that name the trial.
 pub(crate) const HEAD: [&str; 6] = [
     "pairs of cells",
     "interval without 1, %",
@@ -40,30 +27,28 @@ pub(crate) const HEAD: [&str; 6] = [
     "median ±, %",
 ];
 
-impl Pairs {
-    pub(crate) fn add(&mut self, ratio: &Ratio) {
-        self.pairs += 1;
-        self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
-        self.sure += usize::from(ratio.is_sure());
-        self.different += usize::from(ratio.is_different());
-        self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
-    }
-
-    /// Adds the row to a table; `judge` says whether the share that is called different holds what is wanted.
-    pub(crate) fn row(
-        &self,
-        table: &mut Table,
-        names: &[&str],
-        wanted: &str,
-        judge: impl Fn(f64) -> Option<bool>,
-    ) {
-        let shown = |count: usize| format!("{} ({count})", percent(share(count, self.pairs)));
-        let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        row.push(self.pairs.to_string());
-        row.extend([self.apart, self.sure, self.different].map(shown));
-        row.extend([wanted.to_owned(), percent(median(&self.half_widths))]);
-        table.row(row, judge(share(self.different, self.pairs)));
-    }
+/// Adds the row of these ratios to a table: those whose 95 % interval does not hold 1, the same corrected for the number of cells
+/// compared in the run, and those that the page calls different; `judge` says whether their share holds what is wanted.
+pub(crate) fn row(
+    table: &mut Table,
+    names: &[&str],
+    ratios: &[Ratio],
+    wanted: &str,
+    judge: impl Fn(f64) -> Option<bool>,
+) {
+    let count = |is_it: fn(&Ratio) -> bool| ratios.iter().filter(|ratio| is_it(ratio)).count();
+    let counts = [
+        count(|ratio| ratio.low > 1.0 || ratio.high < 1.0),
+        count(Ratio::is_sure),
+        count(Ratio::is_different),
+    ];
+    let half_widths: Vec<f64> =
+        ratios.iter().map(|ratio| (ratio.high - ratio.low) / 2.0 / ratio.mean).collect();
+    let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    row.push(ratios.len().to_string());
+    row.extend(counts.map(|count| format!("{} ({count})", percent(share(count, ratios.len())))));
+    row.extend([wanted.to_owned(), percent(median(&half_widths))]);
+    table.row(row, judge(share(counts[2], ratios.len())));
 }
 
 /// The ratios of the cells that two targets of a run have in common, as its page compares them.
@@ -72,17 +57,15 @@ pub(crate) fn ratios(record: &Record) -> Vec<Ratio> {
     analysis.comparisons(Kind::Targets).filter_map(|comparison| comparison.ratio.ok()).collect()
 }
 
-/// Counts over runs of the headline's reads on two LUNs.
-pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Pairs> {
+/// The ratios of runs of the headline's reads on two LUNs.
+pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Vec<Ratio>> {
     let system = campaign.system("pair", luns)?;
     let trial = Trial {
         targets: vec![format!("{system}/0"), format!("{system}/1")],
         experiments: &[Experiment::Headline],
         options: PlanOptions { ops: Some(vec![Op::Read]), ..PlanOptions::default() },
     };
-    let mut pairs = Pairs::default();
-    trial.each(campaign, seeds, ratios)?.iter().flatten().for_each(|ratio| pairs.add(ratio));
-    Ok(pairs)
+    Ok(trial.each(campaign, seeds, ratios)?.concat())
 }
 
 /// The table of simulated LUNs.
@@ -92,7 +75,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
     let mut table = Table::new(title, ["LUNs", "noise"].into_iter().chain(HEAD));
     for (factor, common) in [(1.0, true), (1.0, false), (SLOWER, true), (SLOWER, false)] {
         for noise in [INDEPENDENT, AR_90, AR_99, LEVELS] {
-            let pairs = trial(campaign, &Luns::pair(&noise, common, factor), seeds)?;
+            let ratios = trial(campaign, &Luns::pair(&noise, common, factor), seeds)?;
             let is_equal = factor <= 1.0;
             // A difference that is smaller than what the noise leaves open cannot be found.
             let is_findable = !is_equal && noise == INDEPENDENT;
@@ -105,7 +88,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             };
             let what = if is_equal { "equal" } else { "one 10 % slower" };
             let how = if common { "common" } else { "separate" };
-            pairs.row(&mut table, &[&format!("{what}, {how} noise"), noise.name], wanted, |share| {
+            row(&mut table, &[&format!("{what}, {how} noise"), noise.name], &ratios, wanted, |share| {
                 if is_equal { Some(share <= FALSE) } else { is_findable.then_some(share >= POWER) }
             });
         }

@@ -1,11 +1,10 @@
 //! Trials on a real disk: files and a loop device that the campaign makes in a directory of its own, and removes. It touches
 //! nothing else.
 
-use super::compare::{Outcome, Trials};
-use super::equal::{self, Pairs};
-use super::findings;
+use super::compare::{self, Outcome};
 use super::table::Table;
 use super::trials::Campaign;
+use super::{equal, findings};
 use crate::loop_device::LoopDevice;
 use crate::programs::{self, release};
 use anyhow::{Result, ensure};
@@ -64,14 +63,14 @@ pub(crate) fn equal_files(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec
     let program = release("rdsk")?;
     let files = Files::make(&["a", "b"])?;
     let names = ["a", "b"].map(|name| files.path(name).display().to_string()).join(" ");
-    let mut pairs = Pairs::default();
+    let mut ratios = Vec::new();
     for seed in seeds.clone() {
         let words = format!("run {names} --only headline --rw read --budget 20s --seed {seed}");
         let record = record(campaign, &program, &words)?;
-        equal::ratios(&record).iter().for_each(|ratio| pairs.add(ratio));
+        ratios.extend(equal::ratios(&record));
     }
     let mut table = Table::new("Equal files", equal::HEAD);
-    pairs.row(&mut table, &[], "≤ 2", |share| Some(share <= DIFFERENT));
+    equal::row(&mut table, &[], &ratios, "≤ 2", |share| Some(share <= DIFFERENT));
     Ok(vec![table])
 }
 
@@ -80,18 +79,17 @@ pub(crate) fn compared(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Ta
     let program = release("rdsk")?;
     let files = Files::make(&["backing"])?;
     let device = LoopDevice::over(&files.path("backing"), true)?;
-    let mut trials = Trials::default();
+    let mut trials = Vec::new();
     for seed in seeds.clone() {
         let run = || {
             record(campaign, &program, &format!("run {} --rw read --budget 5s --seed {seed}", device.path))
         };
         let outcome = Outcome::of_runs(&run()?, &run()?);
-        println!("seed {seed}: {outcome}");
-        trials.add(&outcome);
+        println!("seed {seed}: {outcome:?}");
+        trials.push(outcome);
     }
-    let mut table =
-        Table::new("The same loop device twice", ["device"].into_iter().chain(super::compare::HEAD));
-    trials.row(&mut table, &["a loop device"]);
+    let mut table = Table::new("The same loop device twice", ["device"].into_iter().chain(compare::HEAD));
+    compare::row(&mut table, &["a loop device"], &trials);
     Ok(vec![table])
 }
 

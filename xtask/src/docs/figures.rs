@@ -165,14 +165,14 @@ pub(super) fn align(records: &[&Value], _: &str, what: &str) -> f64 {
         return number(record, &id, "/result/latency_ns/mean") / 1e3;
     }
     if what.starts_with("direct sizes below") {
+        // Shifted cells are 4096+512, and so on.
+        let is_size = |cell: &Value| {
+            let id = cell["id"].as_str().and_then(|id| id.strip_prefix("align/write/uncached-direct/"));
+            id.is_some_and(|size| size.parse::<u64>().is_ok())
+        };
         let cells = records[0]["cells"].as_array().into_iter().flatten();
-        let is_direct =
-            |cell: &&Value| cell["id"].as_str().is_some_and(|id| id.contains("/uncached-direct/"));
-        return cells
-            .filter(is_direct)
-            .filter(|cell| cell["result"]["stop"] == "not_applicable")
-            .map(|_| 1.0)
-            .sum();
+        let refused = cells.filter(|cell| is_size(cell) && cell["result"]["stop"] == "not_applicable");
+        return refused.map(|_| 1.0).sum();
     }
     rates_ratio(records, "stream/write/direct")
 }
