@@ -1,16 +1,14 @@
 //! The campaign `timing`: the tests that a busy machine can fail. They are those of every `tests/timing.rs`, run one at a time
-//! over some rounds, each as a process of its own; the page has how often each passed, beside what load. It measures nothing
-//! itself.
+//! over some rounds, each as a process of its own. It measures nothing itself.
 
-use crate::campaign::{Campaign, head};
+use crate::campaign::Note;
 use crate::suite::TestProgram;
-use crate::{origin, step, suite, tools};
+use crate::{step, suite, tools};
 use anyhow::{Context as _, Result, ensure};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,48 +20,40 @@ const FILE: &str = " --test it timing::";
 /// One run of one test.
 #[derive(Clone, Debug, PartialEq)]
 struct TestRun {
-    is_passed: bool,
     took: Duration,
     /// The load average over a minute at its end.
     load: f64,
-    /// The first line of what it said when it failed.
-    why: String,
+    /// The first line of what it said, if it failed.
+    why: Option<String>,
 }
 
-/// The runs of each test, by its program and name.
-type Outcomes = BTreeMap<(String, String), Vec<TestRun>>;
-
-/// Runs all rounds and gives the page.
+/// Runs all rounds and gives a note for each test: how often it passed, beside what load, and what it said when it failed.
 ///
 /// # Errors
 /// When there are no such tests, the programs cannot be built or started, or at an interruption.
-pub(super) fn run(root: &Path, campaign: &Campaign) -> Result<(String, ExitCode)> {
+pub(super) fn run(root: &Path, limit: Duration) -> Result<Vec<Note>> {
     let interrupted = step::interruption()?;
     tools::install(&interrupted)?;
-    let limit = Duration::from_secs(campaign.limit_s);
     let mut programs = suite::build_tests(root, limit, &interrupted)?;
     programs.retain(|program| program.name.ends_with(FILE));
-    let mut outcomes = Outcomes::new();
+    let mut tests: BTreeMap<(String, String), Vec<TestRun>> = BTreeMap::new();
     for round in 1..=ROUNDS {
         for program in &programs {
-            let room = program.name.trim_end_matches(FILE);
-            println!("── round {round} of {ROUNDS}: {room}");
-            for (name, mut command) in tests(program) {
+            let package = program.name.trim_end_matches(FILE);
+            println!("── round {round} of {ROUNDS}: {package}");
+            for (name, mut command) in tests_of(program) {
                 let run = run_test(&mut command, limit, &interrupted)?;
                 ensure!(!interrupted.load(Ordering::Relaxed), "interrupted in round {round}");
-                println!("{name}: {}", if run.is_passed { "passed" } else { &run.why });
-                outcomes.entry((room.to_owned(), name)).or_default().push(run);
+                println!("{name}: {}", run.why.as_deref().unwrap_or("passed"));
+                tests.entry((package.to_owned(), name)).or_default().push(run);
             }
         }
     }
-    ensure!(!outcomes.is_empty(), "there are no such tests");
-    let is_passed = outcomes.values().flatten().all(|run| run.is_passed);
-    let code = if is_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    Ok((draw(&head(campaign)?, &origin::machine(), &outcomes), code))
+    Ok(tests.into_iter().map(|((package, name), runs)| note(package, name, &runs)).collect())
 }
 
 /// Each test of a program by its name in the file, with the command that runs it alone.
-fn tests(program: &TestProgram) -> impl Iterator<Item = (String, Command)> {
+fn tests_of(program: &TestProgram) -> impl Iterator<Item = (String, Command)> {
     program.each_test().map(|(name, mut command)| {
         command.arg("--ignored").env("RDSK_MUST_HAVE", tools::must_have()).env("RDSK_HISTORY", "");
         (name.trim_start_matches("timing::").to_owned(), command)
@@ -74,9 +64,8 @@ fn run_test(command: &mut Command, limit: Duration, interrupted: &AtomicBool) ->
     let start = Instant::now();
     let mut lines = Vec::new();
     let ending = step::run_with_errors(command, limit, interrupted, &mut |line| lines.push(line.to_owned()))?;
-    let failure = suite::failure_of(ending);
-    let why = failure.clone().map_or_else(String::new, |failure| message(&lines).unwrap_or(failure));
-    Ok(TestRun { is_passed: failure.is_none(), took: start.elapsed(), load: load()?, why })
+    let why = suite::failure_of(ending).map(|failure| message(&lines).unwrap_or(failure));
+    Ok(TestRun { took: start.elapsed(), load: load()?, why })
 }
 
 /// The first line of a panic's message, which follows its place; without what would end a cell of a table.
@@ -91,42 +80,17 @@ fn load() -> Result<f64> {
     Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }
 
-fn draw(head: &str, machine: &str, outcomes: &Outcomes) -> String {
-    let mut page = head.to_owned();
-    let mut line = |text: String| writeln!(page, "{text}").expect("a String takes everything");
-    let loads = || outcomes.values().flatten().map(|run| run.load);
-    let (least, most) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
-    line(format!(
-        "Machine: {machine}. Load average over a minute while the tests ran: {least:.1} to {most:.1}."
-    ));
-    let passed = |runs: &[TestRun]| runs.iter().filter(|run| run.is_passed).count();
-    let failed = outcomes.values().filter(|runs| passed(runs) < runs.len()).count();
-    let verdict = if failed == 0 {
-        "and all passed each time".to_owned()
-    } else {
-        format!("and {failed} failed once or more")
+fn note(package: String, name: String, runs: &[TestRun]) -> Note {
+    let failed: Vec<&TestRun> = runs.iter().filter(|run| run.why.is_some()).collect();
+    let passed = format!("passed {} of {}", runs.len() - failed.len(), runs.len());
+    let result = match failed.first() {
+        None => format!("{passed}, load {:.1} at most", runs.iter().map(|run| run.load).fold(0.0, f64::max)),
+        Some(run) => {
+            format!("**{passed}**, load {:.1}: {}", run.load, run.why.as_deref().unwrap_or_default())
+        }
     };
-    line(format!(
-        "{} tests, {} times each, {verdict}. Where one failed, the load is that of its failure.",
-        outcomes.len(),
-        outcomes.values().map(Vec::len).max().unwrap_or(0)
-    ));
-    line("\n| room | test | passed | s | load | said when it failed |\n|---|---|---:|---:|---:|---|".into());
-    for ((room, name), runs) in outcomes {
-        let failure = runs.iter().find(|run| !run.is_passed);
-        let mut seconds: Vec<f64> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
-        seconds.sort_by(f64::total_cmp);
-        let highest = runs.iter().map(|run| run.load).fold(0.0, f64::max);
-        line(format!(
-            "| {room} | {name} | {} of {} | {:.1} | {:.1} | {} |",
-            passed(runs),
-            runs.len(),
-            seconds[seconds.len() / 2],
-            failure.map_or(highest, |run| run.load),
-            failure.map_or("", |run| run.why.as_str())
-        ));
-    }
-    page
+    let seconds: f64 = runs.iter().map(|run| run.took.as_secs_f64()).sum::<f64>() / runs.len() as f64;
+    [package, name, result, format!("{seconds:.1}")]
 }
 
 #[cfg(test)]
@@ -136,35 +100,27 @@ mod tests {
     const REASON: &str = "#[ignore = \"timing: cargo xtask campaign timing\"]";
 
     #[test]
-    fn a_failed_test_is_quoted_and_a_page_has_every_test() {
+    fn a_failed_test_is_quoted() {
         let shell = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             run_test(&mut command, Duration::from_secs(200), &AtomicBool::new(false)).unwrap()
         };
         let good = shell("echo 'test a ... ok'");
-        assert!(good.is_passed && good.why.is_empty(), "{good:?}");
+        assert_eq!(good.why, None);
         let bad = shell(
             "echo \"thread 'bands' (7) panicked at zones.rs:9:5:\" >&2; echo '4 | false bands'; exit 101",
         );
-        assert_eq!((bad.is_passed, bad.why.as_str()), (false, "4  false bands"));
-        assert_eq!(shell("exit 101").why, "exit status: 101");
-        let run = |is_passed, s, why: &str| {
-            vec![TestRun { is_passed, took: Duration::from_secs(s), load: 1.5, why: why.to_owned() }]
+        assert_eq!(bad.why.as_deref(), Some("4  false bands"));
+        assert_eq!(shell("exit 101").why.as_deref(), Some("exit status: 101"));
+        let run = |why: Option<&str>| TestRun {
+            took: Duration::from_secs(3),
+            load: 1.5,
+            why: why.map(str::to_owned),
         };
-        let outcomes = Outcomes::from([
-            (("rdsk".to_owned(), "reads".to_owned()), run(true, 3, "")),
-            (("rdsk".to_owned(), "bands".to_owned()), run(false, 2, "4  false bands")),
-        ]);
-        let page = draw("# Campaign\n", "2 processors", &outcomes);
-        for words in [
-            "# Campaign\nMachine: 2 processors. Load average over a minute while the tests ran: 1.5 to 1.5.",
-            "2 tests, 1 times each, and 1 failed once or more.",
-            "| rdsk | bands | 0 of 1 | 2.0 | 1.5 | 4  false bands |",
-            "| rdsk | reads | 1 of 1 | 3.0 | 1.5 |  |",
-        ] {
-            assert!(page.contains(words), "no {words:?} in {page}");
-        }
+        let result = |runs: &[TestRun]| note("rdsk".into(), "bands".into(), runs);
+        assert_eq!(result(&[run(None), run(None)])[2..], ["passed 2 of 2, load 1.5 at most", "3.0"]);
+        assert_eq!(result(&[run(None), run(Some("no"))])[2], "**passed 1 of 2**, load 1.5: no");
     }
 
     /// Tests of a file that are not left to the campaign, if `is_timing`; else those that are.
