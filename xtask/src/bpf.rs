@@ -40,8 +40,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
         println!("{} bytes in {}", bytes.len(), object.display());
         return Ok(());
     }
-    let known = std::fs::read(&object).with_context(|| object.display().to_string())?;
-    ensure!(known == bytes, "{DIRECTORY}/{OBJECT} is not what {SOURCE} gives; run cargo xtask bpf");
+    let committed = std::fs::read(&object).with_context(|| object.display().to_string())?;
+    ensure!(committed == bytes, "{DIRECTORY}/{OBJECT} is not what {SOURCE} gives; run cargo xtask bpf");
     println!("{DIRECTORY}/{OBJECT} comes from {SOURCE}");
     Ok(())
 }

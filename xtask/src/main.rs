@@ -40,7 +40,7 @@ usage: cargo xtask COMMAND
                               with CI=true, or when named, bpf, schema, clippy, doc
   ci                          all of it, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
-  docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
+  docs [--check]              fill rdsk's figures into the pages of docs/reports; with --check, report where they differ (part of test)
   schema [--check]            write the JSON Schemas of docs/ from the types; with --check, compare them (part of ci)
   bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of ci)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]

@@ -56,25 +56,26 @@ pub(crate) fn imports(root: &Path) -> anyhow::Result<Imports> {
 
 /// Every violation, one sentence each.
 pub(crate) fn violations(floors: &Floors, imports: &Imports) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (name, dependencies) in imports {
         if !floors.contains_key(name) {
-            found.push(format!("{name} has no floor; give it one in ARCHITECTURE.md"));
+            violations.push(format!("{name} has no floor; give it one in ARCHITECTURE.md"));
         }
         for (dependency, kind) in dependencies {
-            found.extend(wrong_import(floors, name, dependency, *kind));
+            violations.extend(wrong_import(floors, name, dependency, *kind));
         }
     }
     let imported = |name: &str| {
-        let all = imports.get(name).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Program);
-        all.map(|(dependency, _)| dependency.as_str())
+        let direct = imports.get(name).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Program);
+        direct.map(|(dependency, _)| dependency.as_str())
     };
     for name in DRAWING {
         for reached in reach(name, imported).iter().filter(|reached| TOUCHING.contains(reached)) {
-            found.push(format!("{name} reaches {reached}; what it shows must follow from the Record alone"));
+            violations
+                .push(format!("{name} reaches {reached}; what it shows must follow from the Record alone"));
         }
     }
-    found
+    violations
 }
 
 fn wrong_import(floors: &Floors, name: &str, dependency: &str, kind: Kind) -> Option<String> {

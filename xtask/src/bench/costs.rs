@@ -3,12 +3,12 @@
 //! goes away by itself; its runs are copies of one, made by sqlite3.
 
 use super::Options;
-use crate::programs::{checked, rdsk_command, release, text_of};
-use anyhow::{Context as _, Result, ensure};
+use crate::programs::{checked, looked_at, rdsk_command, release, text_of};
+use anyhow::{Context as _, Result};
 use rdsk_stats::median;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Calls of `rdsk --version`.
 const CALLS: usize = 20;
@@ -124,22 +124,14 @@ fn median_ms(calls: usize, command: impl Fn() -> Command) -> Result<f64> {
 /// so looking at it now and then misses only what is used after the last look.
 fn watched(program: &Path, line: &str) -> Result<(f64, f64)> {
     let begin = Instant::now();
+    let mut peak_kib: f64 = 0.0;
     let mut command = rdsk_command(program);
-    let mut child =
-        command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let status_file = format!("/proc/{}/status", child.id());
-    let mut peak: f64 = 0.0;
-    let status = loop {
-        if let Ok(text) = std::fs::read_to_string(&status_file) {
-            peak = peak.max(high_water_kib(&text).unwrap_or(0.0));
-        }
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    ensure!(status.success(), "rdsk {line}: {status}");
-    Ok((peak / 1024.0, begin.elapsed().as_secs_f64()))
+    command.args(line.split_whitespace()).stderr(Stdio::null());
+    looked_at(&mut command, |process| {
+        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+        peak_kib = peak_kib.max(high_water_kib(&status).unwrap_or(0.0));
+    })?;
+    Ok((peak_kib / 1024.0, begin.elapsed().as_secs_f64()))
 }
 
 fn high_water_kib(status: &str) -> Option<f64> {

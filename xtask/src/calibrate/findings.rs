@@ -109,7 +109,7 @@ pub(crate) struct True {
 
 impl True {
     /// Whether each run finds it.
-    pub(crate) fn found(&self, campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<bool>> {
+    pub(crate) fn is_found(&self, campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<bool>> {
         let target = campaign.system("true", &self.luns)?;
         trial(self.command, &target)
             .each(campaign, seeds, |record| record.findings.iter().any(|finding| finding.code == self.code))
@@ -149,7 +149,7 @@ pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table
     let head = ["what is there", "command", "finding", "runs", "found, %", "wanted"];
     let mut table = Table::new("Runs that tell of what is there", head);
     for system in true_ones() {
-        let runs = system.found(campaign, seeds)?;
+        let runs = system.is_found(campaign, seeds)?;
         let power = share(runs.iter().filter(|is_found| **is_found).count(), runs.len());
         let [command, code] = [system.command, system.code].map(|word| format!("`{word}`"));
         let row = vec![

@@ -65,7 +65,7 @@ fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
 fn what_is_there_is_found() {
     let campaign = campaign();
     for system in findings::true_ones() {
-        let runs = system.found(&campaign, &(0..2)).unwrap();
+        let runs = system.is_found(&campaign, &(0..2)).unwrap();
         assert!(runs.contains(&true), "{} by {}: {runs:?}", system.what, system.command);
     }
 }
