@@ -59,9 +59,9 @@ impl Forwarding {
     /// # Errors
     /// When the kernel does not let us handle the signals or start a thread.
     pub(crate) fn begin() -> io::Result<Self> {
-        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+        let forwarded = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals =
-            SignalsInfo::<WithOrigin>::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
+            SignalsInfo::<WithOrigin>::new(forwarded.into_iter().filter(|&signal| !is_ignored(signal)))?;
         // Inherited as ignored, it would let the kernel forget how the command ended.
         signal_hook::flag::register(SIGCHLD, Arc::default())?;
         let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));

@@ -33,7 +33,8 @@ pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charse
 
 /// A single question has a screen of its own, which says more than a line of the short page.
 pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style: Style) -> String {
-    let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
+    let first =
+        record.cells.first().map(|cell| cell.experiment).filter(|first| *first != Experiment::Headline);
     // A copy without storage has no cells.
     let is_single = !record.copies.is_empty()
         || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));

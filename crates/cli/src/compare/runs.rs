@@ -203,15 +203,15 @@ fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsS
         rest.iter().take_while(|word| *word != OsStr::new("--")).any(is_it)
     };
     let is_simulated = rest.iter().any(|word| word.to_string_lossy().starts_with("sim:"));
-    let mut all: Vec<OsString> = vec![name.clone(), "--json".into(), "-".into()];
+    let mut child: Vec<OsString> = vec![name.clone(), "--json".into(), "-".into()];
     if let Some(seed) = seed.filter(|_| !has("--seed") && is_simulated) {
-        all.extend(["--seed".into(), seed.to_string().into()]);
+        child.extend(["--seed".into(), seed.to_string().into()]);
     }
     if is_quiet && !has("--quiet") && !has("-q") {
-        all.push("--quiet".into());
+        child.push("--quiet".into());
     }
-    all.extend(rest.iter().cloned());
-    all
+    child.extend(rest.iter().cloned());
+    child
 }
 
 fn ending(code: Option<i32>) -> String {
