@@ -267,10 +267,22 @@ impl Claim {
     /// # Errors
     /// The refusal, or [`TargetError::Changed`].
     pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        self.judge_written(fd, Written::Maybe)
+    }
+
+    /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy, and none counts.
+    ///
+    /// # Errors
+    /// As [`Claim::judge_again`].
+    pub fn judge_copied_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        self.judge_written(fd, Written::Copied)
+    }
+
+    fn judge_written(&self, fd: impl AsFd, written: Written) -> Result<(), TargetError> {
         if let Held::Node { node, .. } = &self.held {
             self.check(&fd, node)?;
         }
-        self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, Written::Maybe))
+        self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, written))
     }
 
     /// How `len` bytes from `offset` are allocated on the filesystem now, dirty pages written out first; `None` for a

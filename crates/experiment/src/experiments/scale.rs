@@ -27,14 +27,15 @@ const WEIGHT: f64 = 1.0;
 pub(crate) struct Scale;
 
 impl Question for Scale {
-    fn cells(&self, first: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
+    fn cells(&self, first: &PlanContext<'_>, contexts: &[PlanContext<'_>]) -> Vec<Cell> {
         let grid = grid(first);
-        let ops = Op::ALL.iter().copied().filter(|op| all.iter().all(|context| context.ops.contains(op)));
+        let ops =
+            Op::ALL.iter().copied().filter(|op| contexts.iter().all(|context| context.ops.contains(op)));
         let mut cells = Vec::new();
         for op in ops {
             for &block_bytes in &grid.sizes {
                 for &streams in &grid.streams {
-                    cells.push(cell(all, &grid, op, block_bytes, streams));
+                    cells.push(cell(contexts, &grid, op, block_bytes, streams));
                 }
             }
         }
@@ -47,11 +48,11 @@ impl Question for Scale {
 
     // Every visit has its ramp: with long ones there are fewer rounds if nothing else is measured, as many as leave half of the
     // time to what is measured.
-    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        let PlanContext { options, scope, budget_ns, ops, .. } = &all[0];
-        let grid = grid(&all[0]);
+    fn rounds(&self, contexts: &[PlanContext<'_>]) -> u32 {
+        let PlanContext { options, scope, budget_ns, ops, .. } = &contexts[0];
+        let grid = grid(&contexts[0]);
         let ramps_ns = grid.ramps_ns(ops.len());
-        if *scope == Scope::WholeRun || ramps_ns == 0 || all[0].is_time_free() {
+        if *scope == Scope::WholeRun || ramps_ns == 0 || contexts[0].is_time_free() {
             return ROUNDS;
         }
         // A requested time is that of the cell without its ramps.
@@ -62,9 +63,9 @@ impl Question for Scale {
         u32::try_from(ramps_may_take_ns / ramps_ns).unwrap_or(ROUNDS).clamp(1, ROUNDS)
     }
 
-    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
-        let (ramps_ns, budget_ns) = (self.ramps_ns(all), all[0].budget_ns);
-        let too_long = (ramps_ns >= budget_ns && !all[0].is_time_free()).then(|| {
+    fn notes(&self, contexts: &[PlanContext<'_>]) -> Vec<String> {
+        let (ramps_ns, budget_ns) = (self.ramps_ns(contexts), contexts[0].budget_ns);
+        let too_long = (ramps_ns >= budget_ns && !contexts[0].is_time_free()).then(|| {
             format!(
                 "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
                  --stagger takes less",
@@ -72,7 +73,7 @@ impl Question for Scale {
                 Nanos(budget_ns)
             )
         });
-        let rounds = self.rounds(all);
+        let rounds = self.rounds(contexts);
         let too_few = (u64::from(rounds) < MIN_PAIRS as u64).then(|| {
             format!(
                 "scale has {rounds} of the {MIN_PAIRS} rounds that a comparison needs, because starting the streams one \
@@ -81,7 +82,7 @@ impl Question for Scale {
                 Nanos(ramps_ns / u64::from(rounds))
             )
         });
-        grid(&all[0]).note.into_iter().chain(too_long).chain(too_few).collect()
+        grid(&contexts[0]).note.into_iter().chain(too_long).chain(too_few).collect()
     }
 
     fn starts_over(&self) -> bool {
@@ -92,8 +93,8 @@ impl Question for Scale {
         options.stream_counts.as_deref().unwrap_or(&STREAMS).iter().max().copied().unwrap_or(1)
     }
 
-    fn ramps_ns(&self, all: &[PlanContext<'_>]) -> u64 {
-        grid(&all[0]).ramps_ns(all[0].ops.len()).saturating_mul(u64::from(self.rounds(all)))
+    fn ramps_ns(&self, contexts: &[PlanContext<'_>]) -> u64 {
+        grid(&contexts[0]).ramps_ns(contexts[0].ops.len()).saturating_mul(u64::from(self.rounds(contexts)))
     }
 }
 
@@ -165,9 +166,9 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
     let (now, in_full) = (starts(grid.stagger_ns), starts(before.stagger_ns));
     let shortened = if grid.sizes != before.sizes {
         let sizes: Vec<String> = grid.sizes.iter().map(|&size| size_word(size)).collect();
-        let (sizes, all) = (sizes.join(", "), before.sizes.len());
+        let (sizes, count) = (sizes.join(", "), before.sizes.len());
         Some(format!(
-            "block sizes {sizes}, {now} (in full: {all} block sizes, {in_full}); --bs, --stagger or"
+            "block sizes {sizes}, {now} (in full: {count} block sizes, {in_full}); --bs, --stagger or"
         ))
     } else {
         (*grid != before).then(|| format!("{now} (in full: {in_full}); --stagger or"))

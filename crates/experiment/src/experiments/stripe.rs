@@ -41,9 +41,9 @@ impl Question for Stripe {
     }
 
     // The order of the requests of a sweep is part of the question, and one pass answers it.
-    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+    fn rounds(&self, contexts: &[PlanContext<'_>]) -> u32 {
         let has_words = |context: &PlanContext<'_>| Described::new(context.target).is_some();
-        if all.iter().all(has_words) { ROUNDS } else { 1 }
+        if contexts.iter().all(has_words) { ROUNDS } else { 1 }
     }
 }
 

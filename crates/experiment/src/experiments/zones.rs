@@ -35,8 +35,8 @@ const MIN_BLOCKS: u64 = 8;
 pub(crate) struct Zones;
 
 impl Question for Zones {
-    fn cells(&self, context: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
-        let shape = shape(all);
+    fn cells(&self, context: &PlanContext<'_>, contexts: &[PlanContext<'_>]) -> Vec<Cell> {
+        let shape = shape(contexts);
         let mut cells = Vec::new();
         // Reads unless writes are requested by name.
         let ops = if context.options.ops.is_some() { context.ops.clone() } else { vec![Op::Read] };
@@ -48,12 +48,12 @@ impl Question for Zones {
         cells
     }
 
-    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        shape(all).runs
+    fn rounds(&self, contexts: &[PlanContext<'_>]) -> u32 {
+        shape(contexts).runs
     }
 
-    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
-        shape(all).note.into_iter().collect()
+    fn notes(&self, contexts: &[PlanContext<'_>]) -> Vec<String> {
+        shape(contexts).note.into_iter().collect()
     }
 
     fn has_fixed_passes(&self, options: &PlanOptions) -> bool {
@@ -171,11 +171,11 @@ fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
     let rotates = device.and_then(|device| device.rotational) == Some(true);
     let rate = context.target_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
-    let one = |size: &u64| {
+    let pass_ns = |size: &u64| {
         let positions = positions(shape, context, *size) as f64;
         positions * (*size as f64 / rate + seek_s)
     };
-    shape.sizes.iter().map(one).sum::<f64>() * f64::from(shape.runs) * context.ops.len() as f64
+    shape.sizes.iter().map(pass_ns).sum::<f64>() * f64::from(shape.runs) * context.ops.len() as f64
 }
 
 fn positions(shape: &Shape, context: &PlanContext<'_>, block_bytes: u64) -> u64 {
