@@ -7,13 +7,13 @@ use crate::read_trimmed;
 use crate::stack::btrfs_devices;
 use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_by_number, name_of};
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::mounts::{mount_of, mounts_of};
+use rdsk_sys::mounts::{Mount, mount_of, mounts_of};
 use rustix::fs::{FileType, stat};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Every whole disk, by kernel name.
 pub(super) fn whole_disks(sys: &Path) -> Vec<String> {
@@ -76,6 +76,35 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
         }
     };
     if names.is_empty() { Err(ObserveError::NoDevice { path: path.to_owned() }) } else { Ok(names) }
+}
+
+/// Where all that is dirty of what `name` means can be flushed: the filesystems mounted from that device or from a partition of it, each
+/// once; the node of a device that carries none; of a file or directory its own path.
+pub fn flush_places(name: &OsStr, sys: &Path, proc: &Path) -> Vec<PathBuf> {
+    let is_device = |path: &Path| {
+        stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+    };
+    let is_kernel_name = name.to_str().is_some_and(|plain| block_path(sys, plain).join("stat").exists());
+    if !is_kernel_name && !is_device(Path::new(name)) {
+        let path = Path::new(name);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        return vec![if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }.to_owned()];
+    }
+    let mounts = mounts_of(&proc.join("self"));
+    let places = |device: String| {
+        let is_on = |mount: &&Mount| {
+            let carrier = name_by_number(sys, mount.number).or_else(|| of_source(&mount.source, sys));
+            carrier
+                .is_some_and(|carrier| carrier == device || block_path(sys, &device).join(&carrier).is_dir())
+        };
+        let mut on_it: Vec<&Mount> = mounts.iter().filter(is_on).collect();
+        on_it.sort_by_key(|mount| mount.number);
+        on_it.dedup_by_key(|mount| mount.number);
+        let node = Path::new("/dev").join(device.replace('!', "/"));
+        let points: Vec<PathBuf> = on_it.into_iter().map(|mount| mount.point.clone()).collect();
+        if points.is_empty() { vec![node] } else { points }
+    };
+    devices_of(name, sys, proc).unwrap_or_default().into_iter().flat_map(places).collect()
 }
 
 /// The name of the device with this number of stat(2).

@@ -7,7 +7,7 @@ mod devices;
 mod saved;
 
 pub use command::{dirty_bytes, process_calls};
-pub use devices::{devices_of, natural};
+pub use devices::{devices_of, flush_places, natural};
 pub use saved::saved_interval;
 
 use crate::delta::delta;

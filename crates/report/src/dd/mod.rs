@@ -9,7 +9,7 @@ use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::copy::{Inside, Parts, cell, parts};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Copy, Finding, Op, Record, Severity, StableBy};
+use rdsk_model::{Copy, Finding, Op, Record, Severity, StableBy, Verdict};
 use rdsk_units::Nanos;
 
 /// Parts of the time below this share are left out.
@@ -52,7 +52,7 @@ fn draw_all(page: &mut Page, record: &Record) {
         }
         for (op, name) in [(Op::Read, "reads"), (Op::Write, "writes")] {
             if let Some(verdict) = cell(record, copy, op).and_then(|cell| cell.verdict.as_ref()) {
-                line(page, Tone::Plain, name, format!("{}: {}", verdict.code, verdict.text));
+                line(page, Tone::Plain, name, verdict_line(verdict));
             }
         }
     }
@@ -67,6 +67,11 @@ fn draw_all(page: &mut Page, record: &Record) {
         let advice = finding.advice.as_ref().map_or_else(String::new, |advice| format!("; {advice}"));
         line(page, Tone::Plain, "also", format!("{}{advice}", finding.title));
     }
+}
+
+/// `page-cache: memory took the data: …`.
+pub(crate) fn verdict_line(verdict: &Verdict) -> String {
+    format!("{}: {}", verdict.code, verdict.text)
 }
 
 fn line(page: &mut Page, tone: Tone, lead: &str, text: String) {
