@@ -48,10 +48,7 @@ impl Runner {
     /// # Errors
     /// When the kernel does not let us handle signals.
     pub(super) fn new(is_quiet: bool) -> Result<Self, Problem> {
-        let forwarding = Forwarding::begin().map_err(|error| {
-            Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
-        })?;
-        Ok(Self { forwarding, is_quiet })
+        Ok(Self { forwarding: Forwarding::begin()?, is_quiet })
     }
 
     /// Runs two command lines in turn, every second time the other one first, so that neither always comes first. What ends that

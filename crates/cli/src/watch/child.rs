@@ -43,7 +43,7 @@ pub(super) fn watch(
     let proc = Path::new(PROC);
     let dirty_before = dirty_bytes(proc);
     let mut places = CommandPlaces::begin(&places::of_command(options), &Roots::default());
-    let forwarding = Forwarding::begin().map_err(|error| no_signals(&error))?;
+    let forwarding = Forwarding::begin()?;
     let began = Instant::now();
     let mut child = match start(&options.command) {
         Ok(child) => child,
@@ -157,11 +157,6 @@ fn end_of(status: ExitStatus) -> String {
 fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| SIGNALLED + status.signal().unwrap_or(0));
     u8::try_from(code & 0xff).unwrap_or(u8::MAX)
-}
-
-/// The problem that signals cannot be handled.
-pub(super) fn no_signals(error: &io::Error) -> Problem {
-    Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
 }
 
 fn lost(error: &io::Error) -> Problem {
