@@ -36,7 +36,7 @@ impl FlushClock {
 
     pub(crate) fn begin(&self, id: &str, left_ns: u64) {
         let left = Duration::from_nanos(left_ns);
-        self.set(Some(Waiting {
+        self.set(Some(&Waiting {
             id: id.to_owned(),
             since: Instant::now(),
             left,
@@ -48,8 +48,8 @@ impl FlushClock {
         self.set(None);
     }
 
-    fn set(&self, waiting: Option<Waiting>) {
-        self.0.iter().for_each(|sender| drop(sender.send(waiting.clone())));
+    fn set(&self, waiting: Option<&Waiting>) {
+        self.0.iter().for_each(|sender| drop(sender.send(waiting.cloned())));
     }
 }
 

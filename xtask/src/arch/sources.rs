@@ -23,10 +23,7 @@ const WRITERS: &[(&str, &str)] = &[
         "the document that --json requests, never a block device and never a target",
     ),
     ("crates/cli/src/html_page/files.rs", "figures as new files of a directory, none of which replaces one"),
-    (
-        "crates/cli/src/history/fallback.rs",
-        "the Record of a run that the history has no room for, as a new file",
-    ),
+    ("crates/cli/src/history/keep.rs", "the Record of a run that the history has no room for, as a new file"),
     ("crates/store/src/file.rs", "the history itself, which is created empty and never replaced"),
     ("crates/dd/src/open.rs", "the output of a copy, as dd opens it, never a block device"),
 ];

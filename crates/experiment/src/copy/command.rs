@@ -7,8 +7,8 @@ use super::pauses::Pauses;
 use rdsk_dd::Calls;
 use rdsk_engine::MonotonicClock;
 use rdsk_model::{
-    Clock as _, CommandFlush, CommandVerdict, CopyRun, CpuTime, EngineKind, Op, PageCacheState, ProcessCalls,
-    ProcessIo, StableBy, Target, TargetKind, Workload,
+    Clock as _, CommandFlush, CommandVerdict, CopyRun, CpuTime, EngineKind, IoPath, Op, PageCacheState,
+    ProcessCalls, ProcessIo, StableBy, Target, TargetKind, Workload,
 };
 use rdsk_observe::{KernelObserver, Observer as _, VisitEvidence};
 use rdsk_targets::{Roots, Witness};
@@ -62,7 +62,7 @@ impl CommandPlaces {
     pub fn begin(places: &[PathBuf], roots: &Roots) -> Self {
         let witness = |(index, place): (u32, &PathBuf)| {
             let fd = rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-            let mut witness = Witness::of(fd, &place.to_string_lossy(), roots)?;
+            let mut witness = Witness::of(&fd, &place.to_string_lossy(), roots)?;
             witness.target.index = index;
             Some(witness)
         };
@@ -128,8 +128,10 @@ impl CommandPlaces {
         // Of what was read only a part may have come from a device.
         let read = read.map(|bytes| (Op::Read, bytes.max(counts.calls.read_bytes), counts.calls.reads));
         let wrote = counts.charged.write_bytes.filter(|&bytes| bytes > 0);
+        let has_places = !self.witnesses.is_empty();
         let wrote = wrote.map(|bytes| (Op::Write, bytes, counts.calls.writes));
-        let verdicts = [read, wrote].into_iter().flatten().map(|(op, bytes, calls)| {
+        let judged = [read, wrote].into_iter().flatten().filter(|_| has_places);
+        let verdicts = judged.map(|(op, bytes, calls)| {
             let moved = self.moved(&evidence, op);
             // What is in memory still, or came from there, is of all of them.
             let places = if moved.is_empty() { self.indices() } else { moved };
@@ -182,6 +184,7 @@ impl CommandPlaces {
             op,
             block_bytes,
             align_bytes: block_bytes,
+            path: IoPath::Buffered,
             engine: EngineKind::Sync,
             targets: places,
             ..Workload::sequential_read(0)
@@ -200,7 +203,13 @@ impl CommandPlaces {
             content: None,
         });
         let targets: Vec<Target> = self.witnesses.iter().map(|witness| witness.target.clone()).collect();
-        let cell = sum.cell("command");
+        let mut cell = sum.cell("command");
+        // What its device had at the command's end is judged at that end, below a loop device too, as direct writes are.
+        if rdsk_analysis::metrics::returned_bytes(&cell, Op::Write)
+            .is_some_and(|wrote| op == Op::Write && wrote >= bytes)
+        {
+            cell.workload.path = IoPath::Direct;
+        }
         CommandVerdict { op, verdict: rdsk_analysis::verdict(&cell, &targets, None) }
     }
 }
