@@ -88,7 +88,7 @@ pub(crate) struct Watch {
     )]
     pub(super) evidence: EvidenceChoice,
     /// With a COMMAND: flush what it wrote after its end, and show how long that took
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", conflicts_with = "from")]
     pub(super) sync: bool,
     /// With --to: report from two saved copies of /proc (diskstats and uptime)
     #[arg(long, value_name = "DIR", value_parser = value::path(), requires = "to", conflicts_with = "command")]
@@ -180,7 +180,7 @@ mod tests {
                 ("--plain --json", "--plain conflicts with --json"),
                 ("--from --to b", "--from: a value is missing"),
                 ("--sync", "is missing"),
-                ("--sync --from a --to b", "is missing"),
+                ("--sync --from a --to b", "--sync conflicts with --from"),
                 ("--bs 4k", "--bs"),
                 ("''", "empty"),
             ],
