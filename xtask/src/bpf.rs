@@ -4,8 +4,8 @@
 
 use crate::programs::checked;
 use crate::suite::Strictness;
-use crate::tools;
-use anyhow::{Context as _, Result, bail, ensure};
+use crate::{options, tools};
+use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
 use std::process::Command;
 
@@ -24,11 +24,7 @@ const INCLUDES: &[&str] = &["/usr/include/x86_64-linux-gnu", "/usr/include/aarch
 /// # Errors
 /// When clang is missing or refuses the source, and when the object is not what the source gives.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
-    let is_check = match arguments {
-        [] => false,
-        [word] if word == "--check" => true,
-        [word, ..] => bail!("unknown argument \"{word}\""),
-    };
+    let is_check = options::is_check(arguments)?;
     if is_check && Strictness::from_environment() == Strictness::MaySkip && !is_possible() {
         println!("SKIPPED: {CLANG}, {STRIP} or libbpf's headers are not installed");
         return Ok(());
@@ -44,8 +40,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
         println!("{} bytes in {}", bytes.len(), object.display());
         return Ok(());
     }
-    let known = std::fs::read(&object).with_context(|| object.display().to_string())?;
-    ensure!(known == bytes, "{DIRECTORY}/{OBJECT} is not what {SOURCE} gives; run cargo xtask bpf");
+    let committed = std::fs::read(&object).with_context(|| object.display().to_string())?;
+    ensure!(committed == bytes, "{DIRECTORY}/{OBJECT} is not what {SOURCE} gives; run cargo xtask bpf");
     println!("{DIRECTORY}/{OBJECT} comes from {SOURCE}");
     Ok(())
 }

@@ -6,9 +6,7 @@ mod compare;
 mod coverage;
 mod equal;
 mod findings;
-mod in_turn;
 mod page;
-mod precision;
 mod real;
 mod systems;
 mod table;
@@ -16,184 +14,61 @@ mod table;
 mod tests;
 mod trials;
 
-use crate::options::{self, Options};
-use crate::step;
-use anyhow::{Context as _, Result, bail, ensure};
-use page::Section;
+use crate::{options, origin, step};
+use anyhow::{Context as _, Result, ensure};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use table::Table;
 use trials::Campaign;
 
-/// What the command line asks.
-pub(crate) struct Settings {
-    /// Runs of each trial; the part's own number if it is not said.
-    runs: Option<u64>,
-    /// Seed of the first run of each trial; the others follow.
-    first_seed: u64,
-    /// The program of another commit, for `precision`.
-    old: Option<PathBuf>,
-    /// Where the real files are made.
-    directory: PathBuf,
-    root: PathBuf,
-}
-
-/// A part of the campaign.
+/// A part of the campaign; what it does and wants is said on the page.
 struct Part {
     name: &'static str,
-    title: &'static str,
-    /// What is done, in whole sentences.
-    about: &'static str,
     /// Runs of each trial.
     runs: u64,
     /// Whether it needs a real disk, and hours.
     is_real: bool,
-    measure: fn(&Campaign, &Settings, &Range<u64>) -> Result<Vec<Table>>,
+    measure: fn(&Campaign, &Range<u64>) -> Result<Vec<Table>>,
 }
 
 const PARTS: &[Part] = &[
-    Part {
-        name: "coverage",
-        title: "Intervals that hold the truth",
-        about: "`rdsk run` at its default budget of 60 s on a simulated device whose true mean rate is known, with every \
-                experiment that it measures by itself. A stalling device may instead be said to stall: *or said* adds the runs whose \
-                interval missed the truth and whose page had the finding `stalls`.",
-        runs: 200,
-        is_real: false,
-        measure: |campaign, _, seeds| coverage::tables(campaign, seeds),
-    },
-    Part {
-        name: "equal",
-        title: "Equal and unequal LUNs",
-        about: "`rdsk run --only headline --rw read` on two simulated LUNs for 60 s. With common noise both slow down at the same \
-                moment, as two LUNs of one array do; with separate noise each has its own. Separate noise limits what any method can \
-                tell: even if both were measured for the whole minute, and it were known how long the noise lasts, the 95 % interval of \
-                their ratio would be ± 1.1 % wide over the independent noise, ± 5 % over AR(1) 0.9, ± 15 % over AR(1) 0.99 and ± 16 % over \
-                the two levels, which leaves 10 % open in the last two.",
-        runs: 134,
-        is_real: false,
-        measure: |campaign, _, seeds| equal::tables(campaign, seeds),
-    },
-    Part {
-        name: "false",
-        title: "False findings on simulated systems",
-        about: "`rdsk run` (60 s) and `rdsk zones` with their defaults and with ten passes (6 min), each run with another seed. \
-                The systems differ in noise only, which is stationary, so there is nothing to find; the built-in ones have no \
-                noise at all.",
-        runs: 200,
-        is_real: false,
-        measure: |campaign, _, seeds| findings::false_ones(campaign, seeds),
-    },
-    Part {
-        name: "power",
-        title: "True findings on simulated systems",
-        about: "The same commands on systems with something to find.",
-        runs: 200,
-        is_real: false,
-        measure: |campaign, _, seeds| findings::power(campaign, seeds),
-    },
-    Part {
-        name: "precision",
-        title: "Time and precision",
-        about: "`rdsk run` with its defaults on built-in systems: whether it ends within its budget of 60 s of virtual time, and \
-                how wide the intervals of the headline are beside those of an earlier program (`--old`). Neither disk of 10 000 rpm \
-                is steady in a run that writes: on `sim:linux-10k` every visit of random writes begins in the disk's cache, up to 60 \
-                times as fast as it goes on, and leaves 2.4 s of flush, so that the budget gives five rounds and ± 70 % for these cells \
-                (3 to 15 % for the others); on `sim:linux-10k-raid0` 256 MB of random writes rest in the controller, and a single \
-                read that waits for them takes up to 20 s, which no budget can cut. An earlier program that visits such a cell once \
-                cannot see what changes between visits, and its narrower interval is that of one moment.",
-        runs: 20,
-        is_real: false,
-        measure: precision::tables,
-    },
-    Part {
-        name: "compare",
-        title: "Runs compared",
-        about: "Two runs of `rdsk run` at its default budget of 60 s, each with a seed of its own, compared as `rdsk compare` does. Two \
-                runs of the same system differ only by chance: a trial is wrong if any rate or latency of any cell is said to be \
-                faster or slower. Of a system that is 5 % slower in the second run, a trial is right if any cell is said to be slower \
-                and none to be faster. Kinds of noise without such a trial have a tenth of the runs.",
-        runs: 200,
-        is_real: false,
-        measure: |campaign, _, seeds| compare::tables(campaign, seeds),
-    },
-    Part {
-        name: "compare-repeat",
-        title: "Command lines in turn",
-        about: "`rdsk run --only headline --rw read --budget 20s` as both command lines of `rdsk compare --repeat`, three and six pairs \
-                of runs a minute apart, each run with a seed of its own. A trial is wrong if any rate or latency of any cell is said to \
-                be faster or slower.",
-        runs: 100,
-        is_real: false,
-        measure: |campaign, _, seeds| in_turn::tables(campaign, seeds),
-    },
-    Part {
-        name: "equal-files",
-        title: "Equal files on a real disk",
-        about: "Two files of 256 MiB of random data, made by the campaign, compared in one run of the headline's reads \
-                (`--budget 20s`).",
-        runs: 100,
-        is_real: true,
-        measure: real::equal_files,
-    },
-    Part {
-        name: "false-real",
-        title: "False findings on a real disk",
-        about: "`rdsk run --rw read` with its defaults on a file of 256 MiB and on a loop device over another one (direct-io \
-                on), in turn. What the machine's disk does meanwhile is not known, so some of these findings may be true; those \
-                about a moment or a limit of the device (`fast-start`, `slows-down`, `stalls`) are counted and not judged.",
-        runs: 30,
-        is_real: true,
-        measure: real::false_findings,
-    },
-    Part {
-        name: "compare-real",
-        title: "Runs of a real loop device compared",
-        about: "`rdsk run --rw read --budget 5s` twice, one run right after the other, on a loop device (direct-io on) over a file of \
-                256 MiB that the campaign makes, compared as `rdsk compare` does. A trial is wrong if any rate or latency of any cell \
-                is said to be faster or slower, although nothing was changed.",
-        runs: 200,
-        is_real: true,
-        measure: real::compared,
-    },
+    Part { name: "coverage", runs: 200, is_real: false, measure: coverage::tables },
+    Part { name: "equal", runs: 134, is_real: false, measure: equal::tables },
+    Part { name: "false", runs: 200, is_real: false, measure: findings::false_ones },
+    Part { name: "power", runs: 200, is_real: false, measure: findings::power },
+    Part { name: "compare", runs: 200, is_real: false, measure: compare::tables },
+    Part { name: "compare-repeat", runs: 100, is_real: false, measure: compare::repeated_tables },
+    Part { name: "equal-files", runs: 100, is_real: true, measure: real::equal_files },
+    Part { name: "false-real", runs: 30, is_real: true, measure: real::false_findings },
+    Part { name: "compare-real", runs: 200, is_real: true, measure: real::compared },
 ];
 
 /// Runs the parts that the arguments name, all simulated ones without a name, and writes them into the page. Arguments:
-/// names of parts; `--runs N` of each trial; `--first-seed N` of them; `--old RDSK` for `precision`; `--dir DIRECTORY` for the
-/// files of real parts.
+/// names of parts; `--runs N` of each trial; `--first-seed N` of them.
 ///
 /// # Errors
 /// For an unknown part or option, and when something cannot be measured.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
-    let (names, options) = options::parse(arguments, &["--runs", "--first-seed", "--old", "--dir"])?;
-    let parts = chosen(&names)?;
-    let settings = settings(root, &options)?;
+    let (names, options) = options::parse(arguments, &["--runs", "--first-seed"])?;
+    let number = |name: &str| options.get(name).map(|text| text.parse::<u64>()).transpose();
+    let runs = number("--runs").context("--runs takes a number")?;
+    let first_seed = number("--first-seed").context("--first-seed takes a number")?.unwrap_or(0);
+    ensure!(runs != Some(0), "--runs takes a number of at least 1");
     let campaign = Campaign::new(step::interruption()?)?;
     let path = root.join("docs/calibration.md");
-    let commit = page::commit(root);
+    let commit = origin::commit(root).unwrap_or_else(|_| "unknown".into());
     let mut missed = 0;
-    for part in parts {
-        let runs = settings.runs.unwrap_or(part.runs);
-        let seeds = settings.first_seed..settings.first_seed.saturating_add(runs);
-        println!(
-            "── {}: {}, seeds {} to {}",
-            part.name,
-            part.title,
-            seeds.start,
-            seeds.end.saturating_sub(1)
-        );
+    for part in chosen(&names)? {
+        let seeds = first_seed..first_seed.saturating_add(runs.unwrap_or(part.runs));
+        println!("── {}, seeds {seeds:?}", part.name);
         let began = Instant::now();
-        let tables = (part.measure)(&campaign, &settings, &seeds).with_context(|| part.name.to_owned())?;
-        if campaign.is_interrupted() {
-            println!("interrupted; {} was not written", part.name);
-            return Ok(ExitCode::FAILURE);
-        }
+        let tables = (part.measure)(&campaign, &seeds).with_context(|| part.name.to_owned())?;
         missed += tables.iter().map(Table::missed).sum::<usize>();
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let section = Section::new(part, &commit, &seeds, began.elapsed(), &tables)?;
-        crate::write(&path, &page::with(&text, PARTS, &section))?;
+        let text = page::measured(part, &commit, &seeds, began.elapsed(), &tables)?;
+        let page = std::fs::read_to_string(&path).context("docs/calibration.md")?;
+        crate::write(&path, &page::with(&page, part.name, &text)?)?;
         println!("written to {}", path.display());
     }
     println!("{missed} of the wanted figures are missed");
@@ -204,26 +79,11 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Part>> {
     if names.is_empty() {
         return Ok(PARTS.iter().filter(|part| !part.is_real).collect());
     }
-    let of = |name: &String| {
-        let part = PARTS.iter().find(|part| part.name == name);
-        part.with_context(|| {
-            let all: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-            format!("there is no part \"{name}\"; there are {}", all.join(", "))
+    let named = |name: &String| {
+        PARTS.iter().find(|part| part.name == name).with_context(|| {
+            let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+            format!("there is no part \"{name}\"; there are {}", known.join(", "))
         })
     };
-    names.iter().map(of).collect()
-}
-
-fn settings(root: &Path, options: &Options) -> Result<Settings> {
-    let runs = match options.get("--runs").map(|text| text.parse()) {
-        None => None,
-        Some(Ok(runs @ 1..)) => Some(runs),
-        Some(_) => bail!("--runs takes a number of at least 1"),
-    };
-    let first_seed = options.get("--first-seed").map_or(Ok(0), |text| text.parse());
-    let first_seed = first_seed.context("--first-seed takes a number of at least 0")?;
-    let old = options.get("--old").map(PathBuf::from);
-    ensure!(old.as_ref().is_none_or(|old| old.exists()), "--old names no file");
-    let directory = options.get("--dir").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(Settings { runs, first_seed, old, directory, root: root.to_owned() })
+    names.iter().map(named).collect()
 }

@@ -5,14 +5,13 @@
 mod loaded;
 mod timing;
 
-use crate::programs::text_of;
-use crate::{options, step, suite, tools};
+use crate::{options, origin, step, suite, tools};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// One campaign.
@@ -53,8 +52,9 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: TIMING,
         about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
-        cargo: "--test it --no-fail-fast -- --ignored --test-threads=1 timing::",
-        needs: "root",
+        // It runs what the tests of the whole workspace are built into.
+        cargo: "",
+        needs: "",
         limit_s: 3600,
     },
     Campaign {
@@ -67,13 +67,13 @@ const CAMPAIGNS: &[Campaign] = &[
     },
 ];
 
-/// The campaign whose results are what test programs print, instead of notes.
+/// The campaign whose tests leave no notes and run one at a time.
 const TIMING: &str = "timing";
 /// The campaign whose results are the totals of the suite.
 const LOADED: &str = "loaded";
 
 /// One line of the notes: group, name, result, seconds.
-type Note<'t> = [&'t str; 4];
+type Note = [String; 4];
 
 /// Runs the campaign that the arguments name and writes its page; without a name, prints the list.
 ///
@@ -97,13 +97,24 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
         let runs = options.get("--runs").map_or(Ok(loaded::RUNS), |text| text.parse());
         return loaded::run(root, campaign, &page, runs.context("--runs needs a number")?);
     }
-    let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
-    if campaign.name == TIMING {
-        let (text, code) = timing::run(root, campaign, today.trim())?;
-        crate::write(&page, &text)?;
-        println!("results in {}", page.display());
-        return Ok(code);
-    }
+    let limit = Duration::from_secs(campaign.limit_s);
+    let (notes, failure) = match name.as_str() {
+        TIMING => {
+            let notes = timing::run(root, limit)?;
+            let failed = notes.iter().filter(|[_, _, result, _]| result.starts_with("**")).count();
+            (notes, (failed > 0).then(|| format!("{failed} tests failed once or more")))
+        }
+        _ => noted(root, campaign, limit)?,
+    };
+    let ending = failure.as_deref().unwrap_or("yet it passed");
+    ensure!(!notes.is_empty(), "the campaign left no notes ({ending})");
+    crate::write(&page, &draw(&head(campaign)?, &notes, failure.as_deref()))?;
+    println!("{} results in {}", notes.len(), page.display());
+    Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs a campaign whose tests leave notes: those, and why it failed, if it did.
+fn noted(root: &Path, campaign: &Campaign, limit: Duration) -> Result<(Vec<Note>, Option<String>)> {
     let notes_path =
         root.join("target").join(format!("campaign-{}-{}.txt", campaign.name, std::process::id()));
     crate::write(&notes_path, "")?;
@@ -114,33 +125,34 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
         .env("RDSK_MUST_HAVE", campaign.needs);
     let interrupted = step::interruption()?;
     tools::install(&interrupted)?;
-    let limit = Duration::from_secs(campaign.limit_s);
     let ending = step::run(&mut command, limit, &interrupted, &mut |line| println!("{line}"))?;
-    let text = fs::read_to_string(&notes_path)?;
-    let notes = parse(&text);
+    let notes = parse(&fs::read_to_string(&notes_path)?);
     // A file left behind is harmless: it lies in the build directory.
     let _ = fs::remove_file(&notes_path);
-    let failure = suite::failure_of(ending);
-    let ending = failure.as_deref().unwrap_or("yet it passed");
-    ensure!(!notes.is_empty(), "the campaign left no notes ({ending})");
-    crate::write(&page, &draw(campaign, today.trim(), &notes, failure.as_deref()))?;
-    println!("{} results in {}", notes.len(), page.display());
-    Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok((notes, suite::failure_of(ending)))
 }
 
 /// The lines that have all parts.
-fn parse(text: &str) -> Vec<Note<'_>> {
-    text.lines().filter_map(|line| line.split('\t').collect::<Vec<_>>().try_into().ok()).collect()
+fn parse(text: &str) -> Vec<Note> {
+    let parts = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>().try_into().ok();
+    text.lines().filter_map(parts).collect()
+}
+
+/// The beginning of a campaign's page.
+fn head(campaign: &Campaign) -> Result<String> {
+    let Campaign { name, about, .. } = campaign;
+    let date = origin::now("+%F")?;
+    let machine = origin::machine();
+    Ok(format!(
+        "# Campaign `{name}`\n\nMade by `cargo xtask campaign {name}` on {date}: {about}.\n\nMachine: {machine}.\n\n"
+    ))
 }
 
 /// The page. Notes of the group `boot` say which kernel ran and are no results.
-fn draw(campaign: &Campaign, date: &str, notes: &[Note<'_>], failure: Option<&str>) -> String {
-    let (boots, results): (Vec<&Note<'_>>, Vec<_>) = notes.iter().partition(|[group, ..]| *group == "boot");
-    let kernels: BTreeSet<&str> = boots.iter().map(|[_, kernel, ..]| *kernel).collect();
-    let mut page = format!(
-        "# Campaign `{}`\n\nMade by `cargo xtask campaign {}` on {date}: {}.\n\n",
-        campaign.name, campaign.name, campaign.about
-    );
+fn draw(head: &str, notes: &[Note], failure: Option<&str>) -> String {
+    let (boots, results): (Vec<&Note>, Vec<_>) = notes.iter().partition(|[group, ..]| group == "boot");
+    let kernels: BTreeSet<&str> = boots.iter().map(|[_, kernel, ..]| kernel.as_str()).collect();
+    let mut page = head.to_owned();
     let mut line = |text: String| writeln!(page, "{text}").expect("a String takes everything");
     if !kernels.is_empty() {
         let kernels: Vec<&str> = kernels.into_iter().collect();
@@ -168,19 +180,16 @@ mod tests {
     fn a_page_says_date_kernel_and_every_result() {
         let notes = parse(TEXT);
         assert_eq!(notes.len(), 3);
-        let page = draw(&CAMPAIGNS[0], "2026-11-21", &notes, None);
+        let page = draw(&head(&CAMPAIGNS[0]).unwrap(), &notes, None);
         for words in [
-            "on 2026-11-21",
+            "# Campaign `guest`\n\nMade by `cargo xtask campaign guest` on 20",
             "Kernel: 6.1.0-1; 2 boots.",
             "1 scenarios, all",
             "| use | mounted ext4 | refused | 3.2 |",
         ] {
             assert!(page.contains(words), "no {words:?} in {page}");
         }
-        assert!(
-            draw(&CAMPAIGNS[0], "", &notes, Some("exit status: 101"))
-                .contains("**It failed**: exit status: 101")
-        );
+        assert!(draw("", &notes, Some("exit status: 101")).contains("**It failed**: exit status: 101"));
     }
 
     #[test]

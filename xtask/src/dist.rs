@@ -5,7 +5,6 @@ mod assets;
 mod binary;
 mod packages;
 mod reproduce;
-mod sizes;
 mod trial;
 
 use crate::programs::{checked, text_of};
@@ -18,8 +17,6 @@ use std::process::Command;
 const PLACE: &str = "target/dist";
 /// The program, without its symbols.
 const PROGRAM: &str = "rdsk";
-/// A program above this shows by crate why.
-const MAX_PROGRAM_BYTES: u64 = 12_000_000;
 
 /// Makes everything; with `--check` in another directory, too, which must give the same bytes; with `--try` what was made is installed
 /// in root trees and run.
@@ -44,7 +41,7 @@ fn make(root: &Path, epoch: &str) -> Result<()> {
     assets::make(&program, &place)?;
     let packages = packages::make(root, epoch)?;
     container(root, &place)?;
-    report(&symbols, &program, &packages)
+    report(&program, &packages)
 }
 
 /// The moment that everything which is made says it was made at: the last commit, in seconds since 1970.
@@ -65,24 +62,14 @@ fn container(root: &Path, place: &Path) -> Result<()> {
     Ok(())
 }
 
-fn report(symbols: &Path, program: &Path, packages: &[PathBuf]) -> Result<()> {
-    let sum = |path: &Path| text_of(Command::new("sha256sum").arg(path));
+fn report(program: &Path, packages: &[PathBuf]) -> Result<()> {
     for path in std::iter::once(program).chain(packages.iter().map(PathBuf::as_path)) {
-        let hash = sum(path)?;
-        let size = fs::metadata(path)?.len();
-        println!("{:>6.2} MB  {}  {}", mega(size), hash.get(..16).unwrap_or_default(), path.display());
-    }
-    let size = fs::metadata(program)?.len();
-    if size > MAX_PROGRAM_BYTES {
-        println!("\nThe program has more than {} MB. By crate:\n", mega(MAX_PROGRAM_BYTES));
-        println!("{}", sizes::table(&sizes::symbols(symbols)?, size));
+        let hash = text_of(Command::new("sha256sum").arg(path))?;
+        #[expect(clippy::cast_precision_loss, reason = "sizes of files are far below 2^52")]
+        let mb = fs::metadata(path)?.len() as f64 / 1e6;
+        println!("{mb:>6.2} MB  {}  {}", hash.get(..16).unwrap_or_default(), path.display());
     }
     Ok(())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sizes of files are far below 2^52")]
-fn mega(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
 }
 
 /// Writes what a command prints into a file.

@@ -1,50 +1,53 @@
 //! The pages of docs/reports: the table of each report, what rdsk gives on the report's simulated system beside it, and
-//! the error of each cell. The figures come from running the built program; `--check` says where a page differs from them.
+//! the error of each cell. A page has the commands, the report's figures and what is allowed; this runs the built program and fills in
+//! what it gives. `--check` says where a page differs from that.
 
 mod counts;
-mod graphs;
-mod measured;
+mod figures;
 mod page;
-mod tables;
 
+use crate::{options, programs};
+use anyhow::{Result, ensure};
+use figures::Records;
 use std::fs;
 use std::path::Path;
 
-/// Writes the pages, or with `--check` compares them.
+/// Names of the pages, each with what finds the figure of a row in the Records of the commands above it.
+const PAGES: &[(&str, page::FigureOf)] = &[
+    ("paths", figures::paths),
+    ("stream", figures::stream),
+    ("zones", figures::zones),
+    ("scale", figures::scale),
+    ("align", figures::align),
+];
+
+/// Fills in the pages, or with `--check` compares them.
 ///
 /// # Errors
 /// When the program cannot be built or run, when a cell is outside its tolerance, or when a page differs.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let check = match arguments {
-        [] => false,
-        [word] if word == "--check" => true,
-        _ => anyhow::bail!("cargo xtask docs takes --check or nothing"),
-    };
-    draw(root, &crate::programs::rdsk(root)?, check)
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
+    let is_check = options::is_check(arguments)?;
+    fill_in(root, &programs::rdsk(root)?, is_check)
 }
 
-fn draw(root: &Path, program: &Path, check: bool) -> anyhow::Result<()> {
-    let directory = root.join("docs/reports");
-    let mut outside = Vec::new();
-    let mut different = Vec::new();
-    for page in [tables::paths, tables::stream, graphs::zones, graphs::scale, tables::align] {
-        let mut report = page(program)?;
-        counts::settle(&mut report)?;
-        outside.extend(report.outside());
-        let path = directory.join(format!("{}.md", report.name));
-        let text = report.markdown();
-        if check {
-            let there = fs::read_to_string(&path).unwrap_or_default();
-            if let Some(line) = first_difference(&there, &text) {
-                different.push(format!("{} differs from what the code gives, {line}", path.display()));
-            }
-        } else {
+fn fill_in(root: &Path, program: &Path, is_check: bool) -> Result<()> {
+    let (mut outside, mut different) = (Vec::new(), Vec::new());
+    for (name, figure_of) in PAGES {
+        let path = root.join("docs/reports").join(name).with_extension("md");
+        let before = fs::read_to_string(&path)?;
+        let mut records = Records::new(program);
+        let filled = page::filled(&before, &mut records, *figure_of)?;
+        let text = counts::settled(&filled.text)?;
+        outside.extend(filled.outside.into_iter().map(|row| format!("{name}: {row}")));
+        if let (true, Some(line)) = (is_check, first_difference(&before, &text)) {
+            different.push(format!("{} differs from what the code gives, {line}", path.display()));
+        } else if !is_check {
             crate::write(&path, &text)?;
             println!("wrote {}", path.display());
         }
     }
-    anyhow::ensure!(outside.is_empty(), "outside the tolerance:\n  {}", outside.join("\n  "));
-    anyhow::ensure!(different.is_empty(), "{}\nrun cargo xtask docs and commit", different.join("\n"));
+    ensure!(outside.is_empty(), "outside the tolerance:\n  {}", outside.join("\n  "));
+    ensure!(different.is_empty(), "{}\nrun cargo xtask docs and commit", different.join("\n"));
     Ok(())
 }
 
@@ -67,8 +70,8 @@ mod tests {
     #[test]
     fn the_pages_are_what_the_program_gives() {
         let root = crate::root();
-        let program = crate::programs::rdsk(&root).unwrap();
-        draw(&root, &program, true).unwrap_or_else(|error| panic!("{error:#}"));
+        let program = programs::rdsk(&root).unwrap();
+        fill_in(&root, &program, true).unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     #[test]

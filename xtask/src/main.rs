@@ -13,7 +13,10 @@ mod campaign;
 mod dist;
 #[cfg(feature = "measure")]
 mod docs;
+#[cfg(feature = "measure")]
+mod loop_device;
 mod options;
+mod origin;
 #[cfg_attr(not(feature = "measure"), expect(dead_code, reason = "the tasks that measure use more of it"))]
 mod programs;
 #[cfg(feature = "measure")]
@@ -37,16 +40,15 @@ usage: cargo xtask COMMAND
                               with CI=true, or when named, bpf, schema, clippy, doc
   ci                          all of it, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
-  docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
+  docs [--check]              fill rdsk's figures into the pages of docs/reports; with --check, report where they differ (part of test)
   schema [--check]            write the JSON Schemas of docs/ from the types; with --check, compare them (part of ci)
   bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of ci)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [TEXT] [--pairs N] [--seconds N]
-                              ratios against the installed fio, pair by pair; memory and start time of the program;
-                              speed by position against dd and zcav; copies against dd; IOPS with the BPF observer on and off;
-                              with TEXT, what has it in its name
-  calibrate [PART ...] [--runs N] [--old RDSK] [--dir DIRECTORY]
+                              what rdsk costs, by programs in turn: engines against fio, copies against dd, IOPS with the BPF observer on
+                              and off, dd beside rdsk watch; memory and times; the history; with TEXT, what has it in its name
+  calibrate [PART ...] [--runs N] [--first-seed N]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
                               compare-real

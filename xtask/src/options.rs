@@ -1,6 +1,6 @@
 //! The options of a task's command line: words, and options that take a value each.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use std::collections::BTreeMap;
 
 /// The value of each option that was given; the last one counts.
@@ -24,4 +24,13 @@ pub(crate) fn parse(arguments: &[String], known: &[&str]) -> Result<(Vec<String>
         }
     }
     Ok((words, options))
+}
+
+/// Whether the arguments are `--check`; nothing else but none is taken.
+pub(crate) fn is_check(arguments: &[String]) -> Result<bool> {
+    match arguments {
+        [] => Ok(false),
+        [word] if word == "--check" => Ok(true),
+        [word, ..] => bail!("unknown argument \"{word}\"; this takes --check or nothing"),
+    }
 }

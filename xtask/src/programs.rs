@@ -5,6 +5,10 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+/// How often a running program is looked at.
+const TICK: Duration = Duration::from_millis(100);
 
 /// The program `rdsk`: the one that was built beside the tests, so that they build nothing, or one that is built now.
 pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
@@ -17,6 +21,11 @@ pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
 /// Builds what the arguments of `cargo build` select and gives the path of the last executable.
 pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
     executable_by(cargo(root, &["build"]).args(arguments))
+}
+
+/// Builds a program of this workspace as users build it, and gives its path.
+pub(crate) fn release(name: &str) -> Result<PathBuf> {
+    executable(&crate::root(), &["--release", "--bin", name])
 }
 
 /// Runs a `cargo build` and gives the path of the last executable.
@@ -50,6 +59,23 @@ pub(crate) fn checked(command: &mut Command) -> Result<Output> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?} failed: {}", errors.trim());
     Ok(output)
+}
+
+/// Runs a program to its end, looking at its directory below /proc ten times a second; gives what it wrote to its standard output.
+pub(crate) fn looked_at(command: &mut Command, mut look: impl FnMut(&Path)) -> Result<String> {
+    let child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+    let process = PathBuf::from(format!("/proc/{}", child.id()));
+    let output = std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| child.wait_with_output());
+        while !waiter.is_finished() {
+            look(&process);
+            std::thread::sleep(TICK);
+        }
+        waiter.join().expect("waiting does not panic")
+    })?;
+    ensure!(output.status.success(), "{command:?}: {}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// What a program writes to its standard output.

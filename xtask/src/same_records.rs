@@ -1,67 +1,60 @@
 //! `cargo xtask same-records OTHER_RDSK`: measures every built-in system with every experiment and the same seed by two
-//! programs and compares their Records. A change of structure or words must leave every value as it was; this shows it.
-
-mod compare;
+//! programs and compares their Records, value by value. A change of structure or words must leave every value as it was; this
+//! shows it.
 
 use crate::options::{self, Options};
 use crate::programs;
 use anyhow::{Context as _, Result, bail, ensure};
-use compare::{Change, Comparison};
-use rdsk_analysis::iostat::{COLUMNS, iostat_row, waiting_mean};
-use rdsk_model::{DeviceEvidence, Experiment};
-use serde_json::{Map, Value};
+use rdsk_model::Experiment;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Paths that are shown of one pair of Records; the rest is counted.
 const MAX_SHOWN: usize = 5;
 
-/// What may differ: facts of one run, texts, and the keys that changed since the last release, which go with the next one.
-const CHANGES: &[(&str, Change)] = &[
-    ("id", Change::Ignored),
-    ("command", Change::Ignored),
-    ("rdsk_version", Change::Ignored),
-    ("started_at", Change::Ignored),
-    ("elapsed_ns", Change::Ignored),
-    ("observer.rung", Change::RenamedTo("source")),
-    ("cells[].evidence.rung", Change::RenamedTo("source")),
-    ("cells[]", Change::NewElements("id")),
-    ("findings[]", Change::NewElements("code")),
-    ("sustained[]", Change::Added),
-    ("targets[].dontcache", Change::Added),
-    ("cells[].evidence.page_cache.stable", Change::Added),
-    ("cells[].evidence.device[].visits", Change::Added),
-    ("cells[].evidence.device[].diskstat", Change::Added),
-    ("cells[].evidence.device[].waiting_ns", Change::Added),
-    ("findings[].severity", Change::Added),
-    ("findings[].experiment", Change::Added),
-    ("findings[].covers_verdicts", Change::Added),
-    ("findings[].effect", Change::Added),
-    ("cells[].evidence.device[].iostat", Change::Derived(iostat)),
-    (
-        "cells[].evidence.device[].in_flight_mean",
-        Change::Derived(|device| {
-            evidence(device).and_then(|one| iostat_row(&one)).map(|row| row.aqu_sz).into()
-        }),
-    ),
-    (
-        "cells[].evidence.device[].waiting_mean",
-        Change::Derived(|device| evidence(device).and_then(|one| waiting_mean(&one)).into()),
-    ),
-    ("targets[].device.model", Change::Words),
-    ("notes[]", Change::Words),
-    ("schema", Change::Words),
-    ("error.message", Change::Words),
-    ("error.hint", Change::Words),
-    ("observer.why_not_higher", Change::Words),
-    ("cells[].result.why", Change::Words),
-    ("cells[].result.issuing.why", Change::Words),
-    ("cells[].evidence.counted[].why", Change::Words),
-    ("cells[].verdict.text", Change::Words),
-    ("findings[].title", Change::Words),
-    ("findings[].text", Change::Words),
-    ("findings[].advice", Change::Words),
-    ("findings[].evidence[]", Change::WordsButNoNumbers),
+/// How a value and everything below it may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freedom {
+    /// It is of one run.
+    Any,
+    /// A text; those that differ are counted.
+    Words,
+    /// A text, but not the numbers in it.
+    WordsButNoNumbers,
+}
+
+/// What may differ, by its path, with `[]` for any element of a list.
+const FREE: &[(&str, Freedom)] = &[
+    ("id", Freedom::Any),
+    ("command", Freedom::Any),
+    ("rdsk_version", Freedom::Any),
+    ("started_at", Freedom::Any),
+    ("elapsed_ns", Freedom::Any),
+    ("schema", Freedom::Words),
+    ("notes[]", Freedom::Words),
+    ("error.message", Freedom::Words),
+    ("error.hint", Freedom::Words),
+    ("observer.why_not_higher", Freedom::Words),
+    ("targets[].device.model", Freedom::Words),
+    ("cells[].result.why", Freedom::Words),
+    ("cells[].result.issuing.why", Freedom::Words),
+    ("cells[].evidence.counted[].why", Freedom::Words),
+    ("cells[].verdict.text", Freedom::Words),
+    ("findings[].title", Freedom::Words),
+    ("findings[].text", Freedom::Words),
+    ("findings[].advice", Freedom::Words),
+    ("findings[].evidence[]", Freedom::WordsButNoNumbers),
 ];
+
+/// What differs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Comparison {
+    /// Values, as `path: old, now new`.
+    values: Vec<String>,
+    /// Texts with the same meaning in other words.
+    reworded: usize,
+}
 
 /// Compares all Records, prints a line for each, and sums up. Arguments: `OTHER_RDSK`, `--this RDSK` instead of the program
 /// that is built from these sources, `--only TEXT` for the lines that contain the text.
@@ -78,7 +71,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     for (case, compared) in cases.iter().zip(compare_all(&cases, &other, &this)) {
         let compared = compared.with_context(|| case.clone())?;
         different += usize::from(!compared.values.is_empty());
-        reworded += compared.words.len();
+        reworded += compared.reworded;
         println!("{}", describe(case, &compared));
     }
     println!(
@@ -101,15 +94,16 @@ fn cases() -> Vec<String> {
         Experiment::Headline => "run",
         other => other.as_str(),
     };
-    let of_system =
-        |system| Experiment::PLANNED.iter().map(move |one| format!("{} sim:{system}", command(one)));
+    let of_system = |system| {
+        Experiment::PLANNED.iter().map(move |experiment| format!("{} sim:{system}", command(experiment)))
+    };
     rdsk_disk::NAMES.iter().flat_map(of_system).collect()
 }
 
 /// Compares every case, as many at once as there are processors, and gives the answers in the order of the cases.
 fn compare_all(cases: &[String], other: &Path, this: &Path) -> Vec<Result<Comparison>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let compare = |case: &String| Ok(compare::documents(record(other, case)?, record(this, case)?, CHANGES));
+    let compare = |case: &String| Ok(compare(&record(other, case)?, &record(this, case)?));
     std::thread::scope(|scope| {
         let parts = cases.chunks(cases.len().div_ceil(workers));
         let running: Vec<_> =
@@ -125,24 +119,70 @@ fn record(program: &Path, case: &str) -> Result<Value> {
     Ok(record)
 }
 
-/// The row of iostat, which is no longer stored because it follows from the counters.
-fn iostat(device: &Map<String, Value>) -> Value {
-    let Some(row) = evidence(device).and_then(|device| iostat_row(&device)) else { return Value::Null };
-    COLUMNS.iter().map(|(name, column)| ((*name).to_owned(), Value::from(column(&row)))).collect()
+fn compare(old: &Value, new: &Value) -> Comparison {
+    let mut comparison = Comparison::default();
+    let (old, new) = (leaves(old), leaves(new));
+    for path in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+        let (before, now) = (old.get(path), new.get(path));
+        let is_same_text = |freedom| match (before, now) {
+            (Some(Value::String(before)), Some(Value::String(now))) => {
+                freedom == Freedom::Words || numbers(before) == numbers(now)
+            }
+            _ => false,
+        };
+        let shown = |value: Option<&&Value>| value.map_or_else(|| "missing".to_owned(), ToString::to_string);
+        match freedom(path) {
+            Some(Freedom::Any) => {}
+            _ if before == now => {}
+            Some(freedom) if is_same_text(freedom) => comparison.reworded += 1,
+            _ => comparison.values.push(format!("{path}: {}, now {}", shown(before), shown(now))),
+        }
+    }
+    comparison
 }
 
-fn evidence(device: &Map<String, Value>) -> Option<DeviceEvidence> {
-    serde_json::from_value(Value::Object(device.clone())).ok()
+/// What is said of a path, such as `cells[3].verdict.text`, or of one that it lies below.
+fn freedom(path: &str) -> Option<Freedom> {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let pattern = parts
+        .fold(first, |before, part| before + "[" + part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let is_within = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    let free = FREE.iter().find(|(prefix, _)| pattern.strip_prefix(prefix).is_some_and(is_within));
+    free.map(|(_, freedom)| *freedom)
+}
+
+/// Every value that is no list and no object, and every empty one, by its path.
+fn leaves(document: &Value) -> BTreeMap<String, &Value> {
+    let mut leaves = BTreeMap::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(object) if !object.is_empty() => {
+                let dot = if path.is_empty() { "" } else { "." };
+                open.extend(object.iter().map(|(key, value)| (format!("{path}{dot}{key}"), value)));
+            }
+            Value::Array(list) if !list.is_empty() => {
+                let elements = list.iter().enumerate();
+                open.extend(elements.map(|(index, value)| (format!("{path}[{index}]"), value)));
+            }
+            leaf => _ = leaves.insert(path, leaf),
+        }
+    }
+    leaves
+}
+
+/// The numbers that a text holds, in their order.
+fn numbers(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    words.map(|number| number.trim_matches('.')).filter(|number| !number.is_empty()).collect()
 }
 
 fn describe(name: &str, compared: &Comparison) -> String {
-    let mut words = match compared.words.len() {
+    let words = match compared.reworded {
         0 => String::new(),
         count => format!(", {count} texts worded differently"),
     };
-    if compared.new_elements > 0 {
-        words.push_str(&format!(", {} new cells", compared.new_elements));
-    }
     if compared.values.is_empty() {
         return format!("{name}: equal{words}");
     }
@@ -157,6 +197,7 @@ fn describe(name: &str, compared: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_arguments_are_read() {
@@ -178,14 +219,53 @@ mod tests {
     }
 
     #[test]
+    fn values_missing_and_new_keys_are_named_with_their_path() {
+        let old = json!({"cells": [{"ops": 1, "gone": null, "empty": []}, {"ops": 2}]});
+        let new = json!({"cells": [{"ops": 1, "more": 1.5, "empty": [7]}, {"ops": 3}]});
+        assert_eq!(compare(&old, &old), Comparison::default());
+        let comparison = compare(&old, &new);
+        let values = [
+            "cells[0].empty: [], now missing",
+            "cells[0].empty[0]: missing, now 7",
+            "cells[0].gone: null, now missing",
+            "cells[0].more: missing, now 1.5",
+            "cells[1].ops: 2, now 3",
+        ];
+        assert_eq!((comparison.values, comparison.reworded), (values.map(str::to_owned).to_vec(), 0));
+    }
+
+    #[test]
+    fn null_and_zero_are_different() {
+        assert_eq!(compare(&json!({"a": null}), &json!({"a": 0})).values.len(), 1);
+        assert_eq!(compare(&json!({"a": 1.0}), &json!({"a": 1.000_000_000_1})).values.len(), 1);
+    }
+
+    #[test]
+    fn what_may_differ_covers_what_lies_below_it_and_no_longer_name() {
+        assert_eq!(freedom("command[3]"), Some(Freedom::Any));
+        assert_eq!(freedom("commander"), None);
+        assert_eq!(freedom("cells[12].verdict.text"), Some(Freedom::Words));
+        assert_eq!(freedom("cells[12].verdict"), None);
+    }
+
+    #[test]
+    fn texts_may_be_worded_differently_and_numbers_in_evidence_may_not() {
+        let finding = |code: &str, title: &str, evidence: &str| json!({"findings": [{"code": code, "title": title, "evidence": [evidence]}]});
+        let old = finding("a", "the disk turns", "told = 1.5 of 30%.");
+        let reworded = compare(&old, &finding("a", "it rotates", "seen = 1.5 of 30%"));
+        assert_eq!((reworded.values.len(), reworded.reworded), (0, 2));
+        let other = compare(&old, &finding("b", "it rotates", "told = 1.6 of 30%."));
+        assert_eq!((other.values.len(), other.reworded), (2, 1), "{:?}", other.values);
+        let none = json!({"findings": [{"code": "a", "title": null, "evidence": []}]});
+        assert_eq!(compare(&old, &none).values.len(), 3);
+    }
+
+    #[test]
     fn a_long_list_of_differences_is_cut() {
         let values = (0..MAX_SHOWN + 2).map(|n| format!("path{n}")).collect();
-        let shown =
-            describe("run sim:x", &Comparison { values, words: vec!["w".to_owned()], new_elements: 3 });
+        let shown = describe("run sim:x", &Comparison { values, reworded: 1 });
         assert!(
-            shown.starts_with(
-                "run sim:x: 7 values differ, 1 texts worded differently, 3 new cells\n  path0\n"
-            ),
+            shown.starts_with("run sim:x: 7 values differ, 1 texts worded differently\n  path0\n"),
             "{shown}"
         );
         assert!(shown.ends_with("  path4\n  and 2 more"), "{shown}");

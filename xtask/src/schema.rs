@@ -5,6 +5,8 @@ mod changes;
 #[cfg(feature = "schema")]
 mod generated;
 
+#[cfg(feature = "schema")]
+use crate::options;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
@@ -24,11 +26,7 @@ pub(crate) struct SchemaFile {
 /// When a file differs, and when a version would mean something else than before.
 #[cfg(feature = "schema")]
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
-    let is_check = match arguments {
-        [] => false,
-        [word] if word == "--check" => true,
-        [word, ..] => anyhow::bail!("unknown argument \"{word}\""),
-    };
+    let is_check = options::is_check(arguments)?;
     for file in generated::files() {
         settle(root, &file, is_check)?;
     }

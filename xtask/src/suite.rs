@@ -4,7 +4,7 @@
 mod side_by_side;
 mod test_programs;
 
-pub(crate) use test_programs::{BUILT, build as build_tests};
+pub(crate) use test_programs::{BUILT, TestProgram, build as build_tests};
 
 use crate::step::{self, Ending};
 use crate::test_counts::TestCounts;

@@ -22,7 +22,6 @@ pub(crate) struct TestCounts {
 impl TestCounts {
     /// Parses one line of a test program's output.
     pub(crate) fn line(&mut self, line: &str) {
-        let line = without_colour(line);
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("test result:") {
             self.passed += number_before(rest, " passed");
@@ -89,19 +88,6 @@ fn number_before(text: &str, word: &str) -> u64 {
         .unwrap_or(0)
 }
 
-fn without_colour(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        if character == '\u{1b}' {
-            characters.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            plain.push(character);
-        }
-    }
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +105,7 @@ mod tests {
             "test a::b ... ok",
             "test a::c ... FAILED",
             "test result: FAILED. 4 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.10s",
-            "\u{1b}[32mtest result: ok\u{1b}[0m. 10 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out",
+            "test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out",
         ]);
         assert_eq!((found.passed, found.failed, found.ignored), (14, 1, 2));
         assert_eq!((found.announced, found.results), (7, 2));

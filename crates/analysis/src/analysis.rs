@@ -1,11 +1,16 @@
 //! Everything that is derived from one Record, each thing on first use, and then kept: rules and pages share
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
+use crate::block_io::{self, BlockIo};
 use crate::comparison::{self, Comparison, Family, Kind};
 use crate::contention::is_shared;
 use crate::first_access::{self, FirstCost};
+use crate::in_device::{self, InDevice};
+use crate::lasting::{self, Lasting};
 use crate::rate_series::{self, LevelShift, RateSeries};
+use crate::saturation::{self, TwoDepths};
 use crate::scale::{self, Grid};
+use crate::settling::{self, Settling};
 use crate::stalls;
 use crate::stripe::{self, StripeResult};
 use crate::trend::{self, VisitTrend};
@@ -19,11 +24,12 @@ use std::ops::Deref;
 pub struct Analysis<'a> {
     record: &'a Record,
     /// In the order of the Record's cells.
-    derived: Vec<Derived>,
+    derived: Vec<Derived<'a>>,
     /// The cells that show what first accesses cost, and of each cell the visits without any where that matters.
     first_costs: OnceCell<Vec<(&'a CellRecord, FirstCost)>>,
     later: OnceCell<Vec<Option<CellRecord>>>,
     scale: OnceCell<Vec<Grid<'a>>>,
+    two_depths: OnceCell<Vec<TwoDepths<'a>>>,
     families: OnceCell<Vec<Family<'a>>>,
     /// Number of cells whose trend is judged.
     judged: OnceCell<usize>,
@@ -33,7 +39,11 @@ pub struct Analysis<'a> {
 
 /// What one cell gives.
 #[derive(Debug, Default)]
-struct Derived {
+struct Derived<'a> {
+    block_io: OnceCell<Option<BlockIo<'a>>>,
+    in_device: OnceCell<Option<InDevice>>,
+    settling: OnceCell<Option<Settling>>,
+    lasting: OnceCell<Option<Lasting>>,
     zones: OnceCell<Option<Zones>>,
     stripe: OnceCell<Option<StripeResult>>,
     rate_series: OnceCell<Option<RateSeries>>,
@@ -52,18 +62,62 @@ impl<'a> Analysis<'a> {
             first_costs: OnceCell::new(),
             later: OnceCell::new(),
             scale: OnceCell::new(),
+            two_depths: OnceCell::new(),
             families: OnceCell::new(),
             judged: OnceCell::new(),
             over_run: OnceCell::new(),
         }
     }
 
+    /// What BPF counted of a cell; `None` where it did not follow all bios and take all times in the visits that it followed, or missed
+    /// more than 1 % of the requests.
+    pub fn block_io(&self, cell: &CellRecord) -> Option<&BlockIo<'a>> {
+        self.counted_io(cell).filter(|block_io| block_io.timed_share().is_none())
+    }
+
+    /// The same whatever part of the time its programs took times and followed bios: its requests are those of all of it.
+    pub fn counted_io(&self, cell: &CellRecord) -> Option<&BlockIo<'a>> {
+        let index = self.index(cell);
+        self.derived[index].block_io.get_or_init(|| block_io::counted(&self.record.cells[index])).as_ref()
+    }
+
+    /// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF told them apart, else of what the
+    /// kernel charged to the process. `None` without writes, or where neither is known.
+    pub fn read_per_write(&self, cell: &CellRecord) -> Option<f64> {
+        block_io::read_per_write(cell, self.block_io(cell))
+    }
+
+    /// How much of an I/O's time its request was in the device, of a cell with one direct I/O at a time, each of them one request.
+    pub fn in_device(&self, cell: &CellRecord) -> Option<InDevice> {
+        *self.derived(cell).in_device.get_or_init(|| in_device::in_device(cell, self.block_io(cell)?))
+    }
+
+    /// What the writes of a cell left to a flush; `None` where that is nothing, or not known.
+    pub fn settling(&self, cell: &CellRecord) -> Option<Settling> {
+        *self.derived(cell).settling.get_or_init(|| settling::settling(self.record, cell))
+    }
+
+    /// Whether the rate of a writing cell lasts; `None` where no visit of it went on.
+    pub fn lasting(&self, cell: &CellRecord) -> Option<Lasting> {
+        *self.derived(cell).lasting.get_or_init(|| lasting::lasting_of(self.record, cell))
+    }
+
+    /// All cells that were measured at two depths, the smallest with the largest.
+    pub fn two_depths(&self) -> &[TwoDepths<'a>] {
+        self.two_depths.get_or_init(|| saturation::two_depths(self.record, |cell| self.device_ns(cell)))
+    }
+
+    /// Mean time of a cell's requests in the device, if BPF timed them all.
+    fn device_ns(&self, cell: &CellRecord) -> Option<f64> {
+        saturation::device_ns(cell, self.block_io(cell)?)
+    }
+
     /// What first accesses cost, by the cells that show it, and by the layout of test files.
     pub fn first_costs(&self) -> &[(&'a CellRecord, FirstCost)] {
         self.first_costs.get_or_init(|| {
-            let mut all = first_access::shown(&self.record.cells);
-            all.extend(first_access::of_layouts(self.record));
-            all
+            let mut costs = first_access::shown(&self.record.cells);
+            costs.extend(first_access::of_layouts(self.record));
+            costs
         })
     }
 
@@ -86,7 +140,9 @@ impl<'a> Analysis<'a> {
 
     /// The cells of `scale`: one grid per direction and set of targets, in the order of the Record.
     pub fn scale(&self) -> &[Grid<'a>] {
-        self.scale.get_or_init(|| scale::analyse(self.record, self.family(Experiment::Scale)))
+        self.scale.get_or_init(|| {
+            scale::analyse(self.record, self.family(Experiment::Scale), &|cell| self.device_ns(cell))
+        })
     }
 
     /// What the pages compare: one family per experiment, each corrected for the number of its comparisons.
@@ -96,7 +152,10 @@ impl<'a> Analysis<'a> {
 
     /// All comparisons for one purpose.
     pub fn comparisons(&self, kind: Kind) -> impl Iterator<Item = &Comparison<'a>> {
-        self.families().iter().flat_map(|family| &family.comparisons).filter(move |one| one.kind == kind)
+        self.families()
+            .iter()
+            .flat_map(|family| &family.comparisons)
+            .filter(move |comparison| comparison.kind == kind)
     }
 
     fn family(&self, experiment: Experiment) -> Option<&Family<'a>> {
@@ -131,21 +190,20 @@ impl<'a> Analysis<'a> {
         }
         let judged = || *self.judged.get_or_init(|| self.judged().count());
         let over_run = || {
-            let all = self.over_run.get_or_init(|| self.trends_over_run());
-            all.iter().find(|(own, _)| std::ptr::eq(*own, cell)).map(|(_, trend)| *trend)
+            let trends = self.over_run.get_or_init(|| self.trends_over_run());
+            trends.iter().find(|(own, _)| std::ptr::eq(*own, cell)).map(|(_, trend)| *trend)
         };
         let own = || trend::trend(self.rate_series(cell), judged());
         *self.derived(cell).trend.get_or_init(|| own().or_else(over_run))
     }
 
     fn trends_over_run(&self) -> Vec<(&'a CellRecord, VisitTrend)> {
-        let seen = self.judged().filter_map(|cell| {
+        let keyed = self.judged().filter_map(|cell| {
             Some(((&cell.workload.targets, cell.sitting()), (cell, self.rate_series(cell)?)))
         });
-        let of_one_time = crate::groups::by_key(seen);
-        let groups = of_one_time.len();
-        let found = of_one_time.iter().flat_map(|(_, cells)| trend::over_run(self.record, cells, groups));
-        found.collect()
+        let groups = crate::groups::by_key(keyed);
+        let trends = groups.iter().flat_map(|(_, cells)| trend::over_run(self.record, cells, groups.len()));
+        trends.collect()
     }
 
     /// The cells whose trend is judged.
@@ -154,7 +212,7 @@ impl<'a> Analysis<'a> {
         cells.filter(|cell| !is_shared(cell) && trend::is_judged(self.rate_series(cell)))
     }
 
-    fn derived(&self, cell: &CellRecord) -> &Derived {
+    fn derived(&self, cell: &CellRecord) -> &Derived<'a> {
         &self.derived[self.index(cell)]
     }
 
@@ -176,6 +234,8 @@ impl Deref for Analysis<'_> {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::fixtures::bios::{bio, counted, request};
+    use rdsk_model::{IoPath, Op};
 
     #[test]
     fn each_thing_is_derived_once() {
@@ -190,5 +250,12 @@ mod tests {
         let cell = &analysis.cells[0];
         assert!(std::ptr::eq(analysis.zones(cell).unwrap(), analysis.zones(cell).unwrap()));
         assert!(std::ptr::eq(analysis.level_shifts(cell), analysis.level_shifts(cell)));
+        let read = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 1000, 4_000_000_000);
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)];
+        let counted = counted(read, bios, vec![request(Op::Read, 4096, 1000)]);
+        let record = fixtures::record(vec![fixtures::disk()], vec![counted]);
+        let analysis = Analysis::of(&record);
+        let cell = &analysis.cells[0];
+        assert!(std::ptr::eq(analysis.block_io(cell).unwrap(), analysis.block_io(cell).unwrap()));
     }
 }

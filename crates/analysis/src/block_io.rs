@@ -72,23 +72,8 @@ fn closing_ns(to_return_ns: Option<u64>, to_close_ns: Option<u64>) -> Option<u64
     Some(to_close_ns?.saturating_sub(to_return_ns?))
 }
 
-/// What BPF counted of a cell; `None` where it did not follow all bios and take all times in the visits that it followed, or missed
-/// more than 1 % of the requests.
-pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
-    let is_timed = cell.evidence.bpf.as_ref()?.timed_share().is_none();
-    counted(cell).filter(|_| is_timed)
-}
-
-/// The requests of one direction in words, where BPF counted them all, but took times and followed bios for a part of the time only;
-/// and that part.
-pub fn requests_beside_a_part(cell: &CellRecord, op: Op) -> Option<(String, f64)> {
-    let part = cell.evidence.bpf.as_ref()?.timed_share()?;
-    let sizes = counted(cell)?.sizes_in_words(op);
-    (!sizes.is_empty()).then_some((sizes, part))
-}
-
 /// What was counted all of the time, whatever part of it was timed.
-fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
+pub(crate) fn counted(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let bpf = cell.evidence.bpf.as_ref().filter(|bpf| bpf.is_whole())?;
     let devices = metrics::devices(cell)?;
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
@@ -154,6 +139,18 @@ impl<'a> BlockIo<'a> {
         self.devices.iter().filter(|_| self.followed.is_all).filter_map(|device| device.in_flight_max).max()
     }
 
+    /// Write requests that were done only when they were durable (FUA) per write of rdsk, at all devices of the cell's targets, since
+    /// drivers without requests of their own pass them on. `None` without calls.
+    pub fn fua_per_write(&self) -> Option<f64> {
+        let fua = self.cell.evidence.requests.iter().filter(|request| request.fua && request.op == Op::Write);
+        (self.calls() > 0).then(|| metrics::ratio(fua.map(|request| request.count).sum(), self.calls()))
+    }
+
+    /// The share of the visits' time in which bios were followed and times taken, where it is not all of it.
+    pub fn timed_share(&self) -> Option<f64> {
+        self.cell.evidence.bpf.as_ref()?.timed_share()
+    }
+
     /// The devices that count for the cell.
     pub(crate) fn counted_devices(&self) -> &[&'a DeviceEvidence] {
         &self.devices
@@ -217,22 +214,13 @@ pub fn part_in_words(cell: &CellRecord) -> String {
     })
 }
 
-/// Bytes that a write of a cell made the kernel read, on average: of its own calls where BPF told them apart, else of what the kernel
-/// charged to the process. `None` without writes, or where neither is known.
-pub fn read_per_write(cell: &CellRecord) -> Option<f64> {
-    let (read, writes) = match block_io(cell) {
-        Some(seen) => (seen.reads_in_writes().0.bytes, seen.calls()),
+/// Bytes that a write of a cell made the kernel read, on average.
+pub(crate) fn read_per_write(cell: &CellRecord, block_io: Option<&BlockIo<'_>>) -> Option<f64> {
+    let (read, writes) = match block_io {
+        Some(block_io) => (block_io.reads_in_writes().0.bytes, block_io.calls()),
         None => (metrics::process_bytes(cell, Op::Read)?, cell.result.ops?),
     };
     (writes > 0).then(|| metrics::ratio(read, writes))
-}
-
-/// Write requests that were done only when they were durable (FUA) per write of rdsk, at all devices of the cell's targets, since drivers
-/// without requests of their own pass them on. `None` without writes, or where BPF did not count them.
-pub fn fua_per_write(cell: &CellRecord) -> Option<f64> {
-    let seen = block_io(cell)?;
-    let fua = cell.evidence.requests.iter().filter(|one| one.fua && one.op == Op::Write);
-    (seen.calls() > 0).then(|| metrics::ratio(fua.map(|one| one.count).sum(), seen.calls()))
 }
 
 #[cfg(test)]
@@ -241,6 +229,10 @@ mod tests {
     use crate::fixtures::{self, with};
     use fixtures::bios::{bio, counted, request};
     use rdsk_model::Origin;
+
+    fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
+        super::counted(cell).filter(|block_io| block_io.timed_share().is_none())
+    }
 
     /// 2048 buffered writes of 512 bytes, as BPF counts them on a block device.
     fn small_writes() -> CellRecord {
@@ -277,7 +269,7 @@ mod tests {
         assert_eq!(seen.own(Op::Write).count, 200);
         assert_eq!(seen.sizes_in_words(Op::Write), "2 of 512 KiB");
         assert_eq!(seen.requests(Op::Write), Sum { count: 2, bytes: 1 << 20 });
-        assert_eq!(read_per_write(&cell), Some(512.0));
+        assert_eq!(read_per_write(&cell, Some(&seen)), Some(512.0));
     }
 
     #[test]
@@ -291,11 +283,10 @@ mod tests {
         assert!(block_io(&change(|bpf| bpf.lost = 200)).is_none());
         let in_part = change(|bpf| bpf.timed_ns = Some(bpf.observed_ns / 10));
         assert!(block_io(&in_part).is_none() && block_io(&small_writes()).is_some());
-        let (requests, part) = requests_beside_a_part(&in_part, Op::Write).expect("counted throughout");
-        assert_eq!((requests.as_str(), part), ("2 of 512 KiB", 0.1));
-        assert_eq!(requests_beside_a_part(&small_writes(), Op::Write), None);
-        let missed = change(|bpf| (bpf.timed_ns, bpf.lost) = (Some(1), 200));
-        assert_eq!(requests_beside_a_part(&missed, Op::Write), None);
+        let beside_a_part = super::counted(&in_part).expect("counted throughout");
+        assert_eq!(beside_a_part.sizes_in_words(Op::Write), "2 of 512 KiB");
+        assert_eq!(beside_a_part.timed_share(), Some(0.1));
+        assert!(super::counted(&change(|bpf| (bpf.timed_ns, bpf.lost) = (Some(1), 200))).is_none());
         let one = change(|bpf| bpf.lost = 1);
         assert!(block_io(&one).is_some_and(|seen| !seen.is_exact && seen.missed() == ["sda"]));
         // What was missed of a device that does not carry this target's figure makes its counts no worse.
@@ -313,7 +304,7 @@ mod tests {
             cell.evidence.process.read_bytes = Some(77);
         });
         assert!(block_io(&without).is_none());
-        assert_eq!(read_per_write(&without), Some(77.0 / 2048.0));
+        assert_eq!(read_per_write(&without, None), Some(77.0 / 2048.0));
     }
 
     #[test]

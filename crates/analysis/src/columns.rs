@@ -5,7 +5,7 @@
 //! moment when it is allocated, so its counters hold the sum of Solaris' two queues; the part in the device is what BPF programs
 //! count between issuing and completion.
 
-use crate::iostat::{self, Iostat, row_of};
+use crate::iostat::{self, Iostat, over, row_of};
 use rdsk_model::{BlockActivity, DiskStat};
 
 /// A set of columns.
@@ -84,10 +84,10 @@ fn old(growth: &DiskStat, row: &Iostat) -> [f64; 13] {
         writes.kb_s * 2.0,
         reads.kb_s,
         writes.kb_s,
-        each(sectors, ios),
+        over(sectors as f64, ios as f64),
         row.aqu_sz,
-        each(ticks_ms, ios),
-        each(growth.io_ticks_ms, ios),
+        over(ticks_ms as f64, ios as f64),
+        over(growth.io_ticks_ms as f64, ios as f64),
         row.util_percent,
     ]
 }
@@ -95,7 +95,7 @@ fn old(growth: &DiskStat, row: &Iostat) -> [f64; 13] {
 fn solaris(growth: &DiskStat, row: &Iostat, block: Option<&BlockActivity>) -> [Option<f64>; 10] {
     let others = [growth.discard_ios, growth.flush_ios].into_iter().flatten();
     let ios = others.fold(growth.read_ios.saturating_add(growth.write_ios), u64::saturating_add);
-    let whole_ms = each(growth.time_in_queue_ms, ios);
+    let whole_ms = over(growth.time_in_queue_ms as f64, ios as f64);
     let active = block.and_then(depth_mean);
     let service_ms = block.map(|block| block.latency.mean().map_or(0.0, |ns| ns / 1e6));
     // The two sources end their intervals microseconds apart, and the kernel credits time when a request ends.
@@ -132,11 +132,6 @@ pub fn block_figures(block: &BlockActivity) -> [Option<f64>; 8] {
         Some(block.merges as f64),
         Some(block.flushes as f64),
     ]
-}
-
-/// A quotient that is 0 where sysstat and Solaris print 0: without anything to divide by.
-fn each(sum: u64, count: u64) -> f64 {
-    if count > 0 { sum as f64 / count as f64 } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl Contention {
 /// Whether something else may have shaped the rate of a cell over time or over positions: its threads waited for processors that others
 /// used, or for their quota, or others left no processor free, in all of it or in some of its visits, or its device worked for others.
 pub fn is_shared(cell: &CellRecord) -> bool {
-    let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
+    let is_disturbed = metrics::has_verdict(cell, VerdictCode::Disturbed);
     let is_held = |seen: &ProcessorUse| {
         contention_of(cell, seen).is_some_and(|contention| {
             contention.is_much() || contention.is_quota() || contention.is_crowded()

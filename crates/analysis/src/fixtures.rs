@@ -266,7 +266,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
     let windows = 10;
     CellResult {
         stop: StopReason::Precision,
-        why: "the interval is ±1.0 % wide, as asked for".into(),
+        why: "the interval is ±1.0% wide, as asked for".into(),
         engine: Some(EngineKind::Sync),
         issuing: None,
         elapsed_ns: Some(elapsed_ns),

@@ -1,6 +1,6 @@
 //! How much of an I/O's time its request was in the device: of cells with one direct I/O at a time. It judges nothing.
 
-use crate::block_io::block_io;
+use crate::block_io::BlockIo;
 use crate::metrics;
 use rdsk_model::{CellRecord, IoPath, Sync};
 
@@ -25,21 +25,21 @@ impl InDevice {
 
 /// Both times of a cell with one direct I/O at a time, each of them one request; `None` for all other cells, where the two cannot
 /// be compared: requests overlap, wait for each other or are flushes.
-pub fn in_device(cell: &CellRecord) -> Option<InDevice> {
+pub(crate) fn in_device(cell: &CellRecord, block_io: &BlockIo<'_>) -> Option<InDevice> {
     let workload = &cell.workload;
     let is_simple = workload.path == IoPath::Direct
         && workload.sync == Sync::None
         && workload.targets.len() == 1
         && metrics::wanted_depth(workload) == 1;
-    let seen = block_io(cell).filter(|_| is_simple)?;
-    let device = cell.evidence.device_of(*workload.targets.first()?)?;
+    let device = cell.evidence.device_of(*workload.targets.first().filter(|_| is_simple)?)?;
     // The latencies are those of the target's own device, of all its requests.
-    let is_own = matches!(seen.counted_devices(), [one] if std::ptr::eq(*one, device));
+    let is_own = matches!(block_io.counted_devices(), [counted] if std::ptr::eq(*counted, device));
     let latency = cell.evidence.device_latency_ns.as_ref().filter(|_| is_own)?;
-    let calls = seen.calls() as f64;
+    let calls = block_io.calls() as f64;
     let is_near = |count: u64| (count as f64 / calls - 1.0).abs() <= ONE_EACH;
-    let is_one_each = calls > 0.0 && is_near(latency.count) && is_near(seen.requests(workload.op).count);
-    let call_ns = cell.result.latency_ns.as_ref()?.mean.filter(|_| is_one_each)? * seen.slower_than_all()?;
+    let is_one_each = calls > 0.0 && is_near(latency.count) && is_near(block_io.requests(workload.op).count);
+    let call_ns =
+        cell.result.latency_ns.as_ref()?.mean.filter(|_| is_one_each)? * block_io.slower_than_all()?;
     Some(InDevice { call_ns, device_ns: latency.mean? })
 }
 
@@ -49,6 +49,10 @@ mod tests {
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, with};
     use rdsk_model::Op;
+
+    fn in_device(cell: &CellRecord) -> Option<InDevice> {
+        super::in_device(cell, &crate::block_io::counted(cell)?)
+    }
 
     #[test]
     fn the_two_times_are_compared_where_each_io_is_one_request() {

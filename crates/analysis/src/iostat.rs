@@ -121,7 +121,7 @@ pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
 }
 
 /// A quotient that is 0 where sysstat prints 0: without anything to divide by.
-fn over(value: f64, divisor: f64) -> f64 {
+pub(crate) fn over(value: f64, divisor: f64) -> f64 {
     if divisor > 0.0 { value / divisor } else { 0.0 }
 }
 

@@ -146,7 +146,9 @@ mod tests {
         let seen = lasting(&rounds(&[1200.0, 290.0, 500.0, 290.0]), &went_on).unwrap();
         assert!(seen.is_burst && seen.fall_bytes.is_none(), "{seen:?}");
         assert!((1190.0..1210.0).contains(&(seen.burst_bytes_per_s / 1048576.0)), "{seen:?}");
-        for levels in [[290.0, 500.0, 290.0, 290.0], [300.0, 280.0, 900.0, 290.0], [450.0, 280.0, 270.0, 290.0]] {
+        for levels in
+            [[290.0, 500.0, 290.0, 290.0], [300.0, 280.0, 900.0, 290.0], [450.0, 280.0, 270.0, 290.0]]
+        {
             assert!(!lasting(&rounds(&levels), &went_on).unwrap().is_burst, "{levels:?}");
         }
     }

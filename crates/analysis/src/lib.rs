@@ -36,10 +36,11 @@ pub mod settling;
 pub mod spans;
 pub mod stalls;
 pub mod stripe;
+mod target_shares;
 pub mod trend;
 mod verdict;
 pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{MIN_PAGES, is_burst, loop_verdict, read_only_zeros, read_some_zeros, verdict};
+pub use verdict::{MIN_PAGES, is_burst, is_of_loop_file, read_only_zeros, read_some_zeros, verdict};

@@ -26,12 +26,6 @@ pub fn target(record: &Record, index: u32) -> Option<&Target> {
     here.or_else(|| record.targets.iter().find(is_it))
 }
 
-/// The names of targets by their indices, as [`crate::words::together`] joins them; what comes from devices is not made safe.
-pub fn target_names(record: &Record, targets: &[u32]) -> String {
-    let name = |&index: &u32| target(record, index).map_or("?", |target| target.name.as_str());
-    crate::words::together(&targets.iter().map(name).collect::<Vec<_>>())
-}
-
 /// The first target of a cell.
 pub fn first_target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
     target(record, *cell.workload.targets.first()?)
@@ -87,6 +81,11 @@ pub fn written(cell: &CellRecord) -> Written {
     let found = each.reduce(both).unwrap_or(Written::ONCE);
     // A Record may come from anywhere; a factor below one cannot be.
     Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
+}
+
+/// Whether this is the verdict of a cell.
+pub fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
 /// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.

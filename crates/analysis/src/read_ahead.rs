@@ -86,7 +86,7 @@ mod tests {
     fn what_was_read_and_not_returned_may_be_the_rate() {
         let (high, why) = carried(read(IoPath::Buffered, 10 * MIB, 10 * MIB));
         assert!((high - 2.5).abs() < 1e-9, "{high}");
-        assert_eq!(why, "asked; with what was read ahead and not used it is ±>100 %");
+        assert_eq!(why, "asked; with what was read ahead and not used it is ±>100%");
         let (high, _) = carried(read(IoPath::Buffered, 10 * MIB, 6 * MIB));
         assert!((high - 1.5).abs() < 1e-9, "some of it had not arrived: {high}");
     }

@@ -2,7 +2,7 @@
 //! law (depth = rate × latency) says what a larger depth bought: a higher rate, longer waiting, or both. `%util` plays no part in
 //! it, because a device that serves several requests at once is "busy" with one of them. It advises nothing.
 
-use crate::block_io::{BlockIo, block_io};
+use crate::block_io::BlockIo;
 use crate::comparison::{Measure, Ratio, ratio_of};
 use crate::iostat::iostat_row;
 use crate::metrics;
@@ -46,20 +46,23 @@ pub struct TwoDepths<'a> {
 }
 
 /// All cells that were measured at two depths, the smallest with the largest.
-pub fn two_depths(record: &Record) -> Vec<TwoDepths<'_>> {
+pub(crate) fn two_depths(
+    record: &Record,
+    device_ns: impl Fn(&CellRecord) -> Option<f64>,
+) -> Vec<TwoDepths<'_>> {
     // The streams of `scale` have their own knee, and a copy has one I/O at a time.
     let are_compared = |cell: &&CellRecord| {
         !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio) && is_sound(cell)
     };
     let keyed = record.cells.iter().filter(are_compared).map(|cell| ((cell.experiment, key(cell)), cell));
     let groups = crate::groups::by_key(keyed).into_iter();
-    groups.filter_map(|(_, cells)| of_group(cells)).collect()
+    groups.filter_map(|(_, cells)| of_group(cells, &device_ns)).collect()
 }
 
 /// Whether the device set the rate of a cell. That its queue was not as full as requested does not matter: the depth that it had
 /// is known.
 fn is_sound(cell: &CellRecord) -> bool {
-    let is_of_device = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device);
+    let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
     metrics::ran(cell) && is_of_device
 }
 
@@ -69,7 +72,10 @@ fn key(cell: &CellRecord) -> Workload {
     Workload { queue_depth: 1, engine, seed: 0, ..cell.workload.clone() }
 }
 
-fn of_group(mut cells: Vec<&CellRecord>) -> Option<TwoDepths<'_>> {
+fn of_group<'a>(
+    mut cells: Vec<&'a CellRecord>,
+    device_ns: &impl Fn(&CellRecord) -> Option<f64>,
+) -> Option<TwoDepths<'a>> {
     cells.sort_by_key(|cell| cell.workload.queue_depth);
     let (shallow, deep) = (*cells.first()?, *cells.last()?);
     let step = metrics::depth_had(deep)? / metrics::depth_had(shallow).filter(|&depth| depth > 0.0)?;
@@ -102,9 +108,9 @@ fn state((low, _, high): (f64, f64, f64), of_device: Option<f64>) -> Option<Stat
 }
 
 /// Mean time of the cell's requests in the device, if BPF timed them all: that of some visits is not compared with what all took.
-pub fn device_ns(cell: &CellRecord) -> Option<f64> {
-    block_io(cell).filter(BlockIo::is_of_all_visits)?;
-    cell.evidence.device_latency_ns.as_ref()?.mean.filter(|&ns| ns > 0.0)
+pub(crate) fn device_ns(cell: &CellRecord, block_io: &BlockIo<'_>) -> Option<f64> {
+    let latency = cell.evidence.device_latency_ns.as_ref().filter(|_| block_io.is_of_all_visits())?;
+    latency.mean.filter(|&ns| ns > 0.0)
 }
 
 #[cfg(test)]
@@ -113,6 +119,14 @@ mod tests {
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, cell, deepen, disk, in_rounds, with};
     use rdsk_model::{IoPath, Op};
+
+    fn device_ns(cell: &CellRecord) -> Option<f64> {
+        super::device_ns(cell, &crate::block_io::counted(cell)?)
+    }
+
+    fn two_depths(record: &Record) -> Vec<TwoDepths<'_>> {
+        super::two_depths(record, device_ns)
+    }
 
     /// Reads of a disk with one I/O in flight that each take 1 ms, and with 32, at so many times the rate.
     fn reads(gain: f64, device_ns: Option<(u64, u64)>) -> Record {
@@ -146,7 +160,7 @@ mod tests {
         let some = with(record.cells[1].clone(), |cell| {
             cell.evidence.bpf.as_mut().unwrap().followed = Some(vec![0]);
         });
-        assert!(block_io(&some).is_some() && device_ns(&some).is_none());
+        assert!(crate::block_io::counted(&some).is_some() && device_ns(&some).is_none());
     }
 
     #[test]

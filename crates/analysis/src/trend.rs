@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::HighStart));
         assert_eq!(of(VISITS, |x| if x < 0.5 { 60.0 } else { 100.0 }), Some(Trend::WithinVisits));
         assert_eq!(of(VISITS, |x| 100.0 - 20.0 * x), Some(Trend::WithinVisits));
-        assert_eq!(of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8 % is not worth a word");
+        assert_eq!(of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8% is not worth a word");
         assert_eq!(of(3, |x| 100.0 - 40.0 * x), None, "too few visits");
     }
 

@@ -28,7 +28,7 @@ mod write;
 mod zeros;
 
 use crate::contention::{Contention, contention};
-use crate::{medium, words};
+use crate::{medium, metrics, words};
 use facts::Facts;
 use rdsk_model::{CellRecord, Op, ReadContent, StopReason, Target, Verdict, VerdictCode};
 pub use zeros::MIN_PAGES;
@@ -71,11 +71,10 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     Verdict { code, device_share: facts.share, text }
 }
 
-/// The code that [`verdict`] has for a cell because memory, or nobody, answered below its loop devices; `None` if disks did, if
-/// nothing is known of them, or if an earlier step of the list above decides.
-pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<VerdictCode> {
-    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none())?;
-    loops::judge(&facts).map(|(code, _)| code)
+/// Whether [`verdict`] says of a cell that memory, or nobody, answered below its loop devices.
+pub fn is_of_loop_file(cell: &CellRecord, targets: &[Target]) -> bool {
+    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none());
+    facts.and_then(|facts| loops::judge(&facts)).is_some_and(|(code, _)| metrics::has_verdict(cell, code))
 }
 
 /// Whether [`verdict`] calls a cell unverified because all that it read back was zeros.
@@ -88,14 +87,14 @@ pub fn read_only_zeros(cell: &CellRecord, targets: &[Target]) -> bool {
 /// What was looked at of the reads of a cell that [`verdict`] calls the device's, where a device that need not store zeros brought back
 /// some.
 pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadContent> {
-    let is_of_device = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device);
+    let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
     is_of_device.then(|| zeros::some_zeros(&Facts::of(cell, targets)?))?
 }
 
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
 /// tells nothing of the target.
 pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
-    let is_throttled = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Throttled);
+    let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
     is_throttled && Facts::of(cell, targets).is_some_and(|facts| limit::bursts(&facts))
 }
 

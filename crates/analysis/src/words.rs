@@ -1,5 +1,7 @@
 //! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
+use crate::metrics;
+use rdsk_model::Record;
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// Names that are joined; more are counted.
@@ -15,6 +17,11 @@ pub fn nanos(value: u64) -> String {
     Nanos(value).to_string()
 }
 
+/// The same of a mean: `1.23 ms`.
+pub fn mean_nanos(value: f64) -> String {
+    nanos(metrics::whole(value))
+}
+
 /// `123.4 MiB/s`.
 pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
@@ -22,22 +29,22 @@ pub fn rate(bytes_per_s: f64) -> String {
 
 /// `±1.2 %` for a margin of error relative to its mean; `±>100 %` when it is wider than that.
 pub fn plus_minus(margin: f64) -> String {
-    if margin > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(margin)) }
+    if margin > 1.0 { "±>100%".into() } else { format!("±{}", rdsk_units::percent(margin)) }
 }
 
 /// `3.4 ×`; from 100 on without decimals.
 pub fn times(factor: f64) -> String {
     match factor {
         f if !f.is_finite() => "n/a".into(),
-        f if f < 9.95 => format!("{f:.2} ×"),
-        f if f < 99.5 => format!("{f:.1} ×"),
-        f => format!("{f:.0} ×"),
+        f if f < 9.95 => format!("{f:.2}x"),
+        f if f < 99.5 => format!("{f:.1}x"),
+        f => format!("{f:.0}x"),
     }
 }
 
 /// `The 95 % interval is 1.13 to 1.17.`
 pub fn interval(low: f64, high: f64) -> String {
-    format!("The 95 % interval is {} to {}.", figure(low), figure(high))
+    format!("The 95% interval is {} to {}.", figure(low), figure(high))
 }
 
 /// `p = 2e-3`, and `p < 1e-4` for all below, since neither tables nor tails of scatter as it is are known better.
@@ -63,6 +70,15 @@ pub fn list(names: &[String]) -> String {
     }
 }
 
+/// The first of the names in a sentence, and how many others there are: `a, b and 3 other targets`.
+pub fn few(names: &[String], most: usize, others: &str) -> String {
+    let mut shown = names[..names.len().min(most)].to_vec();
+    if names.len() > most {
+        shown.push(plural((names.len() - most) as u64, others));
+    }
+    list(&shown)
+}
+
 /// Names of what is used together: `a + b`. Of more than eight the first four stand, and how many others there are.
 pub fn together(names: &[&str]) -> String {
     if names.len() <= MAX_TOGETHER {
@@ -70,6 +86,12 @@ pub fn together(names: &[&str]) -> String {
     }
     let shown = &names[..MAX_TOGETHER / 2];
     format!("{} + {} more", shown.join(" + "), rdsk_units::grouped((names.len() - shown.len()) as u64))
+}
+
+/// The names of targets by their indices, as [`together`] joins them; what comes from devices is not made safe.
+pub fn target_names(record: &Record, targets: &[u32]) -> String {
+    let name = |&index: &u32| metrics::target(record, index).map_or("?", |target| target.name.as_str());
+    together(&targets.iter().map(name).collect::<Vec<_>>())
 }
 
 /// `1 write`, `2 writes`, `2 flushes`.
@@ -110,13 +132,13 @@ mod tests {
             (together(&["x"; 30_000]), "x + x + x + x + 29,996 more"),
             (plural(1, "write"), "1 write"),
             (plural(2048, "write"), "2,048 writes"),
-            (times(3.444), "3.44 ×"),
-            (times(250.0), "250 ×"),
+            (times(3.444), "3.44x"),
+            (times(250.0), "250x"),
             (times(f64::INFINITY), "n/a"),
-            (plus_minus(0.012), "±1.2 %"),
-            (plus_minus(1.0), "±100 %"),
-            (plus_minus(1.1), "±>100 %"),
-            (interval(2.016, 15.74), "The 95 % interval is 2.02 to 15.7."),
+            (plus_minus(0.012), "±1.2%"),
+            (plus_minus(1.0), "±100%"),
+            (plus_minus(1.1), "±>100%"),
+            (interval(2.016, 15.74), "The 95% interval is 2.02 to 15.7."),
             (chance(0.0021), "p = 2e-3"),
             (chance(3e-9), "p < 1e-4"),
             (sentence("the array is busy"), "The array is busy."),

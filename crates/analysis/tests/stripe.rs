@@ -1,7 +1,7 @@
 //! Geometries of simulated arrays, recovered from the latencies of a sweep; and devices without a stripe, in which none
 //! is seen. The inference is given offsets, sizes and times only.
 
-use rdsk_analysis::stripe::{Agreement, Answer, Sample, SweepOptions, compare_with_sysfs, infer, sweep};
+use rdsk_analysis::stripe::{Agreement, Geometry, Sample, SweepOptions, compare_with_sysfs, infer, sweep};
 use rdsk_disk::{
     ArrayParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request, SsdParams,
     ZoneParams,
@@ -140,7 +140,7 @@ fn measure(
     sweep(options).into_iter().map(&mut one).collect()
 }
 
-fn answer(params: &DeviceParams, seed: u64, noise: Noise, probes: usize) -> Answer {
+fn answer(params: &DeviceParams, seed: u64, noise: Noise, probes: usize) -> Geometry {
     let mut device = Device::new(params, seed);
     let options = SweepOptions { probes, ..SweepOptions::new(device.capacity_bytes(), 4096, seed) };
     let samples = measure(&mut device, &options, (Op::Write, noise, 0));
@@ -212,7 +212,7 @@ fn arrays_of_fast_members_need_fewer_requests() {
     assert!(seen.right >= 19 && seen.surely_wrong == 0 && seen.parity_wrong == 0, "\n{}", seen.table);
 }
 
-fn assert_no_stripe(params: &DeviceParams, seed: u64) -> Answer {
+fn assert_no_stripe(params: &DeviceParams, seed: u64) -> Geometry {
     let noise = if seed.is_multiple_of(2) { Noise::None } else { Noise::Ordinary };
     let seen = answer(params, seed, noise, 1500);
     assert_eq!((seen.chunk, seen.stripe, seen.parity), (None, None, None), "{seed} {params:?} {seen:#?}");

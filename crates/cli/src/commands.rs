@@ -13,7 +13,7 @@ use crate::exchange::{self, Export, Import};
 use crate::grammar::{self, Parsed};
 use crate::html_page::{self, Report};
 use crate::info::{self, Info};
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, JSON, Sink};
 use crate::measuring::Measuring;
 use crate::watch::{self, Watch};
 use crate::{compare, exit, measure, out, panic_hook, value};
@@ -147,7 +147,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     let name = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if writes_record(name)
         && let Some(place) = value::json_place_of(words)
-        && let Ok(sink) = Sink::prepare(&place, &[])
+        && let Ok(sink) = Sink::prepare(JSON, &place, &[])
     {
         json_file::output_failure(Some(&sink), || match name {
             "info" => info::document(&[], Some(problem)),

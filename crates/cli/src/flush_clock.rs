@@ -4,30 +4,16 @@
 use crate::out;
 use indicatif::ProgressBar;
 use rdsk_units::printable;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 const TICK: Duration = Duration::from_secs(1);
 /// A flush that takes longer causes a warning as well; then again each time it has taken twice as long.
 const FIRST_WARNING: Duration = Duration::from_secs(5);
 
-/// A thread that wakes once a second while a flush is under way, and sleeps otherwise.
+/// A thread that wakes once a second while a flush is under way, and sleeps otherwise. It ends with its clock.
 #[derive(Debug)]
-pub(crate) struct FlushClock {
-    shared: Option<Arc<Shared>>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    over: bool,
-    waiting: Option<Waiting>,
-}
+pub(crate) struct FlushClock(Option<Sender<Option<Waiting>>>);
 
 #[derive(Clone, Debug)]
 struct Waiting {
@@ -40,68 +26,59 @@ struct Waiting {
 impl FlushClock {
     /// Reports on a line, or in warnings alone without one; `None` is silent.
     pub(crate) fn new(line: Option<Option<ProgressBar>>) -> Self {
-        let Some(line) = line else { return Self { shared: None } };
-        let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
+        let Some(line) = line else { return Self(None) };
+        let (sender, flushes) = mpsc::channel();
         let thread = std::thread::Builder::new().name("rdsk-flush-clock".to_owned());
         // Without a thread nothing is reported; the run does not depend on it.
-        let started = thread.spawn(move || theirs.tick(line.as_ref()));
-        Self { shared: started.ok().map(|_| shared) }
+        let started = thread.spawn(move || report(&flushes, line.as_ref()));
+        Self(started.ok().map(|_| sender))
     }
 
     pub(crate) fn begin(&self, id: &str, left_ns: u64) {
-        let Some(shared) = &self.shared else { return };
         let left = Duration::from_nanos(left_ns);
-        let waiting = Waiting { id: id.to_owned(), since: Instant::now(), left, next_warning: FIRST_WARNING };
-        shared.lock().waiting = Some(waiting);
-        shared.changed.notify_one();
+        self.set(Some(&Waiting {
+            id: id.to_owned(),
+            since: Instant::now(),
+            left,
+            next_warning: FIRST_WARNING,
+        }));
     }
 
     pub(crate) fn end(&self) {
-        if let Some(shared) = &self.shared {
-            shared.lock().waiting = None;
+        self.set(None);
+    }
+
+    fn set(&self, waiting: Option<&Waiting>) {
+        self.0.iter().for_each(|sender| drop(sender.send(waiting.cloned())));
+    }
+}
+
+fn report(flushes: &Receiver<Option<Waiting>>, line: Option<&ProgressBar>) {
+    let mut flush: Option<Waiting> = None;
+    loop {
+        let next = match &flush {
+            Some(_) => flushes.recv_timeout(TICK),
+            None => flushes.recv().map_err(RecvTimeoutError::from),
+        };
+        match (next, &mut flush) {
+            (Ok(next), _) => flush = next,
+            (Err(RecvTimeoutError::Timeout), Some(waiting)) => tick(waiting, line),
+            (Err(_), _) => return,
         }
     }
 }
 
-impl Drop for FlushClock {
-    fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.lock().over = true;
-            shared.changed.notify_one();
-        }
+fn tick(waiting: &mut Waiting, line: Option<&ProgressBar>) {
+    let waited = waiting.since.elapsed();
+    let text = words(waiting, waited);
+    if let Some(line) = line {
+        line.set_message(text.clone());
     }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tick(&self, line: Option<&ProgressBar>) {
-        let mut state = self.lock();
-        while !state.over {
-            state = if state.waiting.is_none() {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0
-            };
-            let Some(waiting) = state.waiting.as_mut() else { continue };
-            let waited = waiting.since.elapsed();
-            if waited < TICK {
-                continue;
-            }
-            let text = words(waiting, waited);
-            if let Some(line) = line {
-                line.set_message(text.clone());
-            }
-            if waited >= waiting.next_warning {
-                waiting.next_warning = waited * 2;
-                match line {
-                    Some(line) => line.suspend(|| out::warning(&text)),
-                    None => out::warning(&text),
-                }
-            }
+    if waited >= waiting.next_warning {
+        waiting.next_warning = waited * 2;
+        match line {
+            Some(line) => line.suspend(|| out::warning(&text)),
+            None => out::warning(&text),
         }
     }
 }
@@ -141,6 +118,6 @@ mod tests {
         let clock = FlushClock::new(None);
         clock.begin("x", 1);
         clock.end();
-        assert!(clock.shared.is_none());
+        assert!(clock.0.is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Signals for a command that rdsk runs: they are passed on to it, and told to whoever runs it. It starts and ends nothing.
 
 use crate::interrupt::is_ignored;
+use rdsk_model::{Problem, ProblemKind};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -58,10 +59,14 @@ impl Forwarding {
     ///
     /// # Errors
     /// When the kernel does not let us handle the signals or start a thread.
-    pub(crate) fn begin() -> io::Result<Self> {
-        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+    pub(crate) fn begin() -> Result<Self, Problem> {
+        Self::started().map_err(|error| no_signals(&error))
+    }
+
+    fn started() -> io::Result<Self> {
+        let forwarded = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals =
-            SignalsInfo::<WithOrigin>::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
+            SignalsInfo::<WithOrigin>::new(forwarded.into_iter().filter(|&signal| !is_ignored(signal)))?;
         // Inherited as ignored, it would let the kernel forget how the command ended.
         signal_hook::flag::register(SIGCHLD, Arc::default())?;
         let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));
@@ -111,6 +116,11 @@ impl Forwarding {
     pub(crate) fn has_any(&self) -> bool {
         self.has_any.load(Ordering::Relaxed)
     }
+}
+
+/// The problem that signals cannot be handled.
+pub(crate) fn no_signals(error: &io::Error) -> Problem {
+    Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
 }
 
 fn pass_on(pid: Pid, signals: impl IntoIterator<Item = Signal>) {

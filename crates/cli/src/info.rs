@@ -7,7 +7,7 @@ mod page;
 pub(crate) mod rows;
 mod tree;
 
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, JSON, Sink};
 use crate::output_args::{CharsetArgs, JsonArgs};
 use crate::{completion, exit, out, panic_hook, value};
 use clap::Args;
@@ -55,7 +55,7 @@ pub(crate) struct Info {
 pub(crate) struct TargetInfo {
     pub(crate) name: String,
     /// What was found, or why nothing could be.
-    pub(crate) found: Result<Facts, Problem>,
+    pub(crate) outcome: Result<Facts, Problem>,
 }
 
 /// What is known of a target, and the judgements over it.
@@ -78,7 +78,7 @@ pub(crate) struct Facts {
 /// When the document cannot be written where the line says.
 pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
     let place = info.json.json.as_ref();
-    let sink = place.map(|place| Sink::prepare(place, &info.targets)).transpose()?;
+    let sink = place.map(|place| Sink::prepare(JSON, place, &info.targets)).transpose()?;
     let roots = Roots::default();
     let names = if info.targets.is_empty() { everything(&roots.sys) } else { info.targets.clone() };
     let infos: Vec<TargetInfo> = names.into_iter().map(|name| inspect(name, &roots)).collect();
@@ -88,7 +88,7 @@ pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
     if let Err(problem) = shown {
         code = out::failure(&problem);
     }
-    for problem in infos.iter().filter_map(|info| info.found.as_ref().err()) {
+    for problem in infos.iter().filter_map(|info| info.outcome.as_ref().err()) {
         out::problem(problem);
         // If nobody named the devices, one that has just disappeared is no failure of the command.
         if code == exit::DONE && !info.targets.is_empty() {
@@ -110,10 +110,10 @@ fn charset(wanted: Charset, variable: impl Fn(&str) -> Option<String>) -> Charse
 }
 
 fn inspect(name: String, roots: &Roots) -> TargetInfo {
-    let found = panic_hook::catch(|| examine(&name, roots).map_err(|error| error.problem()))
-        .and_then(|found| found)
+    let outcome = panic_hook::catch(|| examine(&name, roots).map_err(|error| error.problem()))
+        .and_then(|examined| examined)
         .map(facts);
-    TargetInfo { name, found }
+    TargetInfo { name, outcome }
 }
 
 fn facts(examined: Examined) -> Facts {

@@ -5,7 +5,7 @@ use crate::cli_args::{Detail, JsonPlace, Verbosity};
 use crate::exchange::Outputs;
 use crate::history::{self, Keeper, Written};
 use crate::interrupt::{Guard, OnAbandon};
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, JSON, Sink};
 use crate::measuring::Measurement;
 use crate::progress::Progress;
 use crate::same_place::is_database;
@@ -32,7 +32,7 @@ pub(crate) fn measure(asked: &Measurement, command: Vec<String>) -> u8 {
     let stop = StopFlag::new();
     let mut request = request(asked, command, &stop);
     let json = asked.common.output.json();
-    let sink = json.map(|place| Sink::prepare(place, &request.targets)).transpose();
+    let sink = json.map(|place| Sink::prepare(JSON, place, &request.targets)).transpose();
     let sink = match sink.and_then(|sink| keeps_history(&request).map(|()| sink)) {
         Ok(sink) => sink,
         // The document cannot be written, so the problem goes to standard error alone.
@@ -158,7 +158,7 @@ fn output_record(
         complain(&problem);
     }
     let shown_again = shown_again(record, &keeper, asked, in_document);
-    if sink != Some(&Sink::Stdout)
+    if !sink.is_some_and(Sink::is_stdout)
         && !outputs.take_stdout()
         && !record.cells.is_empty()
         && let Err(problem) = out::data(&page(record, asked, shown_again.as_deref()))
@@ -196,9 +196,9 @@ fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> Stri
     let style = screen::style(asked.common.output.look());
     if asked.detail == Detail::Short {
         let further = shown_again.map_or(Further::Nowhere, Further::By);
-        rdsk_report::short(record, further, style)
+        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
     } else {
-        rdsk_report::text(record, style)
+        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
     }
 }
 

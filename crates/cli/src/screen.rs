@@ -33,14 +33,15 @@ pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charse
 
 /// A single question has a screen of its own, which says more than a line of the short page.
 pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style: Style) -> String {
-    let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
+    let first =
+        record.cells.first().map(|cell| cell.experiment).filter(|first| *first != Experiment::Headline);
     // A copy without storage has no cells.
     let is_single = !record.copies.is_empty()
         || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
     if detail == Detail::Full || is_single {
-        rdsk_report::text(record, style)
+        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
     } else {
-        rdsk_report::short(record, further, style)
+        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
     }
 }
 

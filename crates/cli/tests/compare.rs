@@ -66,7 +66,7 @@ fn data_that_leave_a_condition_open_fail_only_if_that_is_asked() {
     let [one, two] = ["1", "2"].map(|seed| record(scratch.path(), seed, "sim:stalls", seed));
     let line = [one.as_str(), &two, "--fail-if", "slower>1%"];
     let lenient = compare(&line);
-    assert!(lenient.stdout.contains("leave open a change of 1.0 % or"), "{}", lenient.stdout);
+    assert!(lenient.stdout.contains("leave open a change of 1.0% or"), "{}", lenient.stdout);
     assert_eq!(lenient.status_code, Some(0), "{}", lenient.stderr);
     assert_eq!(compare(&[&line[..], &["--fail-if-unsure"]].concat()).status_code, Some(1));
 }
@@ -89,7 +89,7 @@ fn a_change_that_may_be_smaller_than_the_bound_leaves_the_condition_open() {
     for part in [
         "is slower in 2,",
         "slower>5%: met in none of 2 cells",
-        "leave open a change of 5.0 % or more in 2 of 2",
+        "leave open a change of 5.0% or more in 2 of 2",
     ] {
         let text = open.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(part), "{part}: {}", open.stdout);
@@ -223,7 +223,7 @@ fn the_course_of_a_cell_over_runs_is_in_the_order_of_time() {
     words.extend(paths.iter().map(String::as_str));
     let run = compare(&words);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("since 2026-03-06 12.0 % slower than before"), "{}", run.stdout);
+    assert!(run.stdout.contains("since 2026-03-06 12.0% slower than before"), "{}", run.stdout);
     is_narrow(&run.stdout);
     let unknown = compare(&["--trend", "nothing/here", &path, &paths[0], &paths[1]]);
     assert_eq!(unknown.status_code, Some(2));

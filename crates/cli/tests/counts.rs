@@ -18,6 +18,8 @@ const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
 /// The number of requests in one pass.
 const REQUESTS: u64 = 23;
 const BLOCK: u64 = 4096;
+/// A device that is zeroed before each of several runs and read whole after it.
+const SEEDED_BYTES: u64 = 16 << 20;
 
 /// The round of each visit.
 fn rounds(cell: &Value) -> Vec<u64> {
@@ -197,7 +199,7 @@ fn same_seed_does_the_same_work_on_both_engines() {
     }
     let sequential: &[&str] = &["paths", "--bs", "64k", "--bytes", "8M"];
     let random: &[&str] = &["stream", "--pattern", "random", "--bs", "4k", "--bytes", "512k"];
-    let disk = loop_device();
+    let disk = LoopDevice::builder().size(SEEDED_BYTES).create().expect("requires() found loop devices");
     for (id, plan) in [("paths/write/direct", sequential), ("stream/write/direct", random)] {
         // A busy machine has time for fewer visits, and each writes elsewhere, so runs of as many are compared.
         let mut by_visits = [BTreeMap::new(), BTreeMap::new()];
@@ -234,7 +236,7 @@ fn same_seed_does_the_same_work_on_both_engines() {
 /// Writes one plan onto a zeroed device; gives the Record and the hash of what the device then holds.
 fn write_pass(disk: &LoopDevice, plan: &[&str], engine: &str, seed: &str) -> (Value, u64) {
     let mut open = OpenOptions::new().write(true).open(disk.path()).expect("our device");
-    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 64 << 20), &mut open).expect("our device");
+    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), SEEDED_BYTES), &mut open).expect("our device");
     open.sync_all().expect("our device");
     drop(open);
     let zeroed = disk.content_hash().expect("our device");

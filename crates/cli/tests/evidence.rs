@@ -6,7 +6,7 @@ use crate::support::{LONG, cell, count, figure, findings, loop_device, rdsk, rec
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Behaviour, Call, CpuQuota, FuseDisk, LoopDevice, Need, Turn, requires, without};
+use rdsk_testkit::{Behaviour, CpuQuota, FuseDisk, LoopDevice, Need, Sysno, Turn, requires, without};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -226,7 +226,7 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
     }
     let device = loop_device();
     for errno in [Errno::PERM, Errno::NOSYS] {
-        let record = without(&[Call::Bpf], errno, || record_of(reads(&device, &[])));
+        let record = without(&[Sysno::bpf], errno, || record_of(reads(&device, &[])));
         assert_eq!(word(&record, "/observer/source"), "sysfs");
         let why = word(&record, "/observer/why_not_higher");
         assert!(why.contains("forbidden by a seccomp filter"), "{why}");
@@ -235,7 +235,7 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
     let demanded = reads(&device, &["--evidence", "bpf"]);
     for (run, reason) in [
         (
-            without(&[Call::Bpf], Errno::PERM, || cli::run(reads(&device, &["--evidence", "bpf"]), LONG)),
+            without(&[Sysno::bpf], Errno::PERM, || cli::run(reads(&device, &["--evidence", "bpf"]), LONG)),
             "seccomp",
         ),
         (cli::run(unprivileged(&demanded), LONG), "CAP_BPF and CAP_PERFMON are missing"),

@@ -104,7 +104,7 @@ fn a_run_writes_all_forms_beside_its_page() {
     let flags = ["--json", &json, "--csv", &csv, "--openmetrics", &prom, "--markdown", &markdown];
     let run = rdsk(line.iter().chain(&flags));
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("\nMore: "), "the page is still there: {}", run.stdout);
+    assert!(run.stdout.contains("\nDetails: "), "the page is still there: {}", run.stdout);
     for (format, file) in [("csv", &csv), ("openmetrics", &prom), ("markdown", &markdown)] {
         assert_eq!(read(Path::new(file)), rdsk(["export", &json, "--format", format]).stdout, "{format}");
         // And rdsk show says the same, here in place of the page.

@@ -28,7 +28,17 @@ fn every_experiment_has_a_question_a_page_and_a_command() {
         assert!(help.lines().any(|line| line.split_whitespace().next() == Some(word)), "{word}: {help}");
         let file = directory.path().join(format!("{name}.json"));
         let mut line = command(experiment);
-        line.extend(["sim:linux-disk", "--seed", "1", "-q", "--json", file.to_str().unwrap()]);
+        // Without a budget `align` and `stream` do everything they can: 23 s of a processor and 11 MB.
+        line.extend([
+            "sim:linux-disk",
+            "--seed",
+            "1",
+            "--budget",
+            "30s",
+            "-q",
+            "--json",
+            file.to_str().unwrap(),
+        ]);
         let run = cli::run(common::command(line), LONG);
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         let heading = format!("{}: ", name.to_uppercase());
@@ -45,7 +55,6 @@ fn every_experiment_has_a_question_a_page_and_a_command() {
 #[test]
 fn every_experiment_has_a_documentation_page() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let index = std::fs::read_to_string(docs.join("README.md")).unwrap();
     for &experiment in Experiment::PLANNED {
         let name = experiment.as_str();
         let page = std::fs::read_to_string(docs.join(format!("experiments/{name}.md"))).unwrap();
@@ -54,6 +63,5 @@ fn every_experiment_has_a_documentation_page() {
         let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         assert_eq!(sections, ["The question", "What is done", "How to read the page", "Example"], "{name}");
         assert!(page.contains(&format!("rdsk {}", command(experiment).join(" "))), "{name}");
-        assert!(index.contains(&format!("(experiments/{name}.md)")), "docs/README.md does not link {name}");
     }
 }

@@ -242,8 +242,8 @@ fn a_test_file_that_does_not_fit() {
             least < 20 && test_files(mount.path()).is_empty()
         });
         started.answer().expect_code(0);
-        assert!(least >= 9, "{least} % were free");
-        ensure(least < 20, || format!("{least} % were free"))
+        assert!(least >= 9, "{least}% were free");
+        ensure(least < 20, || format!("{least}% were free"))
     });
     // Without --size it fits by itself.
     let answer = ask(&format!("run {place} --budget 1s")).expect_code(0);

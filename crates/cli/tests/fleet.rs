@@ -6,7 +6,7 @@ use crate::common;
 use crate::support::checked_run::{Answer, start_command};
 use rdsk_testkit::cli;
 use rdsk_testkit::sandbox::{Errno, in_container, on_linux_4_18};
-use rdsk_testkit::{Call, Need, requires, without};
+use rdsk_testkit::{Need, Sysno, requires, without};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn says_what_it_lacks(answer: Answer) {
 fn linux_4_18_is_enough() {
     let scratch = common::scratch();
     // The BPF programs need Linux 5.12; an older kernel refuses to load them.
-    says_what_it_lacks(without(&[Call::Bpf], Errno::INVAL, || {
+    says_what_it_lacks(without(&[Sysno::bpf], Errno::INVAL, || {
         on_linux_4_18(|| run_in(scratch.path(), rdsk()))
     }));
     common::holds_only(scratch.path(), &[]);

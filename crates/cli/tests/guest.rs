@@ -1,8 +1,11 @@
 //! rdsk on the devices that people use, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
-//! scenarios that share one boot. docs/guest.md explains the guest and how to add a scenario.
+//! scenarios that share one boot: `core_set` what the suite tries, the others what `cargo xtask campaign guest` does. docs/guest.md
+//! explains the guest and how to add a scenario.
 
 #[path = "guest/bio_tree.rs"]
 mod bio_tree;
+#[path = "guest/core_set.rs"]
+mod core_set;
 #[path = "guest/faults.rs"]
 mod faults;
 #[path = "guest/field.rs"]

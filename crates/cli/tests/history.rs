@@ -362,7 +362,7 @@ fn dd_never_writes_over_the_history() {
 #[test]
 fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
     let place = Place::new();
-    let last = |page: &str| page.lines().last().unwrap().strip_prefix("More: rdsk ").unwrap().to_owned();
+    let last = |page: &str| page.lines().last().unwrap().strip_prefix("Details: rdsk ").unwrap().to_owned();
     let line = last(&place.quiet(&RUN));
     assert_eq!(line, format!("show {} --details", &id(&place.runs()[0])[..10]));
     let words: Vec<&str> = line.split(' ').collect();
@@ -376,8 +376,8 @@ fn the_page_of_a_run_names_the_command_that_shows_the_rest() {
     let line = last(&place.quiet(&[&RUN[..], &["--no-history", "--json", "r.json"]].concat()));
     assert_eq!(line, "show r.json --details");
     let page = place.quiet(&[&RUN[..], &["--no-history"]].concat());
-    assert!(page.ends_with("More: --details, or rdsk show FILE --details of a --json FILE\n"), "{page}");
-    assert!(place.quiet(&["show", "r.json"]).ends_with("\nMore: --details\n"));
+    assert!(page.ends_with("Details: --details, or --json FILE and rdsk show FILE --details\n"), "{page}");
+    assert!(place.quiet(&["show", "r.json"]).ends_with("\nDetails: the same command with --details\n"));
 }
 
 #[test]

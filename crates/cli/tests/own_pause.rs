@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::checked_run::{self, start, word};
+use crate::support::checked_run::{contract, error_and_hint, rdsk, start, start_command, word};
 use crate::support::stopped::{gaps_ns, stopped_for, wait_until_stopped};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};
@@ -62,6 +62,54 @@ fn an_image_that_comes_into_use_during_a_stop_is_not_written() {
     }
 }
 
+/// The same of a copy to a block device.
+#[test]
+fn a_device_that_comes_into_use_during_a_stop_gets_nothing_more_of_a_copy() {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
+        return;
+    }
+    for operands in ["oflag=direct conv=fsync", "oflag=dsync", "--explain off oflag=dsync"] {
+        let disk = slow_disk();
+        let device = LoopDevice::builder().over(disk.file()).create().unwrap();
+        let (of, identity) = (device.path().display(), word(disk.file()));
+        let document = tempfile::NamedTempFile::new().unwrap();
+        let json = word(document.path());
+        let line = format!("dd --json {json} --destroy {identity} if=/dev/zero of={of} bs=4k {operands}");
+        let started = start_command(rdsk(&line));
+        started.wait_until("it writes", || disk.counts().writes > 50);
+        wait_until_stopped(&started, &disk);
+        let other = LoopDevice::builder().over(device.path()).create().unwrap();
+        disk.clear_log();
+        started.signal(rdsk_testkit::cli::Signal::CONT);
+        let run = started.end();
+        // dd's code for everything that went wrong.
+        assert_eq!(run.status_code, Some(1), "{operands}: {}", run.stderr);
+        let (error, _) = error_and_hint(&run);
+        assert!(error.contains("refusing to write") && error.contains(other.name()), "{operands}: {error}");
+        let record: serde_json::Value = serde_json::from_slice(&fs::read(document.path()).unwrap()).unwrap();
+        assert_eq!(contract::complaints(&record), [""; 0], "{operands}");
+        assert_eq!((&record["error"]["code"], &record["error"]["kind"]), (&"held".into(), &"refused".into()));
+        assert_eq!(disk.counts().writes, 0, "{operands}");
+    }
+}
+
+/// Nothing uses the device, so the copy goes on, whatever it has written: here the label of a filesystem.
+#[test]
+fn a_copy_of_an_image_goes_on_after_a_stop() {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Ext4]) {
+        return;
+    }
+    let disk = slow_disk();
+    let image = LoopDevice::builder().size(8 * MIB).create().unwrap();
+    image.mkfs_ext4("image").unwrap();
+    let device = LoopDevice::builder().over(disk.file()).create().unwrap();
+    let (from, of) = (image.path().display(), device.path().display());
+    let line = format!("dd --destroy {} if={from} of={of} bs=4k oflag=dsync", word(disk.file()));
+    let answer = stopped_for(start(&line), &disk, STOP).expect_code(0);
+    assert!(gaps_ns(&answer.record) >= STOP.as_nanos() / 2, "{}", answer.said());
+    assert_eq!(device.content_hash().unwrap(), image.content_hash().unwrap());
+}
+
 /// The target is still unused, so the run goes on, and says for how long it did not run.
 #[test]
 fn a_stop_is_not_called_the_devices() {
@@ -77,14 +125,14 @@ fn a_stop_is_not_called_the_devices() {
             // Between two visits nothing is measured.
             ensure(gaps_ns >= STOP.as_nanos() / 2, || format!("{way}: gaps of {gaps_ns} ns"))?;
             let result = &answer.cells()[0]["result"];
-            let longest = checked_run::contract::list(&result["stalls"]["seen"])
+            let longest = contract::list(&result["stalls"]["seen"])
                 .iter()
                 .filter_map(|stall| stall["lasts_ns"].as_u64())
                 .max();
             assert!(longest.is_none_or(|ns| u128::from(ns) < STOP.as_nanos() / 2), "{way}: {result}");
             let most = result["latency_ns"]["max"].as_u64().unwrap();
             assert!(u128::from(most) < STOP.as_nanos() / 2, "{way}: {result}");
-            let codes: Vec<&str> = checked_run::contract::list(&answer.record["findings"])
+            let codes: Vec<&str> = contract::list(&answer.record["findings"])
                 .iter()
                 .filter_map(|finding| finding["code"].as_str())
                 .collect();

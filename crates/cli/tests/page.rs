@@ -41,7 +41,12 @@ fn systems(part: usize) {
         short_page::check(&run.stdout, &record);
         insta::assert_snapshot!(format!("run-{name}"), unversioned(&run.stdout));
         let again = rdsk(["show", file.to_str().unwrap()]);
-        assert_eq!(again.stdout, format!("{}\nMore: --details\n", body(&run.stdout)), "{}", again.stderr);
+        assert_eq!(
+            again.stdout,
+            format!("{}\nDetails: the same command with --details\n", body(&run.stdout)),
+            "{}",
+            again.stderr
+        );
         if *name == "linux-disk" {
             let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
             let shown = fs::read_to_string(readme).unwrap();
@@ -101,7 +106,7 @@ fn several_targets_are_one_screen() {
         let file = directory.path().join(format!("{count}.json"));
         let (run, record) = run_into(&file, &[&names[..count], &["--budget", "60s", "--seed", "1"]].concat());
         short_page::check(&run.stdout, &record);
-        assert!(run.stdout.contains("\ntargets  sim:linux-10k against sim:linux-disk: "), "{}", run.stdout);
+        assert!(run.stdout.contains("\n targets sim:linux-10k against sim:linux-disk: "), "{}", run.stdout);
         insta::assert_snapshot!(format!("targets-{count}"), unversioned(&run.stdout));
     }
 }

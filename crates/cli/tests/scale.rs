@@ -37,7 +37,7 @@ fn the_reports_statements_hold_on_its_store() {
             for (streams, range) in [(1, 1.27..1.33), (3, 1.07..1.41), (10, 1.07..1.41)] {
                 let ahead =
                     scale_rate(record, "write", size, streams) / scale_rate(record, "read", size, streams);
-                assert!(range.contains(&ahead), "{name} {size} × {streams}: writes are {ahead:.3} × reads");
+                assert!(range.contains(&ahead), "{name} {size} × {streams}: writes are {ahead:.3}x reads");
             }
         }
         for op in ["read", "write"] {

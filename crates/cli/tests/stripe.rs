@@ -18,7 +18,7 @@ fn the_arrays_of_the_report_are_recovered_from_latency() {
         assert!(seen.described.is_none(), "no kernel describes a simulated array");
         assert_eq!(bytes_of(seen.chunk()), Some(64 * KIB), "{system}");
         assert_eq!(bytes_of(seen.stripe()), Some(256 * KIB), "{system}");
-        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
+        assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)));
         assert!(seen.stripe().is_some_and(|(_, confidence)| (SURE..1.0).contains(&confidence)));
         assert_eq!(record.cells.len(), 1, "{system}");
         assert!(codes(&record).contains(&"stripe-geometry"));
@@ -98,7 +98,7 @@ fn forty_arrays_of_turning_disks_are_recovered_from_latency_alone() {
         .unwrap();
         assert!(!is_surely_not(timed.chunk(), *chunk_bytes), "{table}");
         assert!(!is_surely_not(timed.stripe(), *stripe_bytes), "{table}");
-        assert!(timed.chunk().is_some() || timed.answer.none_confidence < SURE, "{table}");
+        assert!(timed.chunk().is_some() || timed.none_confidence < SURE, "{table}");
     }
     assert!(right >= 38, "{right} of 40\n{table}");
 }
@@ -127,8 +127,8 @@ fn an_offset_does_not_move_the_stripes() {
     for offset in ["4k", "64k", "12345", "1M", "10G"] {
         let (_, seen) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--offset", &offset])));
         assert_eq!(bytes_of(seen.stripe()), Some(256 * KIB), "{offset}");
-        assert_eq!(seen.start_offset_bytes(), Some(0), "{offset}");
-        assert!(seen.advice().starts_with("write multiples of 256 KiB at multiples of 256 KiB"));
+        assert_eq!(seen.start_offset_bytes, Some(0), "{offset}");
+        assert!(seen.advice.starts_with("write multiples of 256 KiB at multiples of 256 KiB"));
     }
 }
 
@@ -163,7 +163,7 @@ fn stripes_begin_with_the_target_and_not_with_the_offset() {
     for offset in ["0", "4M", "100M"] {
         let (_, timed) = read(record_of(rdsk(&[&"stripe", &name.as_str(), &"--offset", &offset])));
         if timed.stripe().is_some_and(|(bytes, confidence)| bytes == 704 * KIB && confidence >= SURE) {
-            assert!(timed.start_offset_bytes().is_none_or(|start| start == 0), "{offset}: {timed:?}");
+            assert!(timed.start_offset_bytes.is_none_or(|start| start == 0), "{offset}: {timed:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::ALPHA;
 use crate::change::{CellChange, Certainty, Change, Unknown};
-use crate::figure::{Figure, MIN_ROUNDS, Metric, figure};
+use crate::figure::{MIN_ROUNDS, Metric, figure};
 use crate::latency_spread::latency_spread;
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
@@ -11,7 +11,7 @@ use crate::missing::{Missing, is_of_nothing};
 use crate::spread::{Spread, spread};
 use crate::time;
 use rdsk_analysis::Analysis;
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Estimate, Record};
 use rdsk_stats::holm;
 
 /// Two runs that follow each other are at least this many octaves of time apart: the next longer change than a run can see.
@@ -152,7 +152,7 @@ fn candidate(
 }
 
 /// What a run tells of slow changes of a figure.
-fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure: Figure) -> Spread {
+fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure: Estimate) -> Spread {
     let of_rate = spread(analysis, cell);
     match (metric, &cell.result.latency_ns) {
         (Metric::P50 | Metric::P99, Some(latency)) => latency_spread(latency, metric, figure, of_rate),

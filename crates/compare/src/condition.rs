@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn conditions_have_one_spelling() {
         assert_eq!(parsed("slower>5%"), Some((Metric::Rate, Direction::Slower, 0.05)));
-        assert_eq!(parsed("p99: slower > 10 %"), Some((Metric::P99, Direction::Slower, 0.1)));
+        assert_eq!(parsed("p99: slower > 10%"), Some((Metric::P99, Direction::Slower, 0.1)));
         assert_eq!(parsed("p50:faster>2.5%"), Some((Metric::P50, Direction::Faster, 0.025)));
         assert_eq!(parsed("differs>1%"), Some((Metric::Rate, Direction::Differs, 0.01)));
         assert_eq!(parsed("p99:slower>300%"), Some((Metric::P99, Direction::Slower, 3.0)));
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(of(0.9, 0.3, (0.7, 1.1)), (false, true), "not sure");
         assert_eq!(of(1.0, 0.9, (0.99, 1.01)), (false, false));
         assert_eq!(of(1.3, 0.001, (1.2, 1.4)), (false, false), "faster");
-        assert_eq!(of(0.94, 0.003, (0.9, 0.985)), (false, true), "surely slower, but by 1.5 % or more only");
+        assert_eq!(of(0.94, 0.003, (0.9, 0.985)), (false, true), "surely slower, but by 1.5% or more only");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! One cell over many runs in the order of time: its figure in each, and whether its level changed. It names no cause.
 
-use crate::figure::{Figure, Metric, figure, step_of};
+use crate::figure::{Metric, figure, step_of};
 use crate::matching::is_alike;
 use crate::missing::why_of_nothing;
 use crate::time;
 use rdsk_analysis::metrics::ran;
-use rdsk_model::{CellRecord, Record, VerdictCode};
+use rdsk_model::{CellRecord, Estimate, Record, VerdictCode};
 use rdsk_stats::{ChangeOptions, MIN_PASSES, PassShape, change_points, pass_change};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -57,7 +57,27 @@ pub struct Course<'a> {
     /// How it goes.
     pub shape: Shape,
     /// Runs without the cell, in which it asks something else, or in which its figure is that of nothing; with the reason.
-    pub left_out: Vec<(&'a Record, &'static str)>,
+    pub left_out: Vec<(&'a Record, LeftOut)>,
+}
+
+/// Why a run is no point of a course.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It was named before.
+    #[error("it is the same run again")]
+    Again,
+    /// It has no such cell.
+    #[error("it did not measure the cell")]
+    NotMeasured,
+    /// Its cell is another one of the same name.
+    #[error("the cell asks something else there")]
+    AsksElse,
+    /// The cell says nothing of the device, for this reason.
+    #[error("{0}")]
+    OfNothing(&'static str),
+    /// The cell lacks the figure.
+    #[error("it has no such figure")]
+    NoFigure,
 }
 
 /// Why there is no course.
@@ -100,7 +120,7 @@ pub fn course<'a>(runs: &[&'a Record], cell: &str, metric: Metric) -> Result<Cou
     let mut seen = BTreeSet::new();
     for run in in_time {
         if !seen.insert(&run.id) {
-            left_out.push((run, "it is the same run again"));
+            left_out.push((run, LeftOut::Again));
             continue;
         }
         match point(run, named(run), (first_run, first_cell), metric) {
@@ -123,16 +143,16 @@ fn point<'a>(
     cell: Option<&'a CellRecord>,
     first: (&Record, &CellRecord),
     metric: Metric,
-) -> Result<Point<'a>, &'static str> {
-    let cell = cell.ok_or("it did not measure the cell")?;
+) -> Result<Point<'a>, LeftOut> {
+    let cell = cell.ok_or(LeftOut::NotMeasured)?;
     if !is_alike(first, (run, cell)) {
-        return Err("the cell asks something else there");
+        return Err(LeftOut::AsksElse);
     }
     if let Some(why) = why_of_nothing(cell) {
-        return Err(why);
+        return Err(LeftOut::OfNothing(why));
     }
-    let Figure { mean, low, high } =
-        figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or("it has no such figure")?;
+    let Estimate { mean, low, high } =
+        figure(cell, metric).filter(|figure| figure.mean > 0.0).ok_or(LeftOut::NoFigure)?;
     let verdict = cell.verdict.as_ref().map(|verdict| verdict.code);
     Ok(Point { run, value: mean, low, high, verdict })
 }
@@ -244,7 +264,7 @@ mod tests {
         all[3].cells[0].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
         let found = course(&all.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
         assert_eq!((found.points.len(), &found.shape), (4, &Shape::TooFewRuns(8)));
-        let why: Vec<&str> = found.left_out.iter().map(|(_, why)| *why).collect();
+        let why: Vec<String> = found.left_out.iter().map(|(_, why)| why.to_string()).collect();
         let hole = "the cell read a hole there, which no device answers";
         assert_eq!(why, [hole, "the cell was cut off there", hole, "the cell has no verdict there"]);
         let verdicts: Vec<_> = found.points.iter().map(|point| point.verdict).collect();

@@ -3,7 +3,7 @@
 
 use rdsk_analysis::comparison::{Measure, began, round_rates};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Latency, PercentileRange, Visit};
+use rdsk_model::{CellRecord, Estimate, Latency, PercentileRange, Visit};
 use rdsk_stats::{Histogram, Stepped, TimedSample, rounds_interval};
 
 /// Fewer rounds say nothing of how a disk changes from one moment to another.
@@ -48,17 +48,6 @@ impl Metric {
     }
 }
 
-/// A figure of one run with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Figure {
-    /// Bytes per second, or nanoseconds.
-    pub(crate) mean: f64,
-    /// Lower end; `None` where the run shows none.
-    pub(crate) low: Option<f64>,
-    /// Upper end.
-    pub(crate) high: Option<f64>,
-}
-
 /// How the rate of a cell is taken from its visits.
 pub(crate) fn measure(cell: &CellRecord) -> Measure {
     let is_behind = cell.workload.is_written_behind() && cell.result.to_stable_ns.is_some();
@@ -66,7 +55,7 @@ pub(crate) fn measure(cell: &CellRecord) -> Measure {
 }
 
 /// A figure of a cell; `None` where the run does not have it.
-pub(crate) fn figure(cell: &CellRecord, metric: Metric) -> Option<Figure> {
+pub(crate) fn figure(cell: &CellRecord, metric: Metric) -> Option<Estimate> {
     let latency = || cell.result.latency_ns.as_ref();
     match metric {
         Metric::Rate => rate(cell),
@@ -75,17 +64,16 @@ pub(crate) fn figure(cell: &CellRecord, metric: Metric) -> Option<Figure> {
     }
 }
 
-fn rate(cell: &CellRecord) -> Option<Figure> {
+fn rate(cell: &CellRecord) -> Option<Estimate> {
     let recorded = cell.result.bytes_per_s?;
     if measure(cell) != Measure::UntilStable {
-        return Some(Figure { mean: recorded.mean, low: recorded.low, high: recorded.high })
-            .filter(|figure| figure.mean > 0.0);
+        return Some(recorded).filter(|figure| figure.mean > 0.0);
     }
     let mean = metrics::stable_rate(cell)?;
     let half_width = rounds_interval(&timed_rates(cell), &[])
         // A round that takes longer counts for more in the rate, and as one of many in the interval.
         .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()));
-    Some(Figure {
+    Some(Estimate {
         mean,
         low: half_width.map(|half| (mean - half).max(0.0)),
         high: half_width.map(|half| mean + half),
@@ -96,12 +84,12 @@ fn percentile(
     latency: &Latency,
     value: fn(&Latency) -> Option<u64>,
     range: fn(&rdsk_model::PercentileRanges) -> Option<PercentileRange>,
-) -> Option<Figure> {
+) -> Option<Estimate> {
     let mean = value(latency).filter(|&ns| ns > 0)? as f64;
     let found = latency.ranges.as_ref().and_then(range);
     let end = |end: Option<u64>| end.map(|ns| ns as f64);
     // The percentile and its range are read from buckets; the range never leaves the percentile out.
-    Some(Figure {
+    Some(Estimate {
         mean,
         low: found.and_then(|range| end(range.low)).map(|low| low.min(mean)),
         high: found.and_then(|range| end(range.high)).map(|high| high.max(mean)),

@@ -2,9 +2,9 @@
 //! whose rate is capped has the same rate in every round, whatever its slow I/Os do; so each percentile is asked for itself. It compares
 //! no runs.
 
-use crate::figure::{Figure, MIN_ROUNDS, Metric};
+use crate::figure::{MIN_ROUNDS, Metric};
 use crate::spread::Spread;
-use rdsk_model::Latency;
+use rdsk_model::{Estimate, Latency};
 use rdsk_stats::{Histogram, mean, stddev, t_quantile};
 
 /// What is left outside of a range.
@@ -16,7 +16,7 @@ const OUTSIDE: f64 = 0.05;
 /// A Record without the latencies of its rounds (an older one, or a compact one) still has the range of the percentile, which is as wide
 /// as the rounds differ: if all of its width is change from round to round, a round changes by the square root of their number times
 /// it. That is more than what rounds themselves would show, and never less. `of_rate` is what the rate shows; its rounds are counted then.
-pub(crate) fn latency_spread(latency: &Latency, metric: Metric, figure: Figure, of_rate: Spread) -> Spread {
+pub(crate) fn latency_spread(latency: &Latency, metric: Metric, figure: Estimate, of_rate: Spread) -> Spread {
     let rounds = metric.share().and_then(|p| percentiles(latency, p));
     let Some(rounds) = rounds.filter(|rounds| rounds.len() >= MIN_ROUNDS) else {
         let count = of_rate.rounds;
@@ -61,7 +61,7 @@ fn percentiles(latency: &Latency, p: f64) -> Option<Vec<RoundPercentile>> {
 }
 
 /// The variance from round to round that a 95 % range stands for if nothing else makes it wide.
-fn variance_of_range(figure: Figure, rounds: usize) -> f64 {
+fn variance_of_range(figure: Estimate, rounds: usize) -> f64 {
     let side = |wide: Option<f64>| wide.map(|factor| factor.max(1.0).ln());
     let (up, down) =
         (side(figure.high.map(|high| high / figure.mean)), side(figure.low.map(|low| figure.mean / low)));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_damaged_round_leaves_the_range() {
         let mut cell = capped(&mut SplitMix64::new(1), &[1.0; 8]);
-        let figure = Figure { mean: 1.0, low: Some(0.8), high: None };
+        let figure = Estimate { mean: 1.0, low: Some(0.8), high: None };
         let latency = cell.result.latency_ns.as_mut().unwrap();
         latency.rounds[3].histogram = "nonsense".into();
         let of_rate = Spread { rounds: 5, drift_per_octave: 0.0 };

@@ -21,7 +21,7 @@ mod time;
 pub use change::{Answer, CellChange, Certainty, Change, Unknown};
 pub use compared::{Basis, Compared, MOST_OCTAVES, RunPair, compare};
 pub use condition::{BadCondition, Condition, Direction, Judgement, judge};
-pub use course::{Course, CourseError, Point, Shape, course};
+pub use course::{Course, CourseError, LeftOut, Point, Shape, course};
 pub use differing::{Difference, differences};
 pub use figure::Metric;
 pub use matching::{Matched, matching};

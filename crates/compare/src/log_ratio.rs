@@ -1,7 +1,8 @@
 //! The logarithm of the ratio of two figures, and how unsure it is. Only numbers: what was measured is not its business.
 
-use crate::figure::{Figure, MIN_ROUNDS};
+use crate::figure::MIN_ROUNDS;
 use crate::spread::Spread;
+use rdsk_model::Estimate;
 use rdsk_stats::{PairedRatio, t_quantile, t_tail};
 
 /// How much two runs of the same thing differ even where both are perfectly steady, as a standard deviation: where the kernel
@@ -60,15 +61,15 @@ impl LogRatio {
     /// Of a figure to that of another run. The interval of each is one side of the interval of their difference (the method of
     /// variance estimates recovery, Zou and Donner 2008); to that come the changes that are slower than a run, over the
     /// octaves of time that lie between the two. `None` where a run shows too little.
-    pub(crate) fn of_runs(base: (Figure, Spread), other: (Figure, Spread), octaves: f64) -> Option<Self> {
+    pub(crate) fn of_runs(base: (Estimate, Spread), other: (Estimate, Spread), octaves: f64) -> Option<Self> {
         let (base, base_spread) = base;
         let (other, other_spread) = other;
         let is_enough = |spread: Spread| spread.rounds >= MIN_ROUNDS;
         if !is_enough(base_spread) || !is_enough(other_spread) {
             return None;
         }
-        let up = |figure: Figure, spread| Some(side(figure.high? / figure.mean, spread));
-        let down = |figure: Figure, spread| Some(side(figure.mean / figure.low?, spread));
+        let up = |figure: Estimate, spread| Some(side(figure.high? / figure.mean, spread));
+        let down = |figure: Estimate, spread| Some(side(figure.mean / figure.low?, spread));
         let (base_up, base_down) = (up(base, base_spread), down(base, base_spread));
         let (other_up, other_down) = (up(other, other_spread), down(other, other_spread));
         let drift = |spread: Spread| (spread.drift_per_octave * octaves, spread.rounds as f64 - 1.0);
@@ -135,15 +136,15 @@ mod tests {
     use rdsk_stats::rng::SplitMix64;
     use rdsk_stats::{TimedPair, paired_ratio};
 
-    fn figure(mean: f64, half_width: f64) -> Figure {
-        Figure { mean, low: Some(mean / half_width.exp()), high: Some(mean * half_width.exp()) }
+    fn figure(mean: f64, half_width: f64) -> Estimate {
+        Estimate { mean, low: Some(mean / half_width.exp()), high: Some(mean * half_width.exp()) }
     }
 
     fn spread(drift_per_octave: f64) -> Spread {
         Spread { rounds: 12, drift_per_octave }
     }
 
-    fn of(base: Figure, other: Figure, drift: f64, octaves: f64) -> LogRatio {
+    fn of(base: Estimate, other: Estimate, drift: f64, octaves: f64) -> LogRatio {
         LogRatio::of_runs((base, spread(drift)), (other, spread(drift)), octaves).unwrap()
     }
 
@@ -174,13 +175,13 @@ mod tests {
 
     #[test]
     fn each_side_has_its_own_doubt() {
-        let wide_below = Figure { mean: 100.0, low: Some(50.0), high: Some(101.0) };
+        let wide_below = Estimate { mean: 100.0, low: Some(50.0), high: Some(101.0) };
         let (low, high) = of(figure(100.0, 0.01), wide_below, 0.0, 1.0).interval(0.05);
         assert!(low < 0.6 && high < 1.03, "{low} {high}");
-        let open = Figure { mean: 100.0, low: None, high: Some(101.0) };
+        let open = Estimate { mean: 100.0, low: None, high: Some(101.0) };
         let found = of(figure(100.0, 0.01), open, 0.0, 1.0);
         assert_eq!(found.interval(0.05).0, 0.0, "an end that the run does not show is open");
-        let none = Figure { mean: 1.0, low: None, high: None };
+        let none = Estimate { mean: 1.0, low: None, high: None };
         assert!(LogRatio::of_runs((none, spread(0.0)), (none, spread(0.0)), 1.0).is_none());
     }
 

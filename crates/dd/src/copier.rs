@@ -9,6 +9,7 @@ use rdsk_model::Clock;
 use rdsk_sys::memory::FreshPages;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
 
 /// How often `status=progress` prints.
 const PROGRESS_NS: u64 = 1_000_000_000;
@@ -23,6 +24,12 @@ pub trait Terminal {
     fn progress(&mut self, line: &str);
 }
 
+/// Whether the output may still be written. It is asked right before each call that writes.
+pub trait Gate {
+    /// For a call that is made at `now_ns` by the clock of the copy. If it may not, the copy ends as [refused](Failure::Refused).
+    fn may_write(&self, output: BorrowedFd<'_>, now_ns: u64) -> bool;
+}
+
 /// One copy.
 pub struct Copier<'a> {
     pub(crate) operands: &'a Operands,
@@ -30,6 +37,7 @@ pub struct Copier<'a> {
     pub(crate) output: Side,
     pub(crate) terminal: &'a mut dyn Terminal,
     pub(crate) signals: &'a Signals,
+    gate: Option<&'a dyn Gate>,
     pub(crate) timer: Timer<'a>,
     pub(crate) began_ns: u64,
     pub(crate) counts: Counts,
@@ -70,6 +78,7 @@ impl<'a> Copier<'a> {
             output,
             terminal,
             signals,
+            gate: None,
             timer,
             began_ns,
             counts: Counts::default(),
@@ -82,6 +91,19 @@ impl<'a> Copier<'a> {
             is_at_end: false,
             has_failed: false,
         }
+    }
+
+    /// The same copy, which asks a gate before it writes.
+    #[must_use]
+    pub fn behind(self, gate: Option<&'a dyn Gate>) -> Self {
+        Self { gate, ..self }
+    }
+
+    /// Fails if the output may no longer be written.
+    #[inline]
+    pub(crate) fn pass_gate(&self) -> Done<()> {
+        let is_open = self.gate.is_none_or(|gate| gate.may_write(self.output.fd(), self.timer.now_ns()));
+        if is_open { Ok(()) } else { Err(Failure::Refused) }
     }
 
     pub(crate) fn copy(&mut self) -> Done<()> {

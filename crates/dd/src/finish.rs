@@ -47,7 +47,8 @@ impl Copier<'_> {
     pub fn run(mut self) -> Finished {
         let copied = self.copy();
         let flush_from_ns = self.timer.now_ns();
-        let has_gone = matches!(copied, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+        let has_gone =
+            matches!(copied, Err(Failure::Interrupted(_) | Failure::BrokenPipe | Failure::Refused));
         let is_flushed = !has_gone && (self.operands.convert.is_fdatasync || self.must_fsync);
         let flushed = if is_flushed { self.flush() } else { Ok(()) };
         self.drop_caches();
@@ -71,6 +72,7 @@ impl Copier<'_> {
     }
 
     fn flush(&mut self) -> Done<()> {
+        self.pass_gate()?;
         let output = &self.output;
         let mut flushed = Ok(());
         if self.operands.convert.is_fdatasync {

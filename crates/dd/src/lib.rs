@@ -13,7 +13,7 @@ mod summary;
 mod timer;
 mod transfer;
 
-pub use copier::{Copier, Terminal};
+pub use copier::{Copier, Gate, Terminal};
 pub use finish::{Finished, Times};
 pub use open::Opening;
 pub use operands::{Amount, Conversions, Flags, Operands, Status};

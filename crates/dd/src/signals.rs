@@ -15,6 +15,8 @@ pub enum Failure {
     Interrupted(usize),
     /// The output is a pipe that has no reader.
     BrokenPipe,
+    /// The output may no longer be written: its gate is closed, which knows why.
+    Refused,
 }
 
 /// The outcome of a step of a copy.

@@ -175,6 +175,7 @@ impl Copier<'_> {
                 written = bytes.len();
                 break;
             }
+            self.pass_gate()?;
             match self.output.write(&bytes[written..], &mut self.timer, self.signals) {
                 Ok(0) => result = Err(Errno::NOSPC),
                 Ok(some) => written += some,

@@ -104,7 +104,7 @@ struct AioQueue<'a> {
     pointers: Vec<*mut Request>,
     sent: usize,
     /// Completions not handed over yet.
-    seen: Vec<Completion>,
+    completed: Vec<Completion>,
     /// I/Os that `io_submit` refused, with the negative error number.
     refused: Vec<(u32, i64)>,
     /// I/Os that were complete when the call that submitted them returned.
@@ -122,7 +122,7 @@ impl<'a> AioQueue<'a> {
             line: Vec::with_capacity(depth),
             pointers: Vec::with_capacity(depth),
             sent: 0,
-            seen: Vec::with_capacity(depth),
+            completed: Vec::with_capacity(depth),
             refused: Vec::with_capacity(depth),
             within_submit: 0,
         }
@@ -177,18 +177,19 @@ impl IoQueue for AioQueue<'_> {
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
         if !self.line.is_empty() {
             self.submit();
-            self.context.reap(&mut self.seen);
+            self.context.reap(&mut self.completed);
             let batch = self.batch;
-            let of_this = self.seen.iter().filter(|done| self.batches[number(done.data) as usize] == batch);
+            let of_this =
+                self.completed.iter().filter(|done| self.batches[number(done.data) as usize] == batch);
             self.within_submit += of_this.count() as u64;
             self.batch += 1;
         }
         let want = want as usize;
-        let have = self.seen.len() + self.refused.len();
+        let have = self.completed.len() + self.refused.len();
         if have >= want {
             return Ok(());
         }
-        match self.context.wait(want - have, MAX_WAIT_NS, &mut self.seen) {
+        match self.context.wait(want - have, MAX_WAIT_NS, &mut self.completed) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
             Err(error) => return Err(error),
             Ok(_) => {}
@@ -199,8 +200,8 @@ impl IoQueue for AioQueue<'_> {
     #[inline]
     fn completions(&mut self, mut each: impl FnMut(u32, i64)) {
         // What completed since the wait is in the ring and costs nothing to read.
-        self.context.reap(&mut self.seen);
-        for completion in self.seen.drain(..) {
+        self.context.reap(&mut self.completed);
+        for completion in self.completed.drain(..) {
             each(number(completion.data), completion.result);
         }
         for (number, result) in self.refused.drain(..) {

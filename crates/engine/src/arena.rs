@@ -218,7 +218,7 @@ impl Arena {
     /// What the first `slots` slots hold after reads of `block_bytes` bytes: a few pages of each, spread over the block. A page
     /// that was never read into is left out: a thread of a pool may get no I/O.
     pub(crate) fn content(&mut self, slots: usize, block_bytes: usize) -> ReadContent {
-        let mut seen = ReadContent::default();
+        let mut content = ReadContent::default();
         let len = block_bytes.min(self.slot_stride_bytes);
         for slot in 0..slots.min(MAX_SLOTS_SEEN).min(self.slots) {
             let block = &*self.slot(slot, len);
@@ -228,12 +228,12 @@ impl Arena {
                 // Touching left a one at its start.
                 let is_zero_after = rest.iter().all(|&byte| byte == 0);
                 if !(is_zero_after && *first == 1) {
-                    seen.pages += 1;
-                    seen.zero_pages += u64::from(is_zero_after && *first == 0);
+                    content.pages += 1;
+                    content.zero_pages += u64::from(is_zero_after && *first == 0);
                 }
             }
         }
-        seen
+        content
     }
 
     fn fill(&mut self, fill: Fill) {
@@ -334,8 +334,8 @@ impl Stamper {
     pub(crate) fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
         let mut page_offset = offset_bytes;
         for page in block.chunks_mut(STAMP_EVERY_BYTES) {
-            let all = mix(self.key ^ page_offset, self.sequence);
-            let words = [self.key, self.sequence, page_offset, all];
+            let mixed = mix(self.key ^ page_offset, self.sequence);
+            let words = [self.key, self.sequence, page_offset, mixed];
             let mut stamp = [0u8; STAMP_BYTES];
             for (bytes, word) in stamp.chunks_exact_mut(8).zip(words) {
                 bytes.copy_from_slice(&word.to_le_bytes());
@@ -348,7 +348,7 @@ impl Stamper {
                 page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
             }
             for (sector, number) in page.chunks_mut(SECTOR_BYTES).zip(0u64..).skip(1) {
-                let stamp = (all ^ number).wrapping_mul(SECTOR_FACTOR).to_le_bytes();
+                let stamp = (mixed ^ number).wrapping_mul(SECTOR_FACTOR).to_le_bytes();
                 if let Some(head) = sector.first_chunk_mut::<8>() {
                     *head = stamp;
                 } else {

@@ -281,7 +281,7 @@ impl<C: IoQueue> RingState<'_, C> {
         self.now_ns = now_ns;
         if now_ns - before_ns > SHORT_NS {
             // Between two readings of the clock in this loop there are 10 ms: a longer time is a stop.
-            work.spec.open.watchdog.look(now_ns, before_ns);
+            work.spec.open.guard.watchdog.look(now_ns, before_ns);
         }
         work.enter(now_ns);
         let mut good = 0u32;

@@ -37,7 +37,7 @@ pub struct Stretch {
 
 impl Stretch {
     /// All of a span.
-    pub const fn all(offset_bytes: u64, span_bytes: u64) -> Self {
+    pub const fn whole(offset_bytes: u64, span_bytes: u64) -> Self {
         Self { offset_bytes, span_bytes, begin_bytes: 0, read_bytes: span_bytes }
     }
 
@@ -96,7 +96,7 @@ pub fn look_at_device<E>(
     let length = usize::try_from(page_bytes).ok()?;
     let fd = open().ok()?;
     let mut arena = Arena::new(BufferPages::Ordinary, 1, length, Fill::Touched).ok()?;
-    let mut seen = ReadContent::default();
+    let mut content = ReadContent::default();
     for part in scattered(PAGES_LOOKED_AT.min(count)) {
         if !goes_on() {
             break;
@@ -108,10 +108,10 @@ pub fn look_at_device<E>(
         if read.is_ok_and(|moved| moved == length) {
             let held = arena.content(1, length);
             let is_zero = held.zero_pages == held.pages;
-            seen = seen.plus(ReadContent { pages: 1, zero_pages: is_zero.into() });
+            content = content.plus(ReadContent { pages: 1, zero_pages: is_zero.into() });
         }
     }
-    (seen.pages > 0).then_some(seen)
+    (content.pages > 0).then_some(content)
 }
 
 /// The number of a page of several lists, which are counted one behind the other.
@@ -136,8 +136,9 @@ fn scattered(parts: u64) -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// The first number of one of the parts of `all`, and the first behind it. A part holds at least one.
-fn part_of(all: u64, (part, parts): (u64, u64)) -> (u64, u64) {
-    let begin = |part| u64::try_from(u128::from(all) * u128::from(part) / u128::from(parts)).unwrap_or(all);
+fn part_of(whole: u64, (part, parts): (u64, u64)) -> (u64, u64) {
+    let begin =
+        |part| u64::try_from(u128::from(whole) * u128::from(part) / u128::from(parts)).unwrap_or(whole);
     (begin(part), begin(part + 1))
 }
 
@@ -159,7 +160,7 @@ mod tests {
     fn look(file: &File, change: impl FnOnce(&mut Target)) -> Option<ReadContent> {
         let mut target = disk();
         change(&mut target);
-        look_at_device(&target, &[Stretch::all(MIB, 16 * MIB)], 7, &mut || true, || {
+        look_at_device(&target, &[Stretch::whole(MIB, 16 * MIB)], 7, &mut || true, || {
             file.try_clone().map(OwnedFd::from)
         })
     }
@@ -173,8 +174,9 @@ mod tests {
     fn no_page_is_counted_twice() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(MIB).unwrap();
-        let pages =
-            |(from, bytes)| look_while(&file, Stretch::all(from, bytes), &mut || true).map(|seen| seen.pages);
+        let pages = |(from, bytes)| {
+            look_while(&file, Stretch::whole(from, bytes), &mut || true).map(|seen| seen.pages)
+        };
         assert_eq!(pages((0, 4096)), Some(1));
         assert_eq!(pages((4096, 3 * 4096)), Some(3));
         assert_eq!(pages((512, 4 * 4096)), Some(3), "only whole pages");
@@ -185,7 +187,7 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             file.set_len(MIB).unwrap();
             file.write_all_at(&[7], data * 4096 + 9).unwrap();
-            let seen = look_while(&file, Stretch::all(0, 5 * 4096), &mut || true);
+            let seen = look_while(&file, Stretch::whole(0, 5 * 4096), &mut || true);
             assert_eq!(seen, Some(ReadContent { pages: 5, zero_pages: 4 }), "page {data}");
         }
     }
@@ -198,7 +200,7 @@ mod tests {
         file.write_all_at(&data, 8 * MIB).unwrap();
         let after = |pages: u32| {
             let mut left = pages + 1;
-            look_while(&file, Stretch::all(0, 16 * MIB), &mut || {
+            look_while(&file, Stretch::whole(0, 16 * MIB), &mut || {
                 left = left.saturating_sub(1);
                 left > 0
             })
@@ -235,7 +237,7 @@ mod tests {
         file.write_all_at(&data[..usize::try_from(8 * MIB).unwrap()], MIB).unwrap();
         file.write_all_at(&data[..usize::try_from(10 * MIB).unwrap()], 11 * MIB).unwrap();
         let read = |begin_bytes, read_bytes| {
-            let stretch = Stretch { begin_bytes, read_bytes, ..Stretch::all(MIB, 20 * MIB) };
+            let stretch = Stretch { begin_bytes, read_bytes, ..Stretch::whole(MIB, 20 * MIB) };
             look_while(&file, stretch, &mut || true).unwrap()
         };
         assert_eq!(read(10 * MIB, 18 * MIB), ReadContent { pages: 64, zero_pages: 0 });
@@ -257,7 +259,8 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(32 * MIB).unwrap();
         file.write_all_at(&vec![7; usize::try_from(16 * MIB).unwrap()], 0).unwrap();
-        let part = |offset_bytes, read_bytes| Stretch { read_bytes, ..Stretch::all(offset_bytes, 16 * MIB) };
+        let part =
+            |offset_bytes, read_bytes| Stretch { read_bytes, ..Stretch::whole(offset_bytes, 16 * MIB) };
         let stretches = [part(0, 4 * MIB), part(16 * MIB, 0), part(16 * MIB, 12 * MIB)];
         let seen =
             look_at_device(&disk(), &stretches, 7, &mut || true, || file.try_clone().map(OwnedFd::from));

@@ -13,9 +13,7 @@ use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
 use crate::work::{StreamOutcome, ended, since};
-use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, ReadContent, StopFlag, StreamResult,
-};
+use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, ReadContent, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
 use std::any::Any;
@@ -78,7 +76,7 @@ pub(crate) fn run_streams(
             None => Ok((outcomes, halted, cpu_before)),
         }
     })?;
-    if let Some(refusal) = specs.iter().find_map(|spec| spec.open.take_refusal()) {
+    if let Some(refusal) = specs.iter().find_map(|spec| spec.open.guard.take_refusal()) {
         return Err(refusal.into());
     }
     let begin_ns = barrier.started_ns().unwrap_or_else(now_ns);
@@ -92,7 +90,7 @@ pub(crate) fn run_streams(
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
     }
     if let Some(spec) = specs.first() {
-        let gaps = spec.open.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
+        let gaps = spec.open.guard.watchdog.gaps(begin_ns, begin_ns + run.elapsed_ns);
         if !gaps.is_empty() {
             cut_out(&mut run, begin_ns, &gaps);
         }
@@ -170,30 +168,25 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
     let to_return_ns = issued(outcomes).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
     let mut notes: Vec<String> = outcomes.iter().filter_map(|outcome| outcome.note.clone()).collect();
     notes.dedup();
-    let sum = |of: fn(&StreamOutcome) -> u64| outcomes.iter().map(of).sum();
+    let sum = |count: fn(&StreamOutcome) -> u64| outcomes.iter().map(count).sum();
     let within_submit = outcomes.iter().map(|outcome| outcome.within_submit).sum();
+    let ended = ended(&outcomes.iter().map(|outcome| outcome.end), halted);
+    let engine = outcomes.iter().map(|outcome| outcome.engine).min().unwrap_or(EngineKind::Sync);
     Run {
-        ended: ended(&outcomes.iter().map(|outcome| outcome.end), halted),
         elapsed_ns: to_return_ns,
         to_return_ns,
         asked_bytes: sum(|outcome| outcome.asked_bytes),
         bytes: sum(|outcome| outcome.bytes),
         ops: sum(|outcome| outcome.ops),
         histogram,
-        warm_up: None,
-        first: None,
         latency_sum_ns: outcomes.iter().map(latency_sum_ns).sum(),
-        windows: Vec::new(),
-        window_ns: 0,
         positions: outcomes.iter().find_map(|outcome| outcome.positions.clone()),
         streams: specs.iter().zip(outcomes).map(|(spec, outcome)| stream(spec, outcome, begin_ns)).collect(),
         errors: outcomes
             .iter()
             .flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned())
             .collect(),
-        cpu: CpuTime::default(),
         processor_wait_ns: issued(outcomes).map(|outcome| outcome.processor_wait_ns).sum(),
-        page_cache: PageCacheState::default(),
         check: ColdCheck {
             cached_bytes: None,
             ranges_checked: sum(|outcome| outcome.cache_probe.checked),
@@ -201,11 +194,9 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         },
         interrupted_calls: sum(|outcome| outcome.interrupted_calls),
         content: outcomes.iter().filter_map(|outcome| outcome.content).reduce(ReadContent::plus),
-        engine: outcomes.iter().map(|outcome| outcome.engine).min().unwrap_or(EngineKind::Sync),
         issuing: Issuing { within_submit, ..Issuing::default() },
         notes,
-        gaps: Vec::new(),
-        left_out_ns: 0,
+        ..Run::without_io(ended, engine)
     }
 }
 

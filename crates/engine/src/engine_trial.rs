@@ -112,8 +112,8 @@ fn try_engines(
                 && made.is_undisturbed
                 && is_slow(&made.trial)
                 && !is_within(&made.trial);
-            match best.iter_mut().find(|known| known.trial.engine == kind) {
-                Some(known) if made.is_better_than(known) => *known = made,
+            match best.iter_mut().find(|earlier| earlier.trial.engine == kind) {
+                Some(earlier) if made.is_better_than(earlier) => *earlier = made,
                 Some(_) => {}
                 None => best.push(made),
             }

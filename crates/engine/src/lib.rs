@@ -35,6 +35,7 @@ mod uring;
 mod validate;
 mod watchdog;
 mod work;
+mod write_guard;
 
 pub use aio::Contexts;
 pub use arena::buffers_bytes;
@@ -51,3 +52,4 @@ pub use ring::{QueueSource, WaitBatch};
 pub use rough_rate::rough_read_rate;
 pub use sim::{SimClock, SimEngine};
 pub use watchdog::{Gap, Watchdog};
+pub use write_guard::WriteGuard;

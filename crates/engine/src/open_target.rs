@@ -1,19 +1,14 @@
 //! A target while a visit has it open. Closing and flushing report the errors of earlier writes.
 
-use crate::clock;
 use crate::error::EngineError;
 use crate::places::Places;
 use crate::watchdog::Watchdog;
+use crate::write_guard::WriteGuard;
 use rdsk_model::TargetKind;
-use rdsk_targets::{Access, Claim, OpenMode, TargetError};
+use rdsk_targets::{Access, Claim, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-/// A process that is stopped this often while it judges one target gives up.
-const MAX_JUDGEMENTS: u32 = 16;
 
 /// An open target.
 #[derive(Debug)]
@@ -26,11 +21,8 @@ pub(crate) struct OpenTarget<'a> {
     pub(crate) places: Option<Arc<Places>>,
     /// `None` once it is closed.
     pub(crate) fd: Option<OwnedFd>,
-    pub(crate) watchdog: Watchdog,
-    /// The number of gaps noticed when the target was last judged.
-    judged: AtomicU64,
-    /// Why nothing more may be written to it.
-    refusal: Mutex<Option<TargetError>>,
+    /// Whether it may still be written.
+    pub(crate) guard: WriteGuard,
 }
 
 impl<'a> OpenTarget<'a> {
@@ -41,56 +33,16 @@ impl<'a> OpenTarget<'a> {
         watchdog: &Watchdog,
     ) -> Result<Self, EngineError> {
         let is_writable = mode.access == Access::Write;
-        // Before it is judged: what happens while the process is stopped in between is not overlooked.
-        let judged = AtomicU64::new(watchdog.count());
+        let guard = WriteGuard::new(watchdog);
         let fd = Some(claim.open(mode)?);
-        Ok(Self {
-            index,
-            claim,
-            is_writable,
-            places: None,
-            fd,
-            watchdog: watchdog.clone(),
-            judged,
-            refusal: Mutex::default(),
-        })
+        Ok(Self { index, claim, is_writable, places: None, fd, guard })
     }
 
-    /// Whether the claim must be judged again before anything more is written: this process has not run for a while, and somebody else
-    /// may have taken the target.
-    #[inline]
-    pub(crate) fn must_be_judged(&self, now_ns: u64) -> bool {
-        self.watchdog.is_due(now_ns, self.judged.load(Ordering::Relaxed))
-    }
-
-    /// Judges it again where that is needed, for a thread whose last two readings of the clock are these; whether it may go on to write.
+    /// [Judges](WriteGuard::judge) it again where that is needed; whether this thread may go on to write.
     #[cold]
     pub(crate) fn judge(&self, now_ns: u64, own_ns: u64) -> bool {
-        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut now_ns, mut own_ns) = (now_ns, own_ns);
-        for _ in 0..MAX_JUDGEMENTS {
-            if refusal.is_some() {
-                return false;
-            }
-            let gaps = self.watchdog.look(now_ns, own_ns);
-            if self.judged.load(Ordering::Relaxed) >= gaps {
-                return true;
-            }
-            own_ns = clock::now_ns();
-            *refusal = self.claim.judge_again(self.fd()).err();
-            now_ns = clock::now_ns();
-            self.watchdog.extend(now_ns);
-            self.judged.store(gaps, Ordering::Relaxed);
-        }
-        let what = "this process is stopped again and again, and its use cannot be judged meanwhile";
-        let path = self.claim.target.name.clone();
-        refusal.get_or_insert(TargetError::Changed { path, what });
-        false
-    }
-
-    /// Why nothing more may be written to it; told once.
-    pub(crate) fn take_refusal(&self) -> Option<TargetError> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let judge_again = || self.claim.judge_again(self.fd());
+        self.guard.judge([now_ns, own_ns], &self.claim.target.name, judge_again)
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

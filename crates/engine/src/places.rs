@@ -49,14 +49,14 @@ impl Places {
     fn is_new(&self, op: Op, place: u64) -> bool {
         let (word, bit) = (usize::try_from(place / 64).unwrap_or(usize::MAX), 1 << (place % 64));
         let bits = if op == Op::Read { &self.accessed } else { &self.written };
-        let Some(seen) = bits.get(word) else { return false };
-        if seen.load(Ordering::Relaxed) & bit != 0 {
+        let Some(touched) = bits.get(word) else { return false };
+        if touched.load(Ordering::Relaxed) & bit != 0 {
             return false;
         }
         if op == Op::Write {
             self.accessed[word].fetch_or(bit, Ordering::Relaxed);
         }
-        seen.fetch_or(bit, Ordering::Relaxed) & bit == 0
+        touched.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
     fn range(&self, offset_bytes: u64, bytes: u64) -> (u64, u64) {
@@ -135,9 +135,9 @@ impl Firsts {
         place_bytes: Option<u64>,
     ) -> Option<FirstAccess> {
         let mut sum = Self::default();
-        streams.for_each(|one| sum.add(one));
-        let mut all = run.histogram.clone();
-        run.warm_up.iter().for_each(|warm_up| all.merge(&warm_up.histogram));
+        streams.for_each(|firsts| sum.add(firsts));
+        let mut latencies = run.histogram.clone();
+        run.warm_up.iter().for_each(|warm_up| latencies.merge(&warm_up.histogram));
         (sum.places > 0).then(|| FirstAccess {
             place_bytes: place_bytes.unwrap_or(1 << LEAST_SHIFT),
             places: sum.places,
@@ -145,14 +145,14 @@ impl Firsts {
             bytes: sum.bytes,
             latency_ns: sum.sum_ns,
             p50_ns: sum.latencies.quantile_unchecked(0.5).unwrap_or(0),
-            later_p50_ns: all.without(&sum.latencies).quantile_unchecked(0.5),
+            later_p50_ns: latencies.without(&sum.latencies).quantile_unchecked(0.5),
         })
     }
 }
 
 /// The largest places among those of a visit's targets.
-pub(crate) fn largest<'a>(all: impl Iterator<Item = &'a Places>) -> Option<u64> {
-    all.map(Places::place_bytes).max()
+pub(crate) fn largest<'a>(places: impl Iterator<Item = &'a Places>) -> Option<u64> {
+    places.map(Places::place_bytes).max()
 }
 
 #[cfg(test)]

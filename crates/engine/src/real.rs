@@ -111,17 +111,17 @@ impl Engine for RealEngine {
             look_at_device(&claim.target, &stretches, seed, goes_on, || claim.open(mode))
         };
         // Some of the targets alone do not stand for all.
-        let seen: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
-        seen.into_iter().reduce(ReadContent::plus)
+        let contents: Vec<ReadContent> = targets.into_iter().map(&mut look).collect::<Option<_>>()?;
+        contents.into_iter().reduce(ReadContent::plus)
     }
 }
 
 /// Where to look at a target of a visit: what each stream of a sequence has gone through there, or all.
 fn looked_at(job: &Job<'_>, run: &Run, target: u32) -> Vec<Stretch> {
     let workload = job.workload;
-    let all = || vec![Stretch::all(workload.offset_bytes, workload.span_bytes)];
+    let whole_span = || vec![Stretch::whole(workload.offset_bytes, workload.span_bytes)];
     if workload.pattern != Pattern::Sequential {
-        return all();
+        return whole_span();
     }
     let streams = run.streams.iter().filter(|stream| stream.target == target && stream.bytes > 0);
     let gone_through = |stream: &StreamResult| {
@@ -131,7 +131,7 @@ fn looked_at(job: &Job<'_>, run: &Run, target: u32) -> Vec<Stretch> {
             Offsets::Uniform(_) | Offsets::Permuted(_) => None,
         }
     };
-    streams.map(gone_through).collect::<Option<_>>().unwrap_or_else(all)
+    streams.map(gone_through).collect::<Option<_>>().unwrap_or_else(whole_span)
 }
 
 impl RealEngine {
@@ -139,8 +139,8 @@ impl RealEngine {
     fn choose(&mut self, job: &Job<'_>, targets: &[OpenTarget<'_>]) -> Result<EngineChoice, EngineError> {
         let workload = job.workload;
         let ring_source = self.ring_source;
-        let known = &mut self.choice_cache.ring;
-        let ring = || known.get_or_insert_with(|| engine_choice::ring_available(ring_source)).clone();
+        let ring_choice = &mut self.choice_cache.ring;
+        let ring = || ring_choice.get_or_insert_with(|| engine_choice::ring_available(ring_source)).clone();
         let (contexts, aio_source) = (&self.contexts, self.aio_source);
         let available =
             Available::of(workload, ring, |depth| engine_choice::aio_available(contexts, aio_source, depth));
@@ -157,7 +157,8 @@ impl RealEngine {
             workload.span_bytes,
             workload.queue_depth,
         );
-        if let Some((_, choice)) = self.choice_cache.choices.iter().find(|(known, _)| *known == key) {
+        if let Some((_, choice)) = self.choice_cache.choices.iter().find(|(chosen_for, _)| *chosen_for == key)
+        {
             return Ok(choice.clone());
         }
         let trials = engine_trial::trials(job, targets, |engine, job| self.config(engine, job))?;

@@ -173,12 +173,12 @@ fn unregistered(file: Option<&io::Error>, buffers: Option<&io::Error>) -> Option
     };
     let file = file.map(|error| words("file", error));
     let buffers = buffers.map(|error| words("buffers", error));
-    let all: Vec<String> = file.into_iter().chain(buffers).collect();
-    (!all.is_empty()).then(|| {
+    let features: Vec<String> = file.into_iter().chain(buffers).collect();
+    (!features.is_empty()).then(|| {
         format!(
             "io_uring could not register {}, and looks these up for each I/O, which costs processor time (buffers need as much \
              locked memory: ulimit -l)",
-            all.join(" and ")
+            features.join(" and ")
         )
     })
 }

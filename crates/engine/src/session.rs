@@ -109,7 +109,7 @@ impl Session for RealSession<'_> {
     fn settle(mut self: Box<Self>) -> Result<Settled, EngineError> {
         // Of several targets at once: each time is that of the slowest, as if each were closed and flushed by its own program.
         let returned_ns = self.returned_ns;
-        let watchdog = self.targets.first().map(|target| target.watchdog.clone()).unwrap_or_default();
+        let watchdog = self.targets.first().map(|target| target.guard.watchdog.clone()).unwrap_or_default();
         // How long something took during which this process did not run is not known.
         let is_known = |now_ns: u64| !watchdog.was_away(returned_ns, now_ns, 0);
         let closed = at_once(self.targets.iter_mut().collect(), OpenTarget::close);

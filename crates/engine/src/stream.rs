@@ -66,7 +66,7 @@ pub(crate) fn run_stream(
 ) -> Result<StreamOutcome, EngineError> {
     let participant = barrier.join();
     if let Some(cpu) = cpu {
-        let pinned = rdsk_sys::timer::pin_to_cpu(cpu);
+        let pinned = rdsk_sys::affinity::pin_to_cpu(cpu);
         pinned.map_err(|source| EngineError::Thread { stream: spec.stream, source })?;
     }
     let fill = match spec.op {

@@ -22,14 +22,14 @@ pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> StreamOutcome {
 
 fn with_offsets<O: OffsetSource>(work: Work<'_>, arena: &mut Arena, offsets: O) -> StreamOutcome {
     match (work.spec.op, work.spec.check) {
-        (Op::Read, None) => all::<O, false, false>(work, arena, offsets),
-        (Op::Read, Some(_)) => all::<O, false, true>(work, arena, offsets),
-        (Op::Write, None) => all::<O, true, false>(work, arena, offsets),
-        (Op::Write, Some(_)) => all::<O, true, true>(work, arena, offsets),
+        (Op::Read, None) => each_in_turn::<O, false, false>(work, arena, offsets),
+        (Op::Read, Some(_)) => each_in_turn::<O, false, true>(work, arena, offsets),
+        (Op::Write, None) => each_in_turn::<O, true, false>(work, arena, offsets),
+        (Op::Write, Some(_)) => each_in_turn::<O, true, true>(work, arena, offsets),
     }
 }
 
-fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+fn each_in_turn<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     mut work: Work<'_>,
     arena: &mut Arena,
     mut offsets: O,

@@ -142,7 +142,7 @@ impl<'a> ThreadPool<'a> {
             let new_places = spec.touch(offset, len);
             let mut begin_ns = now_ns();
             if write {
-                if spec.open.must_be_judged(begin_ns) {
+                if spec.open.guard.is_due(begin_ns) {
                     if !spec.open.judge(begin_ns, allowed_ns) {
                         state = self.lock();
                         if let PoolState::Running(shared) = &mut *state {

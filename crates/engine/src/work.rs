@@ -270,14 +270,14 @@ impl<'a> Work<'a> {
     /// last reading of the clock before the second.
     #[cold]
     pub(crate) fn was_away(&self, begin_ns: u64, now_ns: u64, own_ns: u64) -> bool {
-        self.spec.open.watchdog.was_away(begin_ns, now_ns, own_ns)
+        self.spec.open.guard.watchdog.was_away(begin_ns, now_ns, own_ns)
     }
 
     /// When an I/O may be written for which all is ready at `now_ns`: at once, or, after a time in which this process did not run, when the
     /// claim has been judged again. `None` if it is refused: then no stream issues anything more.
     #[inline]
     pub(crate) fn may_write(&mut self, now_ns: u64) -> Option<u64> {
-        if self.spec.open.must_be_judged(now_ns) {
+        if self.spec.open.guard.is_due(now_ns) {
             return self.judge(now_ns);
         }
         self.allowed_ns = now_ns;

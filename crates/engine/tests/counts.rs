@@ -205,7 +205,7 @@ fn threads_on_one_processor_wait_for_it() {
             queue_depth,
             ..Workload::sequential_read(4 << 20)
         };
-        let cpus = [rdsk_sys::timer::allowed_cpus()[0]];
+        let cpus = [rdsk_sys::affinity::allowed_cpus()[0]];
         let pinned = Job { pin_cpus: &cpus, ..job(&workload, &claims, millis(300)) };
         let (_, run, _) = visit(&pinned);
         assert_eq!(run.processor_wait_ns.is_some(), counts_waits(), "{engine}");

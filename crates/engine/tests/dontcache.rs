@@ -134,7 +134,8 @@ fn on_logged_disk(test: impl FnOnce(&FuseDisk, &Path)) {
 
 /// How often the disk moved each page of the file, by the page's number in the file.
 fn moved(disk: &FuseDisk, path: &Path, op: rdsk_disk::Op) -> BTreeMap<u64, u64> {
-    let extents = rdsk_sys::extents::extents(File::open(path).unwrap(), 0, 0).unwrap();
+    let extents =
+        rdsk_sys::extents::extents(File::open(path).unwrap(), 0, 0, rdsk_sys::extents::Flush::First).unwrap();
     let log = disk.log();
     let mut pages = BTreeMap::new();
     for served in log.iter().filter(|served| served.op == op) {

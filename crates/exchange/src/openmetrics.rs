@@ -14,7 +14,7 @@ struct Family {
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    value: fn(&CellRecord) -> Option<f64>,
+    value: fn(&Labelled<'_>) -> Option<f64>,
 }
 
 /// A rate with its interval, which is three families.
@@ -35,50 +35,48 @@ type OfEstimate = (&'static str, &'static str, fn(Estimate) -> Option<f64>);
 
 const OF_ESTIMATE: &[OfEstimate] = &[
     ("", "Mean over the measured time of the", |estimate| Some(estimate.mean)),
-    ("_low", "Lower end of the 95 % interval of the", |estimate| estimate.low),
-    ("_high", "Upper end of the 95 % interval of the", |estimate| estimate.high),
-];
-
-/// A figure of a visit that went on: name, unit, help, value.
-type OfLasting = (&'static str, &'static str, &'static str, fn(Lasting) -> f64);
-
-const LASTING: &[OfLasting] = &[
-    (
-        "rdsk_cell_lasting_bytes_per_second",
-        "bytes_per_second",
-        "Bandwidth in the later half of a visit that wrote on until its rate had settled, or its time was over.",
-        |lasting| lasting.bytes_per_s,
-    ),
-    (
-        "rdsk_cell_burst",
-        "",
-        "1 if the bandwidth of the cell is that of a burst, clearly above the lasting one; else 0.",
-        |lasting| f64::from(u8::from(lasting.is_burst)),
-    ),
+    ("_low", "Lower end of the 95% interval of the", |estimate| estimate.low),
+    ("_high", "Upper end of the 95% interval of the", |estimate| estimate.high),
 ];
 
 /// The other values of a cell that are numbers. Names end with their unit, as both formats want it.
 const FAMILIES: &[Family] = &[
-    family("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |cell| whole(cell.result.bytes)),
-    family("rdsk_cell_ios", "", "I/Os completed.", |cell| whole(cell.result.ops)),
-    family("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |cell| {
-        Some(cell.result.errors.len() as f64)
+    family(
+        "rdsk_cell_lasting_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth in the later half of a visit that wrote on until its rate had settled, or its time was over.",
+        |labelled| Some(labelled.lasting()?.bytes_per_s),
+    ),
+    family(
+        "rdsk_cell_burst",
+        "",
+        "1 if the bandwidth of the cell is that of a burst, clearly above the lasting one; else 0.",
+        |labelled| Some(f64::from(u8::from(labelled.lasting()?.is_burst))),
+    ),
+    family("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |labelled| {
+        Some(labelled.cell.result.bytes? as f64)
     }),
-    family("rdsk_cell_elapsed_seconds", "seconds", "Time of I/O.", |cell| {
-        cell.result.elapsed_ns.map(seconds)
+    family("rdsk_cell_ios", "", "I/Os completed.", |labelled| Some(labelled.cell.result.ops? as f64)),
+    family("rdsk_cell_failed_ios", "", "I/Os that failed, the first of each stream.", |labelled| {
+        Some(labelled.cell.result.errors.len() as f64)
+    }),
+    family("rdsk_cell_elapsed_seconds", "seconds", "Time of I/O.", |labelled| {
+        labelled.cell.result.elapsed_ns.map(seconds)
     }),
     family(
         "rdsk_cell_to_stable_seconds",
         "seconds",
         "Time until everything written was on stable storage.",
-        |cell| cell.result.to_stable_ns.map(seconds),
+        |labelled| labelled.cell.result.to_stable_ns.map(seconds),
     ),
-    family("rdsk_cell_in_flight_ios", "ios", "I/Os in flight, mean.", |cell| cell.result.in_flight_mean),
+    family("rdsk_cell_in_flight_ios", "ios", "I/Os in flight, mean.", |labelled| {
+        labelled.cell.result.in_flight_mean
+    }),
     family(
         "rdsk_cell_device_ratio",
         "ratio",
         "Bytes that the device moved for each byte completed.",
-        |cell| cell.verdict.as_ref()?.device_share,
+        |labelled| labelled.cell.verdict.as_ref()?.device_share,
     ),
 ];
 
@@ -118,12 +116,8 @@ pub fn openmetrics(records: &[&Record]) -> String {
             gauges(&mut text, (&name, unit, &help), &cells, |cell| value(cell.cell).and_then(figure));
         }
     }
-    for (name, unit, help, value) in LASTING {
-        let lasting = |cell: &Labelled<'_>| lasting_of(cell.record, cell.cell).map(value);
-        gauges(&mut text, (name, unit, help), &cells, lasting);
-    }
     for Family { name, unit, help, value } in FAMILIES {
-        gauges(&mut text, (name, unit, help), &cells, |cell| value(cell.cell));
+        gauges(&mut text, (name, unit, help), &cells, value);
     }
     latencies(&mut text, &cells);
     text.push_str("# EOF\n");
@@ -152,26 +146,33 @@ struct Labelled<'a> {
     labels: String,
 }
 
+impl Labelled<'_> {
+    /// What a visit of it that went on says.
+    fn lasting(&self) -> Option<Lasting> {
+        lasting_of(self.record, self.cell)
+    }
+}
+
 fn labelled<'a>(records: &[&'a Record]) -> Vec<Labelled<'a>> {
-    let mut known = HashSet::new();
-    let mut found = Vec::new();
+    let mut series = HashSet::new();
+    let mut cells = Vec::new();
     for record in records {
         let id = if records.len() > 1 { format!("{},", label("id", &record.id)) } else { String::new() };
         for cell in &record.cells {
             let target = label("target", &target_names(record, cell));
             let labels = format!("{id}{target},{}", label("cell", &cell.id));
-            if known.insert(labels.clone()) {
-                found.push(Labelled { record, cell, labels });
+            if series.insert(labels.clone()) {
+                cells.push(Labelled { record, cell, labels });
             }
         }
     }
-    found
+    cells
 }
 
 /// The runs themselves: what they were, when they began, how long they took.
 fn runs(text: &mut String, records: &[&Record]) {
-    let mut known = HashSet::new();
-    let runs: Vec<&Record> = records.iter().copied().filter(|record| known.insert(&record.id)).collect();
+    let mut ids = HashSet::new();
+    let runs: Vec<&Record> = records.iter().copied().filter(|record| ids.insert(&record.id)).collect();
     head(text, "rdsk_run_info", "gauge", "", "A run of rdsk, or one of another program; the value is 1.");
     for run in &runs {
         let (tool, version) = match &run.source {
@@ -243,13 +244,9 @@ const fn family(
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    value: fn(&CellRecord) -> Option<f64>,
+    value: fn(&Labelled<'_>) -> Option<f64>,
 ) -> Family {
     Family { name, unit, help, value }
-}
-
-fn whole(value: Option<u64>) -> Option<f64> {
-    value.map(|value| value as f64)
 }
 
 /// TYPE, UNIT and HELP. What they say is ours and holds nothing that needs an escape.

@@ -268,7 +268,7 @@ fn figures_that_mislead_have_a_note() {
         ("trim-loop", "discard: 64 trims of 4 MiB have no cell"),
         (
             "grouped",
-            "vda: in the whole run of fio 0 reads and 0 writes of all programs, 0.0 % of the time busy",
+            "vda: in the whole run of fio 0 reads and 0 writes of all programs, 0.0% of the time busy",
         ),
     ] {
         has_note(name, text);

@@ -180,7 +180,7 @@ fn a_job_that_was_busy_all_the_time_was_the_limit() {
     let record = busy(&|_| {});
     assert!(says(&record));
     assert_eq!(
-        notes(&record, "it used 99.4 % of a processor (usr 39.5 %, sys 59.9 %)"),
+        notes(&record, "it used 99.4% of a processor (usr 39.5%, sys 59.9%)"),
         1,
         "{:?}",
         record.notes

@@ -1,7 +1,7 @@
 //! Single reads after rests, at the end of a run: a disk that sleeps when nothing is asked of it answers a program that reads now and
 //! then much later than one that reads all the time. It changes no figure of any cell.
 
-use crate::registry::question;
+use crate::experiments::question;
 use crate::run_state::RunState;
 use rdsk_engine::{CacheCheck, Engine, Flow, Job, Limits, Progress};
 use rdsk_model::{AfterIdle, IoPath, Plan, StopFlag, StreamRange, Target, TargetKind, Workload};

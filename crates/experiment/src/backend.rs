@@ -48,11 +48,11 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy, evidence: Evidenc
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
-    let (known, sys_for_errors) = (targets.clone(), sys.clone());
+    let (run_targets, sys_for_errors) = (targets.clone(), sys.clone());
     // All errors of a run wait together.
     let patience_ends = OnceCell::new();
     let error_location = move |error: &IoError| {
-        let target = known.iter().find(|target| target.index == error.target)?;
+        let target = run_targets.iter().find(|target| target.index == error.target)?;
         let until = *patience_ends.get_or_init(|| Instant::now() + REMOVAL_TAKES);
         rdsk_observe::place::words_of(error, target, &sys_for_errors, until)
     };
@@ -105,7 +105,7 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
 
 /// Refuses real and simulated targets in one run: they have no clock in common.
 pub(crate) fn refuse_mixed<'a>(examined: impl Iterator<Item = &'a Examined>) -> Result<(), Problem> {
-    let mut kinds = examined.map(|one| matches!(one.place, Place::Sim(_)));
+    let mut kinds = examined.map(|target| matches!(target.place, Place::Sim(_)));
     let first = kinds.next();
     if kinds.all(|kind| Some(kind) == first) {
         return Ok(());
@@ -123,18 +123,18 @@ pub(crate) fn refuse_without_bpf<'a>(
     examined: impl Iterator<Item = &'a Examined>,
     evidence: EvidenceChoice,
 ) -> Result<(), Problem> {
-    let real: Vec<&Examined> = examined.filter(|one| !matches!(one.place, Place::Sim(_))).collect();
+    let real: Vec<&Examined> = examined.filter(|target| !matches!(target.place, Place::Sim(_))).collect();
     if evidence != EvidenceChoice::Bpf || real.is_empty() {
         return Ok(());
     }
     const OTHERWISE: &str = "--evidence auto takes the counters of sysfs instead";
     let refused = |why: String, hint: String| Problem::new(ProblemKind::Refused, "no-bpf", why, hint);
-    if let Some(one) = real.iter().find(|one| one.target.device.is_none()) {
-        let why = format!("--evidence bpf: no block device is known under {}", one.target.name);
+    if let Some(target) = real.iter().find(|target| target.target.device.is_none()) {
+        let why = format!("--evidence bpf: no block device is known under {}", target.target.name);
         return Err(refused(why, OTHERWISE.into()));
     }
     available().map_err(|no| {
-        let hint = no.hint.map_or_else(|| OTHERWISE.into(), |hint| format!("{hint}; {OTHERWISE}"));
-        refused(format!("--evidence bpf: {}", no.why), hint)
+        let hint = no.hint().map_or_else(|| OTHERWISE.into(), |hint| format!("{hint}; {OTHERWISE}"));
+        refused(format!("--evidence bpf: {}", no.words()), hint)
     })
 }

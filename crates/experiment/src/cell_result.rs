@@ -38,7 +38,7 @@ impl CellTotals {
             engine: if ran { self.engine } else { None },
             issuing: if ran { self.issuing.clone() } else { None },
             asked_bytes: ran.then_some(self.asked_bytes),
-            pass_bytes: pass_bytes(cell).filter(|_| ran && !mixed),
+            pass_bytes: cell.extent.pass_bytes().filter(|_| ran && !mixed),
             bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
             ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
             bytes_per_s,
@@ -107,7 +107,7 @@ impl CellTotals {
         }
         let width = self.margin(cell);
         let precise = width.is_some_and(|width| width <= precision);
-        if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
+        if let Some(bytes) = cell.extent.pass_bytes()
             && !(precise && matches!(cell.extent, Extent::Passes { .. }))
             && self.visits.iter().all(|visit| visit.bytes >= bytes)
         {
@@ -120,7 +120,7 @@ impl CellTotals {
         match width {
             Some(width) if width <= precision => (
                 StopReason::Precision,
-                format!("the 95 % interval is ±{}, asked for ±{}", percent(width), percent(precision)),
+                format!("the 95% interval is ±{}, asked for ±{}", percent(width), percent(precision)),
             ),
             Some(width) => (
                 StopReason::Budget,
@@ -135,7 +135,7 @@ impl CellTotals {
 
     /// Why a cell that transfers passes has no whole one; `None` if it has one, or needs none.
     fn why_no_whole_pass(&self, cell: &Cell) -> Option<String> {
-        let bytes = pass_bytes(cell)?;
+        let bytes = cell.extent.pass_bytes()?;
         let longest = self.visits.iter().map(|visit| visit.bytes).max()?;
         if longest >= bytes {
             return None;
@@ -159,12 +159,4 @@ fn refusal(workload: &Workload, align_bytes: Option<u64>) -> String {
     format!(
         "the {system} refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
     )
-}
-
-/// Bytes of a whole pass of a cell that transfers passes.
-fn pass_bytes(cell: &Cell) -> Option<u64> {
-    match cell.extent {
-        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_) => None,
-    }
 }

@@ -247,12 +247,12 @@ impl CellTotals {
         for stream in &run.streams {
             let end_ns = before_ns + stream.end_ns;
             let active_ns = stream.end_ns.saturating_sub(stream.start_ns);
-            match self.streams.iter_mut().find(|known| known.index == stream.index) {
-                Some(known) => {
-                    known.end_ns = end_ns;
-                    known.bytes += stream.bytes;
-                    known.ops += stream.ops;
-                    known.active_ns = known.active_ns.map(|earlier_ns| earlier_ns + active_ns);
+            match self.streams.iter_mut().find(|total| total.index == stream.index) {
+                Some(total) => {
+                    total.end_ns = end_ns;
+                    total.bytes += stream.bytes;
+                    total.ops += stream.ops;
+                    total.active_ns = total.active_ns.map(|earlier_ns| earlier_ns + active_ns);
                 }
                 None => self.streams.push(StreamResult {
                     start_ns: before_ns + stream.start_ns,
@@ -343,9 +343,9 @@ fn gap_after(run: &Run, settled: &Settled) -> Option<OwnGap> {
 
 /// Appends what is not in the list yet.
 pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
-    for one in more {
-        if !list.contains(one) {
-            list.push(one.clone());
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
         }
     }
 }

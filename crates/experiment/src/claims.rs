@@ -1,10 +1,10 @@
 //! Examines, authorizes and claims the targets of a request, and creates the test files. Every target is authorized before the
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
+use crate::experiments::question;
 use crate::memory::check_memory;
 use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
-use crate::registry::question;
 use crate::request::Request;
 use rdsk_model::{Cell, Event, Op, Plan, Problem, Target, Watch};
 use rdsk_stats::rng::SplitMix64;
@@ -37,8 +37,11 @@ impl ClaimedTargets {
 
 /// A target that may be used in this way.
 pub(crate) struct AuthorizedTarget {
+    index: u32,
     examined: Examined,
     access: Access,
+    /// Of the test file that a directory gets.
+    test_file_bytes: Option<u64>,
 }
 
 impl AuthorizedTarget {
@@ -46,11 +49,11 @@ impl AuthorizedTarget {
         self.access == Access::Write
     }
 
-    /// The target as a plan sees it; a directory stands for its test file, of this size.
-    fn planned(&self, index: u32, test_file_bytes: Option<u64>) -> Target {
+    /// The target as a plan sees it; a directory stands for its test file.
+    fn planned(&self) -> Target {
         let target = self.examined.target.clone();
-        let size_bytes = test_file_bytes.unwrap_or(target.size_bytes);
-        Target { index, size_bytes, made_by_rdsk: test_file_bytes.is_some(), ..target }
+        let size_bytes = self.test_file_bytes.unwrap_or(target.size_bytes);
+        Target { index: self.index, size_bytes, made_by_rdsk: self.test_file_bytes.is_some(), ..target }
     }
 
     /// Whether it gets a test file.
@@ -62,16 +65,16 @@ impl AuthorizedTarget {
 /// Examines and authorizes every target, and opens nothing for writing.
 pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, Problem> {
     let mut authorized = Vec::new();
-    for name in &names(request)? {
+    for (index, name) in (0..).zip(&names(request)?) {
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = access(&examined, request);
         rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
         if let Place::Directory { .. } = examined.place {
             check_growth(&[&examined]).map_err(Problem::from)?;
         }
-        authorized.push(AuthorizedTarget { examined, access });
+        authorized.push(AuthorizedTarget { index, examined, access, test_file_bytes: None });
     }
-    crate::backend::refuse_mixed(authorized.iter().map(|one| &one.examined))?;
+    crate::backend::refuse_mixed(authorized.iter().map(|target| &target.examined))?;
     Ok(authorized)
 }
 
@@ -79,34 +82,27 @@ pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, 
 ///
 /// # Errors
 /// The refusal; or why there is nothing to plan.
-pub(crate) fn check_growths(
-    authorized: &mut [AuthorizedTarget],
-    sizes: &[Option<u64>],
-    request: &Request,
-) -> Result<(), Problem> {
-    let may_grow = |one: &AuthorizedTarget| one.is_writable() && !one.examined.growths.is_empty();
+pub(crate) fn check_growths(authorized: &mut [AuthorizedTarget], request: &Request) -> Result<(), Problem> {
+    let may_grow = |target: &AuthorizedTarget| target.is_writable() && !target.examined.growths.is_empty();
     if !authorized.iter().any(may_grow) {
         return Ok(());
     }
     // Without directories there is no question of how fast their test files were written; with them, the spans are the largest.
-    let plan = whole_plan(authorized, sizes, request)?;
-    for ((index, one), &size_bytes) in (0..).zip(&mut *authorized).zip(sizes) {
-        let again_bytes = written_bytes(&plan, index);
-        let taken = size_bytes.map(|size_bytes| one.examined.test_file_takes(size_bytes, again_bytes));
-        one.examined.write_bytes = Some(taken.unwrap_or(again_bytes));
+    let plan = whole_plan(authorized, request)?;
+    for target in &mut *authorized {
+        let again_bytes = written_bytes(&plan, target.index);
+        let taken =
+            target.test_file_bytes.map(|size_bytes| target.examined.test_file_takes(size_bytes, again_bytes));
+        target.examined.write_bytes = Some(taken.unwrap_or(again_bytes));
     }
     let growing: Vec<&Examined> =
-        authorized.iter().filter(|one| may_grow(one)).map(|one| &one.examined).collect();
+        authorized.iter().filter(|target| may_grow(target)).map(|target| &target.examined).collect();
     check_growth(&growing).map_err(Problem::from)
 }
 
 /// The plan for these targets, test files as large as planned.
-pub(crate) fn whole_plan(
-    authorized: &[AuthorizedTarget],
-    sizes: &[Option<u64>],
-    request: &Request,
-) -> Result<Plan, Problem> {
-    let targets = planned_targets(authorized, sizes);
+pub(crate) fn whole_plan(authorized: &[AuthorizedTarget], request: &Request) -> Result<Plan, Problem> {
+    let targets = planned_targets(authorized);
     let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
     let (options, budget_ns) = (&request.options, request.options.budget_ns);
     let mut plan = plan(&request.experiments, &targets, &writable, None, options, budget_ns)
@@ -118,8 +114,8 @@ pub(crate) fn whole_plan(
 }
 
 /// The targets as a plan sees them.
-pub(crate) fn planned_targets(authorized: &[AuthorizedTarget], sizes: &[Option<u64>]) -> Vec<Target> {
-    (0..).zip(authorized).zip(sizes).map(|((index, one), &size)| one.planned(index, size)).collect()
+pub(crate) fn planned_targets(authorized: &[AuthorizedTarget]) -> Vec<Target> {
+    authorized.iter().map(AuthorizedTarget::planned).collect()
 }
 
 /// How many bytes of a target the cells of a plan write, each byte counted once.
@@ -143,26 +139,24 @@ fn written_bytes(plan: &Plan, target: u32) -> u64 {
     bytes
 }
 
-/// The size of the test file of each directory, which a dry run shows and the run creates. Those that take of the same space
+/// Sets the size of the test file of each directory, which a dry run shows and the run creates. Those that take of the same space
 /// share it.
 ///
 /// # Errors
 /// If they do not fit.
-pub(crate) fn test_file_sizes(
-    authorized: &[AuthorizedTarget],
-    request: &Request,
-) -> Result<Vec<Option<u64>>, Problem> {
-    let size = |one: &AuthorizedTarget| {
-        let shares = |other: &&AuthorizedTarget| share_space(&one.examined, &other.examined);
-        let files = authorized.iter().filter(shares).count() as u64;
-        if !one.is_directory() {
-            return None;
+pub(crate) fn size_test_files(authorized: &mut [AuthorizedTarget], request: &Request) -> Result<(), Problem> {
+    for position in 0..authorized.len() {
+        let examined = &authorized[position].examined;
+        if !authorized[position].is_directory() {
+            continue;
         }
+        let shares = |other: &&AuthorizedTarget| share_space(examined, &other.examined);
+        let files = authorized.iter().filter(shares).count() as u64;
         let wish = test_file_size(request, MAX_TEST_FILE_BYTES, 1);
-        let is_rewritten = is_rewritten(request);
-        Some(plan_test_file(&one.examined, wish, files, is_rewritten).map_err(|error| error.problem()))
-    };
-    authorized.iter().map(|one| size(one).transpose()).collect()
+        let planned = plan_test_file(examined, wish, files, is_rewritten(request));
+        authorized[position].test_file_bytes = Some(planned.map_err(|error| error.problem())?);
+    }
+    Ok(())
 }
 
 /// Authorizes every target, then creates the test files and claims the rest; `notes` gets what was cleaned up on the way.
@@ -172,57 +166,49 @@ pub(crate) fn claim_all(
     notes: &mut Vec<String>,
 ) -> Result<ClaimedTargets, Problem> {
     let mut authorized = authorize_all(request)?;
-    let examined = authorized.iter().map(|one| &one.examined);
+    let examined = authorized.iter().map(|target| &target.examined);
     crate::backend::refuse_without_bpf(examined, request.options.evidence)?;
     if removes_orphans(&authorized, notes)? {
         // Their space is free now.
         authorized = authorize_all(request)?;
     }
-    let sizes = test_file_sizes(&authorized, request)?;
-    check_rooms(&authorized, &sizes, request)?;
-    check_growths(&mut authorized, &sizes, request)?;
+    size_test_files(&mut authorized, request)?;
+    // What no target can hold is refused before the first test file is created.
+    for target in &planned_targets(&authorized) {
+        check_room(&request.experiments, target, &request.options).map_err(|error| error.problem())?;
+    }
+    check_growths(&mut authorized, request)?;
     // What cannot be planned is told of the plan that is made of the claims.
-    if let Ok(plan) = whole_plan(&authorized, &sizes, request) {
+    if let Ok(plan) = whole_plan(&authorized, request) {
         check_memory(&plan, &request.roots.proc)?;
     }
-    let files = sizes.iter().flatten().count() as u64;
-    let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), target_bytes_per_s: None };
-    for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {
-        all.writable.push(one.is_writable());
-        let mut claimed = if let Some(size_bytes) = size_bytes {
+    let files = authorized.iter().filter(|target| target.is_directory()).count() as u64;
+    let mut targets = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), target_bytes_per_s: None };
+    for target in authorized {
+        let index = target.index;
+        targets.writable.push(target.is_writable());
+        let mut claimed = if let Some(size_bytes) = target.test_file_bytes {
             let size = test_file_size(request, size_bytes, files);
-            let (claim, rate) = create_file(&one.examined, request, (index, size), watch)?;
-            all.target_bytes_per_s = Some(all.target_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
+            let (claim, rate) = create_file(&target.examined, request, (index, size), watch)?;
+            targets.target_bytes_per_s =
+                Some(targets.target_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
             claim
         } else {
-            claim(one.examined, one.access, &request.permission, &request.roots)
+            claim(target.examined, target.access, &request.permission, &request.roots)
                 .map_err(|error| error.problem())?
         };
         claimed.target.index = index;
-        all.claims.push(claimed);
+        targets.claims.push(claimed);
     }
-    Ok(all)
-}
-
-/// Refuses what no target can hold before the first test file is created.
-fn check_rooms(
-    authorized: &[AuthorizedTarget],
-    sizes: &[Option<u64>],
-    request: &Request,
-) -> Result<(), Problem> {
-    for ((index, one), &size_bytes) in (0..).zip(authorized).zip(sizes) {
-        check_room(&request.experiments, &one.planned(index, size_bytes), &request.options)
-            .map_err(|error| error.problem())?;
-    }
-    Ok(())
+    Ok(targets)
 }
 
 /// Removes the test files of killed runs from all directories, and says whether any was removed.
 fn removes_orphans(authorized: &[AuthorizedTarget], notes: &mut Vec<String>) -> Result<bool, Problem> {
     let mut has_removed = false;
-    for one in authorized {
-        let Place::Directory { path, .. } = &one.examined.place else { continue };
-        let filesystem = one.examined.target.filesystem.as_ref();
+    for target in authorized {
+        let Place::Directory { path, .. } = &target.examined.place else { continue };
+        let filesystem = target.examined.target.filesystem.as_ref();
         let orphans = remove_orphans(path, filesystem).map_err(|error| error.problem())?;
         has_removed |= !orphans.removed.is_empty();
         for removed in orphans.removed {

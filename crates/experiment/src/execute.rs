@@ -1,9 +1,9 @@
 //! From a Request to a Record: examine, authorize, claim, plan, run, explain. It always gives a Record, whatever went wrong,
 //! and releases every claim, and with it every test file, before it returns.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Observers};
 use crate::claims::{
-    ClaimedTargets, authorize_all, check_growths, claim_all, planned_targets, test_file_sizes, whole_plan,
+    ClaimedTargets, authorize_all, check_growths, claim_all, planned_targets, size_test_files, whole_plan,
 };
 use crate::planner::plan;
 use crate::request::Request;
@@ -11,8 +11,10 @@ use crate::resume::Resumed;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
 use crate::sustained::{self, Time};
-use rdsk_engine::rough_read_rate;
-use rdsk_model::{Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
+use rdsk_engine::{Engine, rough_read_rate};
+use rdsk_model::{
+    Clock, Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch,
+};
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -116,9 +118,9 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
 /// Whatever refuses or fails the request before the first I/O.
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let mut authorized = authorize_all(request)?;
-    let sizes = test_file_sizes(&authorized, request)?;
-    check_growths(&mut authorized, &sizes, request)?;
-    Ok((whole_plan(&authorized, &sizes, request)?, planned_targets(&authorized, &sizes)))
+    size_test_files(&mut authorized, request)?;
+    check_growths(&mut authorized, request)?;
+    Ok((whole_plan(&authorized, request)?, planned_targets(&authorized)))
 }
 
 fn measure(
@@ -159,21 +161,10 @@ fn measure(
     record.notes.extend(resumed.note.clone());
     resumed.leave_out(&mut plan);
     watch.event(&Event::Planned { record });
-    let outcome = Runner {
-        plan: &plan,
-        targets: &record.targets,
-        claims: &claimed.claims,
-        resumed: &resumed.continued,
-        earlier: request.resume.as_ref().map_or(&[], |earlier| &earlier.cells),
-        engine: backend.engine.as_mut(),
-        clock: backend.clock.as_ref(),
-        observer: backend.observer.as_ref(),
-        cpu_count: record.host.as_ref().map(|host| host.cpu_count),
-        pin_cpus: &request.options.pin_cpus,
-        watch,
-        stop: &request.stop,
-    }
-    .run();
+    let Backend { engine, clock, observer, .. } = &mut backend;
+    let runner = runner(&plan, request, record, &claimed, (engine.as_mut(), clock.as_ref(), observer, watch));
+    let earlier = request.resume.as_ref().map_or(&[][..], |earlier| &earlier.cells);
+    let outcome = Runner { resumed: &resumed.continued, earlier, ..runner }.run();
     if claimed.is_simulated() {
         record.simulated_ns = Some(backend.clock.now_ns());
     } else {
@@ -185,6 +176,30 @@ fn measure(
     }
     resumed.put_back(&mut record.cells);
     result
+}
+
+/// What runs a plan on the claimed targets; no earlier run goes on with it.
+fn runner<'a>(
+    plan: &'a Plan,
+    request: &'a Request,
+    record: &'a Record,
+    claimed: &'a ClaimedTargets,
+    (engine, clock, observer, watch): (&'a mut dyn Engine, &'a dyn Clock, &'a Observers, &'a mut dyn Watch),
+) -> Runner<'a> {
+    Runner {
+        plan,
+        targets: &record.targets,
+        claims: &claimed.claims,
+        resumed: &[],
+        earlier: &[],
+        engine,
+        clock,
+        observer,
+        cpu_count: record.host.as_ref().map(|host| host.cpu_count),
+        pin_cpus: &request.options.pin_cpus,
+        watch,
+        stop: &request.stop,
+    }
 }
 
 /// Lets the writes of a plan go on until their rate has settled: those of a simulated system always, on a copy of it that begins as it
@@ -209,28 +224,15 @@ fn sustain_writes(
         copy = Some(made.map_err(|error| error.problem())?);
     }
     let Backend { engine, clock, observer, .. } = copy.as_mut().unwrap_or(backend);
+    let clock = clock.as_ref();
     let left_ns = request.options.budget_ns.saturating_sub(elapsed_ns(began));
     let time = if is_simulated { Time::Free } else { Time::Until(clock.now_ns().saturating_add(left_ns)) };
     let mut watch = sustained::ProgressOnly(watch);
     let mut run = |plan: &Plan| {
-        let runner = Runner {
-            plan,
-            targets: &record.targets,
-            claims: &claimed.claims,
-            resumed: &[],
-            earlier: &[],
-            engine: engine.as_mut(),
-            clock: clock.as_ref(),
-            observer: observer.as_ref(),
-            cpu_count: record.host.as_ref().map(|host| host.cpu_count),
-            pin_cpus: &request.options.pin_cpus,
-            watch: &mut watch,
-            stop: &request.stop,
-        };
-        runner.run()
+        runner(plan, request, record, claimed, (engine.as_mut(), clock, observer, &mut watch)).run()
     };
-    let (seen, problem) = sustained::sustain(&cells, &record.cells, time, clock.as_ref(), &mut run);
-    record.sustained = seen;
+    let (sustained, problem) = sustained::sustain(&cells, &record.cells, time, clock, &mut run);
+    record.sustained = sustained;
     if request.stop.is_raised() { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
 }
 

@@ -6,9 +6,9 @@ use rdsk_model::{Target, TargetKind};
 /// For each target, the first one of those that hold the same blocks, itself or through others.
 pub(crate) fn mediums(targets: &[Target]) -> Vec<u32> {
     let mut mediums: Vec<u32> = targets.iter().map(|target| target.index).collect();
-    for (here, one) in targets.iter().enumerate() {
+    for (here, target) in targets.iter().enumerate() {
         for there in 0..here {
-            if share_blocks(one, &targets[there]) {
+            if share_blocks(target, &targets[there]) {
                 let (kept, other) = (mediums[here].min(mediums[there]), mediums[here].max(mediums[there]));
                 mediums.iter_mut().filter(|medium| **medium == other).for_each(|medium| *medium = kept);
             }
@@ -24,16 +24,16 @@ pub(crate) fn twins_before(mediums: &[u32], position: usize) -> u32 {
 }
 
 /// Files and partitions share their disk, but no block of it.
-fn share_blocks(one: &Target, other: &Target) -> bool {
-    let (Some(a), Some(b)) = (&one.device, &other.device) else { return false };
-    if (one.kind, other.kind) != (TargetKind::Block, TargetKind::Block) {
+fn share_blocks(target: &Target, other: &Target) -> bool {
+    let (Some(a), Some(b)) = (&target.device, &other.device) else { return false };
+    if (target.kind, other.kind) != (TargetKind::Block, TargetKind::Block) {
         return false;
     }
-    if one.stack.contains(&b.name) || other.stack.contains(&a.name) {
+    if target.stack.contains(&b.name) || other.stack.contains(&a.name) {
         return true;
     }
-    let are_of_one_disk = one.stack.last().is_some_and(|disk| other.stack.last() == Some(disk));
-    !are_of_one_disk && a.serial.is_some() && a.serial == b.serial && one.size_bytes == other.size_bytes
+    let are_of_one_disk = target.stack.last().is_some_and(|disk| other.stack.last() == Some(disk));
+    !are_of_one_disk && a.serial.is_some() && a.serial == b.serial && target.size_bytes == other.size_bytes
 }
 
 #[cfg(test)]
@@ -62,9 +62,10 @@ mod tests {
             target(7, &["sde"], None, 10),
             target(8, &["sdf"], None, 10),
         ];
-        let found = mediums(&targets);
-        assert_eq!(found, [0, 0, 2, 3, 4, 5, 6, 7, 8]);
-        let twins: Vec<u32> = (0..targets.len()).map(|position| twins_before(&found, position)).collect();
+        let of_targets = mediums(&targets);
+        assert_eq!(of_targets, [0, 0, 2, 3, 4, 5, 6, 7, 8]);
+        let twins: Vec<u32> =
+            (0..targets.len()).map(|position| twins_before(&of_targets, position)).collect();
         assert_eq!(twins, [0, 1, 0, 0, 0, 0, 0, 0, 0]);
         let mut files = [targets[5].clone(), targets[5].clone()];
         files[1].index = 1;
@@ -77,8 +78,8 @@ mod tests {
         let disk = target(0, &["sda"], None, 10);
         let partition = target(1, &["sda1", "sda"], None, 5);
         assert_eq!(mediums(&[disk, partition]), [0, 0]);
-        let [one, two] = [target(0, &["sda1", "sda"], None, 5), target(1, &["sdb1", "sdb"], None, 5)];
+        let [first, second] = [target(0, &["sda1", "sda"], None, 5), target(1, &["sdb1", "sdb"], None, 5)];
         let array = target(2, &["md0", "sda1", "sda", "sdb1", "sdb"], None, 10);
-        assert_eq!(mediums(&[one, two, array]), [0, 0, 0]);
+        assert_eq!(mediums(&[first, second, array]), [0, 0, 0]);
     }
 }

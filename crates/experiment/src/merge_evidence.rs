@@ -8,7 +8,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
     }
-    let is_of_all = |one: &Evidence| one.bpf.as_ref().is_none_or(|bpf| bpf.followed.is_none());
+    let is_of_all = |part: &Evidence| part.bpf.as_ref().is_none_or(|bpf| bpf.followed.is_none());
     if !is_of_all(then) || !is_of_all(&now) {
         // A visit that was continued may have been followed in one part only.
         return merge(&without_bpf(then.clone()), without_bpf(now));
@@ -17,20 +17,20 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
 }
 
 /// What sysfs tells.
-fn without_bpf(all: Evidence) -> Evidence {
-    let device = all.device.into_iter().map(|one| DeviceEvidence {
+fn without_bpf(evidence: Evidence) -> Evidence {
+    let device = evidence.device.into_iter().map(|part| DeviceEvidence {
         splits: None,
         reads_caused_by_writes: None,
-        ..one
+        ..part
     });
     Evidence {
-        source: all.source.max(EvidenceSource::Sysfs),
+        source: evidence.source.max(EvidenceSource::Sysfs),
         device: device.collect(),
         requests: Vec::new(),
         bios: Vec::new(),
         device_latency_ns: None,
         bpf: None,
-        ..all
+        ..evidence
     }
 }
 

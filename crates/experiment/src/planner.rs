@@ -1,10 +1,10 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
 use crate::context::{PlanContext, Scope};
+use crate::experiments::question;
 use crate::mediums::{mediums, twins_before};
 use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
-use crate::registry::question;
 use crate::schedule::FIRST_ROUNDS_SHARE;
 use rdsk_model::{
     Cell, EngineKind, Experiment, Extent, IoPath, Op, Plan, Problem, ProblemKind, Target, TargetKind,
@@ -96,7 +96,8 @@ pub fn plan(
         let twins = twins_before(&mediums, position);
         contexts.push(PlanContext { target, twins, ops, target_bytes_per_s, options, scope, budget_ns });
     }
-    let mut questions: Vec<&dyn Question> = experiments.iter().map(|&one| question(one)).collect();
+    let mut questions: Vec<&dyn Question> =
+        experiments.iter().map(|&experiment| question(experiment)).collect();
     questions.sort_by_key(|question| question.targets());
     let mut cells = cells(&questions, &contexts);
     if cells.is_empty() {
@@ -133,13 +134,13 @@ fn rounds_that_fit(cells: &[Cell], budget_ns: u64) -> u32 {
 
 /// The most streams that a cell of these experiments has.
 pub fn max_streams(experiments: &[Experiment], options: &PlanOptions) -> u32 {
-    experiments.iter().map(|&one| question(one).max_streams(options)).max().unwrap_or(1)
+    experiments.iter().map(|&experiment| question(experiment).max_streams(options)).max().unwrap_or(1)
 }
 
 /// The cells of every target, then those of all targets together.
 fn cells(questions: &[&dyn Question], contexts: &[PlanContext<'_>]) -> Vec<Cell> {
     let (each, together) =
-        questions.split_at(questions.partition_point(|one| one.targets() == Targets::Each));
+        questions.split_at(questions.partition_point(|question| question.targets() == Targets::Each));
     let mut cells = Vec::new();
     for context in contexts {
         let first = cells.len();
@@ -233,7 +234,7 @@ fn left_words(size_bytes: u64, offset_bytes: u64) -> String {
 
 /// Whether `--bytes` is the part of a target that these experiments use, and not only how much they transfer.
 pub(crate) fn is_pass_of_target(experiments: &[Experiment]) -> bool {
-    experiments.iter().any(|&one| !question(one).starts_over())
+    experiments.iter().any(|&experiment| !question(experiment).starts_over())
 }
 
 /// Checks that a target has room for what was requested of it.

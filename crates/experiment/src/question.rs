@@ -1,5 +1,5 @@
 //! What an experiment is to the planner and the runner. Each experiment implements [`Question`] in a file of its own; only
-//! `registry` knows them all.
+//! `experiments` knows them all.
 
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
@@ -25,7 +25,7 @@ pub(crate) enum Targets {
 pub(crate) trait Question: Sync {
     /// The cells for one target, which is one of `all`; for the first one only if the targets are measured together.
     /// Their ids start with the experiment's name.
-    fn cells(&self, context: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell>;
+    fn cells(&self, context: &PlanContext<'_>, contexts: &[PlanContext<'_>]) -> Vec<Cell>;
 
     /// Which targets one cell works on.
     fn targets(&self) -> Targets {

@@ -228,8 +228,9 @@ fn is_sound(cell: &CellRecord) -> bool {
     let passes = &cell.result.points;
     let is_pass = |run: &PointRun| {
         let mut visited = vec![false; points.len()];
-        let is_new =
-            |&index: &u32| visited.get_mut(index as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let is_new = |&index: &u32| {
+            visited.get_mut(index as usize).is_some_and(|is_visited| !std::mem::replace(is_visited, true))
+        };
         run.order.len() == run.latency_ns.len() && run.order.iter().all(is_new)
     };
     let moved = |run: &PointRun| -> Option<u64> {

@@ -195,7 +195,7 @@ impl Runner<'_> {
         let settled = session.settle();
         self.watch.event(&Event::Settled);
         let settled_ns = self.clock.now_ns();
-        let seen = observer.end();
+        let evidence = observer.end();
         let more = self.look_at(&job, &run, state.totals[index].pages_seen(), state.deadline_ns);
         // What the earlier run accessed is not known.
         run.first = run.first.filter(|_| self.earlier.is_empty());
@@ -205,7 +205,7 @@ impl Runner<'_> {
         state.sequences.add(cell, &run.streams);
         let totals = &mut state.totals[index];
         totals.start_ns = now_ns.saturating_sub(state.start_ns);
-        self.add_visit(totals, &prepared, &run, settled, seen)?;
+        self.add_visit(totals, &prepared, &run, settled, evidence)?;
         state.note_stable_rate(cell, &run, index);
         Ok(run.ended)
     }
@@ -221,13 +221,13 @@ impl Runner<'_> {
         deadline_ns: u64,
     ) -> Option<ReadContent> {
         // Of a short span, the visits look at the same pages.
-        let all = job.workload.span_bytes / PAGE_BYTES;
+        let span_pages = job.workload.span_bytes / PAGE_BYTES;
         let enough = if run.content.is_none() { PAGES_LOOKED_AT } else { MIN_PAGES };
-        let seen = pages_seen + run.content.map_or(0, |content| content.pages);
+        let pages = pages_seen + run.content.map_or(0, |content| content.pages);
         let now_ns = self.clock.now_ns();
         let mean_ns = run.latency_sum_ns.checked_div(u128::from(run.ops))?;
         let least_ns = u64::try_from(mean_ns * u128::from(MIN_PAGES)).unwrap_or(u64::MAX);
-        if seen >= enough.min(all) || least_ns > deadline_ns.saturating_sub(now_ns) {
+        if pages >= enough.min(span_pages) || least_ns > deadline_ns.saturating_sub(now_ns) {
             return None;
         }
         let until_ns = now_ns.saturating_add(look_ns(run.elapsed_ns).max(least_ns)).min(deadline_ns);
@@ -242,14 +242,14 @@ impl Runner<'_> {
         prepared: &Prepared,
         run: &Run,
         settled: Result<Settled, EngineError>,
-        mut seen: rdsk_observe::VisitEvidence,
+        mut evidence: rdsk_observe::VisitEvidence,
     ) -> Result<(), EngineError> {
         // The threads that issue the I/O have ended, so only they can tell how long they waited.
-        if let Some(processor) = &mut seen.processor {
+        if let Some(processor) = &mut evidence.processor {
             processor.own_wait_ns = run.processor_wait_ns;
         }
-        seen.leave_out(run.left_out_ns);
-        totals.evidence.add(seen);
+        evidence.leave_out(run.left_out_ns);
+        totals.evidence.add(evidence);
         for note in &run.notes {
             if !totals.notes.contains(note) {
                 self.watch.event(&Event::Warning { text: note });

@@ -195,7 +195,11 @@ impl<'a> Schedule<'a> {
     /// Whether the latest pass of a cell had no time to be whole.
     fn is_cut(&self, index: usize, state: &RunState) -> bool {
         let visit = state.totals[index].visits.last();
-        pass_bytes(&self.plan.cells[index]).zip(visit).is_some_and(|(bytes, visit)| visit.bytes < bytes)
+        self.plan.cells[index]
+            .extent
+            .pass_bytes()
+            .zip(visit)
+            .is_some_and(|(bytes, visit)| visit.bytes < bytes)
     }
 
     /// The group whose least precise cell gains most from another round, if one fits into the time left; without the cells
@@ -273,14 +277,7 @@ fn ramps_ns<'c>(cells: impl Iterator<Item = &'c Cell>) -> u64 {
 }
 
 fn is_pass(cell: &Cell) -> bool {
-    pass_bytes(cell).is_some()
-}
-
-fn pass_bytes(cell: &Cell) -> Option<u64> {
-    match cell.extent {
-        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        Extent::Timed | Extent::Samples { .. } | Extent::Sustained(_) => None,
-    }
+    cell.extent.pass_bytes().is_some()
 }
 
 /// The part of a time that has `weight` of `weights`.

@@ -51,11 +51,11 @@ impl SettleWatch {
             return false;
         }
         self.next_look_ns = progress.elapsed_ns + progress.elapsed_ns / LOOK_GROWS;
-        let Some(seen) = sustained(&self.points).filter(Sustained::is_clearly_settled) else {
+        let Some(settled) = sustained(&self.points).filter(Sustained::is_clearly_settled) else {
             return false;
         };
         let expected = self.endurance.expected_bytes_per_s as f64;
-        let has_fallen = seen.fall.is_some() || seen.rate <= FALLEN * expected;
+        let has_fallen = settled.fall.is_some() || settled.rate <= FALLEN * expected;
         let has_held =
             progress.elapsed_ns >= self.endurance.least_ns || progress.ops >= self.endurance.least_ops;
         has_fallen || has_held

@@ -60,10 +60,7 @@ impl Control for StopPolicy<'_> {
 )]
 pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: Option<f64>) -> Limits {
     let block_bytes = cell.workload.block_bytes;
-    let pass_bytes = match cell.extent {
-        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
-        _ => None,
-    };
+    let pass_bytes = cell.extent.pass_bytes();
     // Memory takes a write-behind cell's data at once, and the flush afterwards takes the time; so the bytes are limited
     // by the rate that the device is known to sustain.
     let allowance_bytes = cell.workload.is_written_behind().then(|| match (stable_rate, pass_bytes) {

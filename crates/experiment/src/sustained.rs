@@ -1,7 +1,7 @@
 //! Writes that go on until their rate has settled, after everything else of a run: each cell that is to be sustained once more, in one
 //! visit. The first one of a target, which is sequential, fills what caches there are; what it shows of their size the others exceed.
 
-use crate::registry::question;
+use crate::experiments::question;
 use crate::run_outcome::RunOutcome;
 use rdsk_analysis::lasting::lasting;
 use rdsk_model::{Cell, CellRecord, Clock, Endurance, Event, Extent, Plan, Problem, Watch};
@@ -51,7 +51,7 @@ pub(crate) fn sustain(
     clock: &dyn Clock,
     run: &mut dyn FnMut(&Plan) -> RunOutcome,
 ) -> (Vec<CellRecord>, Option<Problem>) {
-    let mut seen: Vec<CellRecord> = Vec::new();
+    let mut sustained: Vec<CellRecord> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
         let Some(before) = measured.iter().find(|before| before.id == cell.id) else { continue };
         let left = (cells.len() - index) as u64;
@@ -62,7 +62,7 @@ pub(crate) fn sustain(
         if before.result.bytes_per_s.is_none() || most_ns == 0 {
             continue;
         }
-        let endurance = endurance(before, &seen, time);
+        let endurance = endurance(before, &sustained, time);
         let plan = Plan {
             cells: vec![Cell { extent: Extent::Sustained(endurance), ..(*cell).clone() }],
             budget_ns: most_ns,
@@ -72,20 +72,20 @@ pub(crate) fn sustain(
             notes: Vec::new(),
         };
         let outcome = run(&plan);
-        seen.extend(outcome.cells.into_iter().filter(|cell| cell.result.elapsed_ns.is_some()));
+        sustained.extend(outcome.cells.into_iter().filter(|cell| cell.result.elapsed_ns.is_some()));
         if outcome.interrupted || outcome.problem.is_some() {
-            return (seen, outcome.problem);
+            return (sustained, outcome.problem);
         }
     }
-    (seen, None)
+    (sustained, None)
 }
 
 /// How long the visit of a cell goes on, by what the rounds and the visits before it showed of its targets.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes and rates far below 2^63")]
-fn endurance(before: &CellRecord, seen: &[CellRecord], time: Time) -> Endurance {
+fn endurance(before: &CellRecord, sustained: &[CellRecord], time: Time) -> Endurance {
     let same_targets = |other: &&CellRecord| other.workload.targets == before.workload.targets;
     let fallen = |other: &CellRecord| lasting(other, other)?.fall_bytes;
-    let cache_bytes = seen.iter().filter(same_targets).filter_map(fallen).max().unwrap_or(0);
+    let cache_bytes = sustained.iter().filter(same_targets).filter_map(fallen).max().unwrap_or(0);
     let (least_ns, least_ops, most_ops) = match time {
         Time::Free => (SIM_LEAST_NS, SIM_LEAST_OPS, SIM_MOST_OPS),
         Time::Until(_) => (u64::MAX, u64::MAX, u64::MAX),

@@ -2,7 +2,7 @@
 //! as long as it has pages, so that it is small; and it moves on through the same span as the direct cells do: visits over the same
 //! bytes each time would soon be answered by a cache below the block layer, and the direct ones beside them would not. It issues nothing.
 
-use crate::registry::question;
+use crate::experiments::question;
 use rdsk_model::{Cell, Extent, Workload};
 use std::borrow::Cow;
 

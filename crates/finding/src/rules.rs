@@ -6,7 +6,6 @@ mod buffered_write_in_memory;
 mod burst_writes;
 mod cached_write;
 mod cold_not_reached;
-mod common;
 mod contiguous_memory;
 mod deep_write_behind;
 mod device_misaligned;
@@ -32,6 +31,7 @@ mod own_pause;
 mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
+mod prelude;
 mod processor_contended;
 mod processor_quota;
 mod queue_depth_not_reached;
@@ -124,8 +124,8 @@ impl Rule {
         text: impl Into<String>,
         cite: impl Fn(&CellRecord) -> String,
     ) -> Finding {
-        let evidence = common::cite_all(cells, cite);
-        let title = format!("{title}: {}", common::how_many(cells));
+        let evidence = prelude::cite_all(cells, cite);
+        let title = format!("{title}: {}", prelude::how_many(cells));
         self.finding(title, text).evidence(evidence).cells(cells.iter().copied())
     }
 

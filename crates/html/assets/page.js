@@ -29,7 +29,7 @@
   const named = (axis, value) => {
     const tick = axis.ticks.find((one) => one.at === value);
     if (tick) return tick.label;
-    if (axis.share) return `${Number((100 - 100 / value).toPrecision(6))} %`;
+    if (axis.share) return `${Number((100 - 100 / value).toPrecision(6))}%`;
     return axis.unit ? `${digits(value)} ${axis.unit}` : digits(value);
   };
 
@@ -96,7 +96,7 @@
         lines.push(`${axis.label}: ${named(axis, data.rows ? x : y)}`);
       }
       const range = series.interval && series.interval[item];
-      if (range) lines.push(`95 % interval: ${digits(range[0])} to ${named(axis, range[1])}`);
+      if (range) lines.push(`95% interval: ${digits(range[0])} to ${named(axis, range[1])}`);
       return lines.join("\n");
     }
 

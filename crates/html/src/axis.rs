@@ -1,9 +1,7 @@
-//! An axis on paper: the range that holds all values of a plot, the places of its labels, and their words. It draws nothing.
+//! An axis on paper: the range that holds all values of a plot, where each lies in pixels, the places of its labels, and their words.
+//! It draws nothing.
 
 use crate::figure::{Axis, Plot, Point, Scale, Tick};
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::{IntoLogRange as _, LogCoord, Ranged};
 use rdsk_report::significant;
 use rdsk_units::grouped;
 use std::ops::Range;
@@ -15,22 +13,8 @@ const LOG_ROOM: f64 = 0.04;
 const LEAST_LOG_ROOM: f64 = 1.15;
 /// Decades up to which a logarithmic axis has labels at 2 and 5, too.
 const FEW_DECADES: f64 = 2.5;
-
 /// How far apart labels of an axis are at least, over the room that each would have if all were as far apart.
 const APART: f64 = 0.65;
-
-/// An axis with its range.
-pub(crate) struct Coord {
-    kind: Kind,
-    /// As in the axis; places of the range that have no such label where they are empty.
-    ticks: Vec<Tick>,
-    range: Range<f64>,
-}
-
-enum Kind {
-    Linear(RangedCoordf64),
-    Log(LogCoord<f64>),
-}
 
 /// Which of the two axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,27 +30,27 @@ fn values(plot: &Plot, along: Along) -> Vec<f64> {
         (Scale::Rows, Along::Y) => false,
         (_, along) => along == Along::Y,
     };
-    let of = |point: &Point| match along {
+    let value = |point: &Point| match along {
         Along::X => point.x,
         Along::Y => point.y,
     };
-    let mut all = Vec::new();
+    let mut values = Vec::new();
     for point in plot.series.iter().flat_map(|series| &series.points) {
-        all.push(of(point));
+        values.push(value(point));
         if let Some((low, high)) = point.interval.filter(|_| is_measured(along)) {
-            all.extend([low, high]);
+            values.extend([low, high]);
         }
     }
-    all
+    values
 }
 
 /// The range of an axis: all its values, and a little more.
 pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
     let axis = if along == Along::X { &plot.x } else { &plot.y };
-    let mut all = values(plot, along);
-    all.extend(axis.ticks.iter().map(|tick| tick.at));
-    all.retain(|value| value.is_finite());
-    let highest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut values = values(plot, along);
+    values.extend(axis.ticks.iter().map(|tick| tick.at));
+    values.retain(|value| value.is_finite());
+    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match axis.scale {
         Scale::Rows => -0.5..(axis.ticks.len() as f64 - 0.5),
         Scale::FromZero if highest > 0.0 => {
@@ -74,7 +58,7 @@ pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
         }
         Scale::FromZero => 0.0..1.0,
         Scale::Log | Scale::Share => {
-            let positive = || all.iter().copied().filter(|&value| value > 0.0);
+            let positive = || values.iter().copied().filter(|&value| value > 0.0);
             let (low, high) = (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
             // A line along the edge of the plot would look like its axis.
             let room = (high / low).powf(LOG_ROOM).max(LEAST_LOG_ROOM);
@@ -83,26 +67,72 @@ pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
     }
 }
 
-impl Coord {
-    /// The axis of a plot over its range.
-    pub(crate) fn new(axis: &Axis, range: Range<f64>) -> Self {
-        let kind = match axis.scale {
-            Scale::Log | Scale::Share => Kind::Log(range.clone().log_scale().into()),
-            Scale::FromZero => Kind::Linear(range.clone().into()),
-            // The first row is the uppermost.
-            Scale::Rows => Kind::Linear((range.end..range.start).into()),
-        };
-        Self { kind, ticks: axis.ticks.clone(), range }
+/// An axis with its range, between two pixels.
+pub(crate) struct Coordinate<'p> {
+    axis: &'p Axis,
+    range: Range<f64>,
+    pixels: (f64, f64),
+}
+
+impl<'p> Coordinate<'p> {
+    /// The axis of a plot, whose range begins at the first of the pixels and ends at the second.
+    pub(crate) fn new(axis: &'p Axis, range: Range<f64>, pixels: (f64, f64)) -> Self {
+        Self { axis, range, pixels }
+    }
+
+    /// Where a value lies, in pixels; what is too small for a logarithmic axis lies at its beginning.
+    pub(crate) fn pixel(&self, value: f64) -> f64 {
+        self.pixels.0 + self.share(value) * (self.pixels.1 - self.pixels.0)
+    }
+
+    /// Both ends of the range.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.range.start, self.range.end)
+    }
+
+    fn is_log(&self) -> bool {
+        matches!(self.axis.scale, Scale::Log | Scale::Share)
     }
 
     /// Where a value lies between the ends of the axis, 0 to 1.
     fn share(&self, value: f64) -> f64 {
-        const FINE: i32 = 1 << 20;
-        f64::from(self.map(&value, (0, FINE))) / f64::from(FINE)
+        let Range { start, end } = self.range;
+        if self.is_log() {
+            (value.max(start) / start).ln() / (end / start).ln()
+        } else {
+            (value - start) / (end - start)
+        }
     }
 
     fn is_within(&self, value: f64) -> bool {
         self.range.start <= value && value <= self.range.end
+    }
+
+    /// The labels where there is room for so many: those of the axis that do not touch the one before, else round numbers.
+    pub(crate) fn labels(&self, room: usize) -> Vec<Tick> {
+        let places = match (self.axis.ticks.is_empty(), self.is_log()) {
+            (false, _) => self.free(room),
+            (true, true) => self.decades(),
+            (true, false) => multiples(self.range.end, room),
+        };
+        places.into_iter().map(|at| Tick { at, label: self.label(at) }).collect()
+    }
+
+    fn label(&self, value: f64) -> String {
+        let labelled = self.axis.ticks.iter().find(|tick| tick.at == value);
+        labelled.map_or_else(|| number(value), |tick| tick.label.clone())
+    }
+
+    /// The places that the axis names, but for those that lie too near to the one before.
+    fn free(&self, room: usize) -> Vec<f64> {
+        let mut kept: Vec<f64> = Vec::new();
+        for at in self.axis.ticks.iter().map(|tick| tick.at).filter(|&at| self.is_within(at)) {
+            let is_free = |last: &f64| self.share(at) - self.share(*last) >= APART / room as f64;
+            if kept.last().is_none_or(is_free) {
+                kept.push(at);
+            }
+        }
+        kept
     }
 
     /// Labels at 1 of each decade; at 2 and 5, too, if there are few.
@@ -113,52 +143,22 @@ impl Coord {
         let decades = (0..400)
             .map(|index| 10_f64.powf(first + f64::from(index)))
             .take_while(|&value| value <= self.range.end);
-        let all = decades.flat_map(|decade| steps.iter().map(move |step| decade * step));
-        all.filter(|&value| self.is_within(value)).collect()
+        let places = decades.flat_map(|decade| steps.iter().map(move |step| decade * step));
+        places.filter(|&value| self.is_within(value)).collect()
     }
 }
 
-impl Ranged for Coord {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        match &self.kind {
-            Kind::Linear(coord) => coord.map(value, limit),
-            Kind::Log(coord) => coord.map(&value.max(self.range.start), limit),
-        }
-    }
-
-    fn key_points<H: KeyPointHint>(&self, hint: H) -> Vec<f64> {
-        let room = hint.max_num_points();
-        match (&self.kind, self.ticks.is_empty()) {
-            (_, false) if room == 0 => Vec::new(),
-            (_, false) => {
-                let within = self.ticks.iter().map(|tick| tick.at).filter(|&at| self.is_within(at));
-                let mut kept: Vec<f64> = Vec::new();
-                for at in within {
-                    let is_free = |last: &f64| self.share(at) - self.share(*last) >= APART / room as f64;
-                    if kept.last().is_none_or(is_free) {
-                        kept.push(at);
-                    }
-                }
-                kept
-            }
-            (Kind::Log(_), true) => self.decades(),
-            (Kind::Linear(coord), true) => coord.key_points(hint),
-        }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.clone()
-    }
-}
-
-impl ValueFormatter<f64> for Coord {
-    fn format_ext(&self, value: &f64) -> String {
-        let labelled = self.ticks.iter().find(|tick| tick.at == *value);
-        labelled.map_or_else(|| number(*value), |tick| tick.label.clone())
-    }
+/// The multiples of a round number from 0 to `highest`, as many as there is room for: of 1, 2 or 5 times a power of ten. With room for
+/// seven, those up to 10.6 are 0, 2, 4, 6, 8 and 10.
+fn multiples(highest: f64, room: usize) -> Vec<f64> {
+    // What a quotient that should be whole may lack.
+    const ROUNDING: f64 = 1e-9;
+    let count = |step: f64| (highest / step + ROUNDING).floor() + 1.0;
+    let coarsest = highest.log10().floor() + 1.0;
+    let decades = (0..400).map(|finer| 10_f64.powf(coarsest - f64::from(finer)));
+    let steps = decades.flat_map(|decade| [5.0, 2.0, 1.0].map(|step| decade * step));
+    let Some(step) = steps.take_while(|&step| count(step) <= room as f64).last() else { return Vec::new() };
+    (0_u32..).map(|index| f64::from(index) * step).take_while(|at| *at <= highest + ROUNDING * step).collect()
 }
 
 /// A number beside an axis, without digits that all labels share: `0.5`, `40`, `1,200`.
@@ -174,7 +174,6 @@ pub(crate) fn number(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::figure::{Series, Shape};
-    use plotters::coord::ranged1d::BoldPoints;
 
     fn plot(y: Axis, points: Vec<Point>) -> Plot {
         Plot { x: Axis::from_zero("time", "s"), y, series: vec![Series::new("one", Shape::Line, points)] }
@@ -196,24 +195,40 @@ mod tests {
         assert_eq!(range(&plot(Axis::from_zero("", ""), Vec::new()), Along::Y), 0.0..1.0);
     }
 
+    fn places(axis: &Axis, range: Range<f64>, room: usize) -> Vec<f64> {
+        Coordinate::new(axis, range, (0.0, 100.0)).labels(room).iter().map(|tick| tick.at).collect()
+    }
+
     #[test]
     fn labels_are_those_of_the_axis_or_round() {
-        let few = Coord::new(&Axis::log("", ""), 0.5..30.0);
-        assert_eq!(few.key_points(BoldPoints(8)), [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]);
-        let many = Coord::new(&Axis::log("", ""), 0.5..30_000.0);
-        assert_eq!(many.key_points(BoldPoints(8)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
-        let ticks = (0..9_u32).map(|at| Tick { at: f64::from(at), label: format!("row {at}") }).collect();
-        let named = Coord::new(&Axis::from_zero("", "").with_ticks(ticks), 0.0..8.0);
-        assert_eq!(named.key_points(BoldPoints(4)), [0.0, 2.0, 4.0, 6.0, 8.0]);
-        assert_eq!(named.format_ext(&3.0), "row 3");
+        assert_eq!(places(&Axis::log("", ""), 0.5..30.0, 8), [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]);
+        assert_eq!(places(&Axis::log("", ""), 0.5..30_000.0, 8), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        let ticks: Vec<Tick> =
+            (0..9_u32).map(|at| Tick { at: f64::from(at), label: format!("row {at}") }).collect();
+        let named = Axis::from_zero("", "").with_ticks(ticks);
+        assert_eq!(places(&named, 0.0..8.0, 4), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(Coordinate::new(&named, 0.0..8.0, (0.0, 1.0)).labels(9)[3].label, "row 3");
         // Sizes lie unevenly: one that would touch the label before it has none.
         let sizes = [1.0, 27.0, 512.0, 2048.0, 4096.0, 65_536.0].map(|at| Tick { at, label: String::new() });
-        let uneven = Coord::new(&Axis::log("", "").with_ticks(sizes.to_vec()), 1.0..65_536.0);
-        assert_eq!(uneven.key_points(BoldPoints(4)), [1.0, 27.0, 512.0, 4096.0, 65_536.0]);
-        assert_eq!(uneven.key_points(BoldPoints(12)).len(), 6);
+        let uneven = Axis::log("", "").with_ticks(sizes.to_vec());
+        assert_eq!(places(&uneven, 1.0..65_536.0, 4), [1.0, 27.0, 512.0, 4096.0, 65_536.0]);
+        assert_eq!(places(&uneven, 1.0..65_536.0, 12).len(), 6);
+        let linear = Axis::from_zero("", "");
+        assert_eq!(places(&linear, 0.0..10.6, 7), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(places(&linear, 0.0..1.0, 12).len(), 11, "both ends are among them");
+        assert_eq!(places(&linear, 0.0..0.3, 4), [0.0, 0.1, 0.2, 0.30000000000000004]);
         assert_eq!(
             [number(0.5), number(40.0), number(1200.0), number(2e5), number(0.0)],
             ["0.5", "40", "1,200", "200,000", "0"]
         );
+    }
+
+    #[test]
+    fn a_value_lies_between_the_ends_by_its_scale() {
+        let (linear, log) = (Axis::from_zero("", ""), Axis::log("", ""));
+        assert_eq!(Coordinate::new(&linear, 0.0..8.0, (100.0, 20.0)).pixel(4.0), 60.0);
+        let log = Coordinate::new(&log, 1.0..100.0, (0.0, 10.0));
+        assert!((log.pixel(10.0) - 5.0).abs() < 1e-9);
+        assert_eq!(log.pixel(0.0), 0.0, "it has no place of its own");
     }
 }

@@ -1,16 +1,12 @@
 //! A figure as SVG: axes, series and intervals, in the size of a wide screen, of a phone, or as a file with title, legend and
 //! colours of its own. It decides nothing about values.
 
-use crate::axis::{Along, Coord, range};
-use crate::figure::{Figure, Plot, Point, Scale, Series, Shape};
+use crate::axis::{Along, Coordinate, range};
+use crate::figure::{Axis, Figure, Plot, Scale, Series, Shape};
 use crate::legend;
 use crate::palette::{BACKGROUND, Paint, Theme, hex, rules};
-use crate::shapes::{escaped, short, text_width};
-use crate::svg_backend::{DOT, FINE, SvgBackend};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use std::convert::Infallible;
+use crate::shapes::{Align, Text, bar, dots, escaped, line, mark, px, short, text_width};
+use std::collections::HashSet;
 
 /// Font sizes in pixels.
 const LABEL: f64 = 12.0;
@@ -32,6 +28,12 @@ const INTERVAL: f64 = 1.4;
 const AROUND: f64 = 1.0;
 /// Space for the labels and the title of the lower axis.
 const BELOW: u32 = 44;
+/// Length of the mark at a label of an axis, and how far the label is from the axis.
+const TICK: f64 = 4.0;
+const FROM_AXIS: f64 = 8.0;
+/// Labels of an axis upwards; of one along a wide and a narrow drawing.
+const LABELS_UP: usize = 7;
+const LABELS_ALONG: (usize, usize) = (12, 4);
 /// What is in every figure whatever its colours are.
 pub(crate) const STROKES: &str = ".line{fill:none;stroke:currentColor;stroke-linejoin:round}\
      .dot{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round}\
@@ -59,22 +61,71 @@ pub(crate) struct Drawn {
     pub(crate) y: (f64, f64),
 }
 
-type Area<'a> = DrawingArea<SvgBackend<'a>, Shift>;
-type Chart<'a, 'b> = ChartContext<'a, SvgBackend<'b>, Cartesian2d<Coord, Coord>>;
-type Error = DrawingAreaErrorKind<Infallible>;
+/// A plot between its axes.
+struct Frame<'p> {
+    plot: &'p Plot,
+    medium: Medium,
+    x: Coordinate<'p>,
+    y: Coordinate<'p>,
+    /// Left, top, right, bottom.
+    area: [f64; 4],
+}
+
+impl<'p> Frame<'p> {
+    fn new(plot: &'p Plot, medium: Medium, (width, height): (u32, u32)) -> Self {
+        let longest = plot.y.ticks.iter().map(|tick| text_width(&short(&tick.label))).fold(0.0, f64::max);
+        let labels = match (plot.y.scale == Scale::Rows, medium) {
+            (true, Medium::Narrow) => 8.0,
+            (true, _) => (longest * LABEL + 14.0).clamp(60.0, 340.0),
+            (false, Medium::Narrow) => 58.0,
+            (false, _) => 70.0,
+        };
+        let (left, top) = (6.0 + labels, 8.0);
+        let right = f64::from(width) - if medium == Medium::Narrow { 14.0 } else { 24.0 };
+        let bottom = f64::from(height - BELOW);
+        // The first row is the uppermost.
+        let upwards = if plot.y.scale == Scale::Rows { (top, bottom) } else { (bottom, top) };
+        Self {
+            plot,
+            medium,
+            x: Coordinate::new(&plot.x, range(plot, Along::X), (left, right)),
+            y: Coordinate::new(&plot.y, range(plot, Along::Y), upwards),
+            area: [left, top, right, bottom],
+        }
+    }
+
+    fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.x.pixel(x), self.y.pixel(y))
+    }
+
+    /// A line through these values.
+    fn path(&self, values: impl IntoIterator<Item = (f64, f64)>) -> String {
+        path(values.into_iter().map(|value| self.at(value)))
+    }
+}
+
+/// A line through these pixels: `M1 2L3 4`.
+fn path(pixels: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let step = |(index, (x, y)): (usize, (f64, f64))| {
+        format!("{}{} {}", if index == 0 { 'M' } else { 'L' }, px(x), px(y))
+    };
+    pixels.into_iter().enumerate().map(step).collect()
+}
 
 /// Draws a plot.
-///
-/// # Panics
-/// Never: plotters fails only where its backend does, and this one cannot.
 pub(crate) fn draw(plot: &Plot, medium: Medium) -> Drawn {
     let size = size(plot, medium);
-    let mut elements = String::new();
-    let (area, x, y) = {
-        let root = SvgBackend::new(size, &mut elements).into_drawing_area();
-        draw_on(&root, plot, medium).expect("a backend that writes to a String never fails")
-    };
-    Drawn { elements, size, area, x, y }
+    let frame = Frame::new(plot, medium, size);
+    let mut elements = mesh(&frame);
+    // Another dot on a pixel of the same colour could not be seen.
+    let mut taken = HashSet::new();
+    for series in &plot.series {
+        elements += &series_elements(&frame, series, &mut taken);
+    }
+    if plot.y.scale == Scale::Rows {
+        elements += &row_labels(&frame);
+    }
+    Drawn { elements, size, area: frame.area, x: frame.x.ends(), y: frame.y.ends() }
 }
 
 /// A figure as a file: SVG with title, legend and the light colours; `None` if there is nothing to draw.
@@ -117,175 +168,132 @@ fn size(plot: &Plot, medium: Medium) -> (u32, u32) {
     }
 }
 
-fn fine(pixels: f64) -> i32 {
-    let rounded = (pixels * f64::from(FINE)).round().clamp(0.0, 1e6);
-    rdsk_analysis::metrics::whole(rounded).try_into().unwrap_or(i32::MAX)
-}
-
-fn color(paint: Paint) -> RGBColor {
-    let (red, green, blue) = paint.code();
-    RGBColor(red, green, blue)
-}
-
-fn font(pixels: f64, anchor: Pos) -> TextStyle<'static> {
-    ("sans-serif", fine(pixels)).into_font().color(&color(Paint::Ink)).pos(anchor)
-}
-
-type Geometry = ([f64; 4], (f64, f64), (f64, f64));
-
-fn draw_on(root: &Area<'_>, plot: &Plot, medium: Medium) -> Result<Geometry, Error> {
-    let (x, y) = (range(plot, Along::X), range(plot, Along::Y));
-    let has_rows = plot.y.scale == Scale::Rows;
-    let longest = plot.y.ticks.iter().map(|tick| text_width(&short(&tick.label))).fold(0.0, f64::max);
-    let left = match (has_rows, medium) {
-        (true, Medium::Narrow) => 8.0,
-        (true, _) => (longest * LABEL + 14.0).clamp(60.0, 340.0),
-        (false, Medium::Narrow) => 58.0,
-        (false, _) => 70.0,
+/// Grid, axes, and their labels and titles.
+fn mesh(frame: &Frame<'_>) -> String {
+    let [left, top, right, bottom] = frame.area;
+    let plot = frame.plot;
+    let most = if frame.medium == Medium::Narrow { LABELS_ALONG.1 } else { LABELS_ALONG.0 };
+    let label = |at: (f64, f64), align: Align, down: f64, words: &str| {
+        Text { at, align, down, size: LABEL, is_upright: false }.element(words)
     };
-    let mut chart = ChartBuilder::on(root)
-        .margin_top(fine(8.0))
-        .margin_left(fine(6.0))
-        .margin_right(fine(if medium == Medium::Narrow { 14.0 } else { 24.0 }))
-        .set_label_area_size(LabelAreaPosition::Left, fine(left))
-        .set_label_area_size(LabelAreaPosition::Bottom, fine(f64::from(BELOW)))
-        .build_cartesian_2d(Coord::new(&plot.x, x.clone()), Coord::new(&plot.y, y.clone()))?;
-    draw_mesh(&mut chart, plot, medium)?;
-    for series in &plot.series {
-        draw_series(&mut chart, plot, series)?;
+    let (mut grid, mut axes) = (String::new(), String::new());
+    let along = frame.x.labels(most).into_iter().map(|tick| (frame.x.pixel(tick.at), tick.label));
+    for (x, words) in along {
+        grid += &line(Paint::Grid, 1.0, &path([(x, top), (x, bottom)]));
+        axes += &line(Paint::Ink, 1.0, &path([(x, bottom), (x, bottom + TICK)]));
+        axes += &label((x, bottom + FROM_AXIS), Align::Middle, Text::BELOW, &words);
     }
-    let (across, down) = chart.plotting_area().get_pixel_range();
-    if has_rows {
-        draw_row_labels(root, plot, medium, (across.start, down.start, down.end))?;
+    axes += &line(Paint::Ink, 1.0, &path([(left, bottom), (right, bottom)]));
+    axes += &line(Paint::Ink, 1.0, &path([(left, top), (left, bottom)]));
+    let title = |axis: &Axis, at: (f64, f64), down: f64, is_upright: bool| {
+        Text { at, align: Align::Middle, down, size: LABEL, is_upright }.element(&axis.label())
+    };
+    axes += &title(&plot.x, (f64::midpoint(left, right), bottom + f64::from(BELOW)), Text::ABOVE, false);
+    // The names of rows are no values.
+    if plot.y.scale == Scale::Rows {
+        return grid + &axes;
     }
-    root.present()?;
-    let pixels = |coordinate: i32| f64::from(coordinate) / f64::from(FINE);
-    let area = [pixels(across.start), pixels(down.start), pixels(across.end), pixels(down.end)];
-    Ok((area, (x.start, x.end), (y.start, y.end)))
+    for (y, words) in frame.y.labels(LABELS_UP).into_iter().map(|tick| (frame.y.pixel(tick.at), tick.label)) {
+        grid += &line(Paint::Grid, 1.0, &path([(left, y), (right, y)]));
+        axes += &line(Paint::Ink, 1.0, &path([(left - TICK, y), (left, y)]));
+        axes += &label((left - FROM_AXIS, y), Align::End, Text::CENTRE, &words);
+    }
+    grid + &axes + &title(&plot.y, (6.0, f64::midpoint(top, bottom)), Text::BELOW, true)
 }
 
-fn draw_mesh(chart: &mut Chart<'_, '_>, plot: &Plot, medium: Medium) -> Result<(), Error> {
-    let (grid, ink) = (color(Paint::Grid), color(Paint::Ink));
-    let has_rows = plot.y.scale == Scale::Rows;
-    let mut mesh = chart.configure_mesh();
-    mesh.axis_style(ShapeStyle { color: ink.into(), filled: false, stroke_width: FINE.unsigned_abs() })
-        .bold_line_style(ShapeStyle { color: grid.into(), filled: false, stroke_width: FINE.unsigned_abs() })
-        .light_line_style(TRANSPARENT)
-        .label_style(font(LABEL, Pos::new(HPos::Center, VPos::Center)))
-        .axis_desc_style(font(LABEL, Pos::new(HPos::Center, VPos::Center)))
-        .set_all_tick_mark_size(fine(4.0))
-        .x_desc(plot.x.label())
-        .x_labels(if medium == Medium::Narrow { 4 } else { 12 });
-    if has_rows {
-        mesh.y_labels(0).disable_y_mesh();
-    } else {
-        mesh.y_desc(plot.y.label()).y_labels(7);
-    }
-    mesh.draw()
-}
-
-/// The names of the rows, beside the bars or above them; plotters would cut them off.
-fn draw_row_labels(
-    root: &Area<'_>,
-    plot: &Plot,
-    medium: Medium,
-    (left, top, bottom): (i32, i32, i32),
-) -> Result<(), Error> {
-    let rows = plot.y.ticks.len().max(1) as f64;
-    let has_bars = plot.series.iter().any(|series| matches!(series.shape, Shape::Bar { .. }));
+/// The names of the rows, beside the bars or above them.
+fn row_labels(frame: &Frame<'_>) -> String {
+    let [left, top, _, bottom] = frame.area;
+    let has_bars = frame.plot.series.iter().any(|series| matches!(series.shape, Shape::Bar { .. }));
     let middle = if has_bars { 0.5 + f64::midpoint(BAR.0, BAR.1) } else { 0.5 };
-    for (index, tick) in plot.y.ticks.iter().enumerate() {
-        let height = f64::from(bottom - top) / rows;
-        let begin = f64::from(top) + height * index as f64;
-        let at = |share: f64| fine((begin + height * share) / f64::from(FINE));
-        let text = short(&tick.label);
-        if medium == Medium::Narrow {
-            let style = font(LABEL, Pos::new(HPos::Left, VPos::Center));
-            root.draw(&Text::new(text, (left + fine(4.0), at(0.15)), style))?;
-        } else {
-            let style = font(LABEL, Pos::new(HPos::Right, VPos::Center));
-            root.draw(&Text::new(text, (left - fine(8.0), at(middle)), style))?;
-        }
-    }
-    Ok(())
+    let height = (bottom - top) / frame.plot.y.ticks.len().max(1) as f64;
+    let name = |(index, tick): (usize, &crate::figure::Tick)| {
+        let y = |share: f64| top + height * (index as f64 + share);
+        let (at, align) = match frame.medium {
+            Medium::Narrow => ((left + 4.0, y(0.15)), Align::Start),
+            Medium::Wide | Medium::File => ((left - 8.0, y(middle)), Align::End),
+        };
+        Text { at, align, down: Text::CENTRE, size: LABEL, is_upright: false }.element(&short(&tick.label))
+    };
+    frame.plot.y.ticks.iter().enumerate().map(name).collect()
 }
 
-fn draw_series(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
-    let color = color(Paint::of_series(plot.color_of(series)));
-    let points = || series.points.iter();
-    let at = |point: &Point| (point.x, point.y);
+/// Pixels that have a dot, by colour.
+type Taken = HashSet<(usize, i64, i64)>;
+
+fn series_elements(frame: &Frame<'_>, series: &Series, taken: &mut Taken) -> String {
+    let plot = frame.plot;
+    let color = plot.color_of(series);
+    let paint = Paint::of_series(color);
+    let values = || series.points.iter().map(|point| (point.x, point.y));
     let above = plot.series.iter().rev().take_while(|other| other.name != series.name).count();
     let rim = rim(above, plot.series.len());
-    match series.shape {
+    let marks = |radius: f64| -> String { values().map(|at| mark(paint, frame.at(at), radius)).collect() };
+    let drawn = match series.shape {
         Shape::Line => {
-            let width = fine(if series.points.len() > 400 { 1.2 } else { 2.0 }).unsigned_abs();
-            let line = ShapeStyle { color: color.into(), filled: false, stroke_width: width };
-            chart.draw_series([PathElement::new(points().map(at).collect::<Vec<_>>(), line)])?;
-            if series.has_marks() {
-                chart.draw_series(
-                    points().map(|point| Circle::new(at(point), fine(2.5 + rim), color.filled())),
-                )?;
-            }
+            let width = if series.points.len() > 400 { 1.2 } else { 2.0 };
+            let marks = if series.has_marks() { marks(2.5 + rim) } else { String::new() };
+            line(paint, width, &frame.path(values())) + &marks
         }
         Shape::Level => {
-            let line =
-                ShapeStyle { color: color.into(), filled: false, stroke_width: fine(1.6).unsigned_abs() };
-            let whole: Vec<(f64, f64)> = points().map(at).collect();
-            chart.draw_series(whole.chunks(2).map(|pair| PathElement::new(pair.to_vec(), line)))?;
+            let ends: Vec<(f64, f64)> = values().collect();
+            ends.chunks(2).map(|pair| line(paint, 1.6, &frame.path(pair.iter().copied()))).collect()
         }
-        Shape::Mark => {
-            chart
-                .draw_series(points().map(|point| Circle::new(at(point), fine(4.0 + rim), color.filled())))?;
-        }
+        Shape::Mark => marks(4.0 + rim),
         Shape::Cloud => {
-            chart.draw_series(points().map(|point| Circle::new(at(point), DOT, color.filled())))?;
+            let pixels = values().map(|at| frame.at(at));
+            let is_free = |&(x, y): &(f64, f64)| taken.insert((color, whole(x), whole(y)));
+            dots(paint, pixels.filter(is_free))
         }
         Shape::Bar { slot, slots } => {
-            let (low, high) = bar(slot, slots);
-            chart.draw_series(points().map(|point| {
-                Rectangle::new([(point.from, point.y + low), (point.x, point.y + high)], color.filled())
-            }))?;
+            let (low, high) = slot_of_row(slot, slots);
+            let one = |point: &crate::figure::Point| {
+                let (begin, end) =
+                    (frame.at((point.from, point.y + low)), frame.at((point.x, point.y + high)));
+                let at = (begin.0.min(end.0), begin.1.min(end.1));
+                bar(paint, at, ((end.0 - begin.0).abs(), (end.1 - begin.1).abs()))
+            };
+            series.points.iter().map(one).collect()
         }
-    }
-    draw_intervals(chart, plot, series)
+    };
+    drawn + &intervals(frame, series)
+}
+
+/// The pixel that a place is on.
+#[expect(clippy::cast_possible_truncation, reason = "no drawing is wider than a few thousand pixels")]
+fn whole(pixels: f64) -> i64 {
+    pixels.floor() as i64
 }
 
 /// How much larger, in pixels, marks are that so many of all series lie above.
-fn rim(above: usize, all: usize) -> f64 {
-    RIM.min(RIMS / all.saturating_sub(1).max(1) as f64) * above as f64
+fn rim(above: usize, series: usize) -> f64 {
+    RIM.min(RIMS / series.saturating_sub(1).max(1) as f64) * above as f64
 }
 
 /// Where a bar begins and ends around the middle of its row, in rows.
-fn bar(slot: usize, slots: usize) -> (f64, f64) {
+fn slot_of_row(slot: usize, slots: usize) -> (f64, f64) {
     let (begin, end) = BAR;
     let height = (end - begin) / slots.max(1) as f64;
     (begin + height * slot as f64, begin + height * (slot as f64 + 0.86))
 }
 
 /// The intervals, in the colour of text on bars, with a rim that shows them there, and in that of the series elsewhere.
-fn draw_intervals(chart: &mut Chart<'_, '_>, plot: &Plot, series: &Series) -> Result<(), Error> {
-    let own = Paint::of_series(plot.color_of(series)).solid();
-    let line = |ends: [(f64, f64); 2], paint: Paint, width: f64| {
-        let style = ShapeStyle {
-            color: color(paint).into(),
-            filled: false,
-            stroke_width: fine(width).unsigned_abs(),
-        };
-        PathElement::new(ends.to_vec(), style)
-    };
-    let lines = series.points.iter().filter_map(|point| Some((point, point.interval?)));
-    let lines = lines.flat_map(|(point, (low, high))| match series.shape {
+fn intervals(frame: &Frame<'_>, series: &Series) -> String {
+    let own = Paint::of_series(frame.plot.color_of(series)).solid();
+    let with_interval = series.points.iter().filter_map(|point| Some((point, point.interval?)));
+    let lines = with_interval.map(|(point, (low, high))| match series.shape {
         Shape::Bar { slot, slots } => {
-            let (begin, end) = bar(slot, slots);
+            let (begin, end) = slot_of_row(slot, slots);
             let y = point.y + f64::midpoint(begin, end);
-            let ends = [(low, y), (high, y)];
-            vec![line(ends, Paint::Ground, INTERVAL + 2.0 * AROUND), line(ends, Paint::Ink, INTERVAL)]
+            let path = frame.path([(low, y), (high, y)]);
+            line(Paint::Ground, INTERVAL + 2.0 * AROUND, &path) + &line(Paint::Ink, INTERVAL, &path)
         }
-        _ if plot.y.scale == Scale::Rows => vec![line([(low, point.y), (high, point.y)], own, INTERVAL)],
-        _ => vec![line([(point.x, low), (point.x, high)], own, INTERVAL)],
+        _ if frame.plot.y.scale == Scale::Rows => {
+            line(own, INTERVAL, &frame.path([(low, point.y), (high, point.y)]))
+        }
+        _ => line(own, INTERVAL, &frame.path([(point.x, low), (point.x, high)])),
     });
-    chart.draw_series(lines.collect::<Vec<_>>())?;
-    Ok(())
+    lines.collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 const FEW_MARKS: usize = 40;
 
 /// One figure of a page.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Unique on its page, of `a-z`, `0-9` and `-`: the anchor in the page and the name of the file.
     pub id: String,
@@ -16,6 +16,7 @@ pub struct Figure {
     /// What the figure shows, in whole sentences.
     pub shows: String,
     /// The drawing.
+    #[serde(skip)]
     pub drawing: Drawing,
     /// The same figures as text.
     pub table: Table,
@@ -140,7 +141,23 @@ pub struct Table {
     pub is_open: bool,
 }
 
+impl Table {
+    /// Names of the columns, and the rows.
+    pub(crate) fn new<H: Into<String>>(
+        heads: impl IntoIterator<Item = H>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Self {
+        let heads = heads.into_iter().map(Into::into).collect();
+        Self { heads, rows: rows.into_iter().collect(), ..Self::default() }
+    }
+}
+
 impl Plot {
+    /// The series that have a point between two axes.
+    pub(crate) fn new(x: Axis, y: Axis, series: impl IntoIterator<Item = Series>) -> Self {
+        Self { x, y, series: series.into_iter().filter(|series| !series.points.is_empty()).collect() }
+    }
+
     /// What a legend lists: each kind of series once, in the order of the series.
     pub fn legend(&self) -> Vec<&str> {
         rdsk_analysis::groups::distinct(self.series.iter().map(|series| series.legend.as_str()))

@@ -5,17 +5,16 @@
 mod axis;
 mod draw;
 mod figure;
-mod figures;
 mod legend;
 mod page;
 mod palette;
+mod questions;
 mod shapes;
-mod svg_backend;
 
 pub use draw::svg;
 pub use figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
-pub use figures::{Section, Subject, of_record, of_several};
 pub use page::{FIRST_BYTES, page};
+pub use questions::{Section, Subject, sections};
 
 #[cfg(test)]
 mod tests;

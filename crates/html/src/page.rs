@@ -4,14 +4,13 @@
 use crate::axis::{Along, range};
 use crate::draw::{Drawn, Medium, STROKES, draw};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape};
-use crate::figures::{Section, Subject, of_record, of_several};
 use crate::legend;
 use crate::palette::{Theme, rules};
+use crate::questions::{Section, Subject, sections};
 use base64::Engine as _;
 use minijinja::{Environment, context};
-use rdsk_analysis::Analysis;
-use rdsk_model::{Confidence, Finding, Severity, Status};
-use rdsk_report::{Charset, Color, Style, words};
+use rdsk_model::{Finding, Status};
+use rdsk_report::about;
 use rdsk_units::printable;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,33 +23,20 @@ pub const FIRST_BYTES: &str = "<!doctype html>\n<!-- rdsk report -->";
 const TEMPLATE: &str = include_str!("../assets/page.html");
 const STYLES: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
-/// Columns of a screen that stands on the page as text.
-const SCREEN_WIDTH: usize = 100;
 
 /// About as many pixels as a wide plot has between its axes.
 const PLOT: (f64, f64) = (770.0, 330.0);
 
-/// What the template knows of a Record.
+/// What the template knows of a Record; it makes the findings and the notes safe to show by its filter `printable`.
 #[derive(Serialize)]
-struct About {
+struct About<'a> {
     name: String,
     facts: Vec<(String, String)>,
     status: Option<String>,
     headlines: Vec<String>,
-    findings: Vec<Found>,
-    notes: Vec<String>,
+    findings: &'a [Finding],
+    notes: &'a [String],
     end: String,
-}
-
-#[derive(Serialize)]
-struct Found {
-    title: String,
-    code: String,
-    severity: &'static str,
-    how: &'static str,
-    text: String,
-    evidence: Vec<String>,
-    advice: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -58,23 +44,19 @@ struct Part {
     id: String,
     title: &'static str,
     figures: Vec<Picture>,
-    /// The screen of the question as text; empty where several Records lie over each other.
-    screen: String,
 }
 
+/// A figure with what its drawing became.
 #[derive(Serialize)]
 struct Picture {
-    id: String,
-    title: String,
-    shows: String,
+    #[serde(flatten)]
+    figure: Figure,
     why_not: Option<String>,
     wide: String,
     narrow: String,
     /// The key of each entry as SVG, and its name.
     legend: Vec<(String, String)>,
     data: String,
-    table: crate::figure::Table,
-    evidence: Vec<String>,
 }
 
 /// One Record with all its figures; several with the figures that lay them over each other. The subjects' names should differ.
@@ -82,25 +64,22 @@ struct Picture {
 /// # Panics
 /// Never: the template is part of the program, and a test fills it.
 pub fn page(subjects: &[Subject<'_, '_>]) -> String {
-    let (sections, screens) = match subjects {
-        [one] => (of_record(one.analysis), Some(one.analysis)),
-        several => (of_several(several), None),
-    };
-    let parts: Vec<Part> = sections.into_iter().map(|section| part(section, screens)).collect();
+    let parts: Vec<Part> = sections(subjects).into_iter().map(part).collect();
     let styles = format!("{STROKES}{}{}", theme_rules(), STYLES);
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(&styles),
         hash(SCRIPT)
     );
-    let abouts: Vec<About> = subjects.iter().map(|subject| about(subject, subjects.len())).collect();
+    let abouts: Vec<About<'_>> = subjects.iter().map(|subject| about(subject, subjects.len())).collect();
     let title = match abouts.as_slice() {
-        [one] => format!("rdsk: {}", one.name),
+        [about] => format!("rdsk: {}", about.name),
         several => format!("rdsk: {} runs compared", several.len()),
     };
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
+    environment.add_filter("printable", |text: &str| printable(text));
     // The ending of the name turns escaping on.
     environment.add_template("page.html", TEMPLATE).expect("the template is part of the program");
     let template = environment.get_template("page.html").expect("it was just added");
@@ -128,15 +107,15 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-fn about(subject: &Subject<'_, '_>, subjects: usize) -> About {
+fn about<'a>(subject: &Subject<'a, '_>, subjects: usize) -> About<'a> {
     let analysis = subject.analysis;
     let command = analysis.command.iter().map(|word| printable(word)).collect::<Vec<_>>().join(" ");
     let name = if subjects > 1 {
         printable(subject.name)
     } else {
-        words::target_list(analysis).unwrap_or_else(|| "nothing measured".into())
+        about::target_list(analysis).unwrap_or_else(|| "nothing measured".into())
     };
-    let mut facts = words::facts(analysis);
+    let mut facts = about::facts(analysis);
     facts.push(("command".into(), command));
     let status = match analysis.status {
         Status::Complete => None,
@@ -149,39 +128,18 @@ fn about(subject: &Subject<'_, '_>, subjects: usize) -> About {
         facts,
         status: status
             .map(|status| error.map_or_else(|| status.clone(), |error| format!("{status} {error}"))),
-        headlines: words::headlines(analysis),
-        findings: analysis.findings.iter().map(found).collect(),
-        notes: analysis.notes.iter().map(|note| printable(note)).collect(),
-        end: words::end(analysis),
+        headlines: about::headlines(analysis),
+        findings: &analysis.findings,
+        notes: &analysis.notes,
+        end: about::end(analysis),
     }
 }
 
-fn found(finding: &Finding) -> Found {
-    Found {
-        title: printable(&finding.title),
-        code: printable(&finding.code),
-        severity: match finding.severity {
-            Severity::Invalid => "invalid",
-            Severity::Uncertain => "uncertain",
-            Severity::Cause | Severity::Cost => "cause",
-            Severity::Remark => "remark",
-        },
-        how: if finding.confidence == Confidence::Inferred { "inferred" } else { "measured" },
-        text: printable(&finding.text),
-        evidence: finding.evidence.iter().map(|line| printable(line)).collect(),
-        advice: finding.advice.as_deref().map(printable),
-    }
-}
-
-fn part(section: Section, screens: Option<&Analysis<'_>>) -> Part {
-    let style = Style { width: SCREEN_WIDTH, color: Color::Never, charset: Charset::Unicode };
+fn part(section: Section) -> Part {
     Part {
         id: section.experiment.to_string(),
         title: section.title,
         figures: section.figures.into_iter().map(picture).collect(),
-        screen: screens.map_or_else(String::new, |analysis| {
-            rdsk_report::experiment(analysis, section.experiment, style).trim_start_matches('\n').to_owned()
-        }),
     }
 }
 
@@ -208,8 +166,7 @@ fn picture(figure: Figure) -> Picture {
             )
         }
     };
-    let Figure { id, title, shows, table, evidence, .. } = figure;
-    Picture { id, title, shows, why_not, wide, narrow, legend, data, table, evidence }
+    Picture { figure, why_not, wide, narrow, legend, data }
 }
 
 /// A drawing as an element of the page, with what its script must know to find values.
@@ -318,7 +275,7 @@ mod tests {
         let sizes = Axis::log("block size", "").with_ticks(ticks);
         assert_eq!([shown(&sizes, 1_048_576.0), shown(&sizes, 1_048_577.0)], [1_048_576.0, 1_048_600.0]);
         let shares = Axis { scale: Scale::Share, ..Axis::log("share", "") };
-        assert_eq!(shown(&shares, 1.0 / 0.15), 1.0 / 0.15, "85 %, not 85.0001 %");
+        assert_eq!(shown(&shares, 1.0 / 0.15), 1.0 / 0.15, "85%, not 85.0001%");
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //! and the shape of marks. Each colour has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test holds. It draws
 //! nothing.
 
-use plotters_backend::BackendColor;
-
 /// The colour of a series on a light and on a dark background.
 const SERIES: [(Rgb, Rgb); 9] = [
     ((0x1a, 0x62, 0xa8), (0x6d, 0xb3, 0xf2)),
@@ -51,8 +49,8 @@ pub(crate) enum Mark {
 pub(crate) enum Paint {
     /// A colour, and which dash and mark go with it: 0 for the first series, which need no more than a colour.
     Series {
-        color: u8,
-        style: u8,
+        color: usize,
+        style: usize,
     },
     Ink,
     Grid,
@@ -63,8 +61,7 @@ pub(crate) enum Paint {
 impl Paint {
     /// That of the series at this place of the legend.
     pub(crate) fn of_series(place: usize) -> Self {
-        let small = |number: usize| u8::try_from(number).expect("a remainder of less than 256");
-        Self::Series { color: small(place % COLORS), style: small(place / COLORS % STYLES) }
+        Self::Series { color: place % COLORS, style: place / COLORS % STYLES }
     }
 
     /// The same colour without dashes.
@@ -72,26 +69,6 @@ impl Paint {
         match self {
             Self::Series { color, .. } => Self::Series { color, style: 0 },
             other => other,
-        }
-    }
-
-    /// The paint as a colour, which is all that plotters carries to its backend; nobody sees this one.
-    pub(crate) fn code(self) -> Rgb {
-        match self {
-            Self::Series { color, style } => (1, color, style),
-            Self::Ink => (0, 0, 0),
-            Self::Grid => (0, 0, 1),
-            Self::Ground => (0, 0, 2),
-        }
-    }
-
-    /// The paint of a code.
-    pub(crate) fn of_code(color: BackendColor) -> Self {
-        match color.rgb {
-            (1, color, style) => Self::Series { color, style },
-            (0, 0, 1) => Self::Grid,
-            (0, 0, 2) => Self::Ground,
-            _ => Self::Ink,
         }
     }
 
@@ -107,7 +84,7 @@ impl Paint {
 
     fn style(self) -> usize {
         match self {
-            Self::Series { style, .. } => style.into(),
+            Self::Series { style, .. } => style,
             Self::Ink | Self::Grid | Self::Ground => 0,
         }
     }
@@ -184,14 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn a_paint_goes_through_plotters_and_comes_back() {
-        let color = |paint: Paint| BackendColor { alpha: 1.0, rgb: paint.code() };
-        for paint in (0..200).map(Paint::of_series).chain([Paint::Ink, Paint::Grid, Paint::Ground]) {
-            assert_eq!(Paint::of_code(color(paint)), paint);
-        }
+    fn every_colour_is_a_class() {
         assert_eq!(Paint::of_series(3).class(), "c3");
-        let classes = rules(Theme::Dark).matches(".c").count();
-        assert_eq!(classes, COLORS);
+        assert_eq!(rules(Theme::Dark).matches(".c").count(), COLORS);
     }
 
     #[test]

@@ -70,6 +70,60 @@ pub(crate) fn mark(paint: Paint, (x, y): (f64, f64), radius: f64) -> String {
     }
 }
 
+/// Dots in one path; browsers are slow with very long ones.
+const MAX_DOTS: usize = 4000;
+
+/// Dots in as few paths as browsers like: an element each would be 10 MB for 100,000 of them.
+pub(crate) fn dots(paint: Paint, places: impl Iterator<Item = (f64, f64)>) -> String {
+    let dots: Vec<String> = places.map(|(x, y)| format!("M{} {}h0", px(x), px(y))).collect();
+    let path = |dots: &[String]| format!(r#"<path class="dot {}" d="{}"/>"#, paint.class(), dots.concat());
+    dots.chunks(MAX_DOTS).map(path).collect()
+}
+
+/// Which part of a text is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Start,
+    Middle,
+    End,
+}
+
+/// Where a text stands, and how.
+pub(crate) struct Text {
+    pub(crate) at: (f64, f64),
+    pub(crate) align: Align,
+    /// From its place down to the line that the letters stand on, in sizes of the font: not every program knows `dominant-baseline`.
+    pub(crate) down: f64,
+    /// Font size in pixels.
+    pub(crate) size: f64,
+    /// Whether it reads upwards.
+    pub(crate) is_upright: bool,
+}
+
+impl Text {
+    /// The text hangs below its place, stands around it, or above it.
+    pub(crate) const BELOW: f64 = 0.78;
+    pub(crate) const CENTRE: f64 = 0.35;
+    pub(crate) const ABOVE: f64 = -0.2;
+
+    /// The words as an element.
+    pub(crate) fn element(&self, words: &str) -> String {
+        let (x, y, size) = (px(self.at.0), px(self.at.1), self.size);
+        let anchor = match self.align {
+            Align::Start => "start",
+            Align::Middle => "middle",
+            Align::End => "end",
+        };
+        let turn =
+            if self.is_upright { format!(r#" transform="rotate(-90 {x} {y})""#) } else { String::new() };
+        format!(
+            r#"<text class="ink" x="{x}" y="{y}" dy="{:.1}" font-size="{size}" text-anchor="{anchor}"{turn}>{}</text>"#,
+            self.down * size,
+            escaped(words)
+        )
+    }
+}
+
 /// Text as it stands inside an element.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -112,6 +166,17 @@ mod tests {
     #[test]
     fn pixels_have_no_more_digits_than_they_need() {
         assert_eq!([px(12.0), px(12.5), px(12.125), px(0.0), px(-0.5)], ["12", "12.5", "12.12", "0", "-0.5"]);
+    }
+
+    #[test]
+    fn dots_share_a_path() {
+        let places = [(10.0, 5.0), (20.0, 5.0)];
+        assert_eq!(
+            dots(Paint::of_series(1), places.into_iter()),
+            r#"<path class="dot c1" d="M10 5h0M20 5h0"/>"#
+        );
+        let many = dots(Paint::of_series(1), std::iter::repeat_n(places[0], MAX_DOTS + 1));
+        assert_eq!(many.matches("<path").count(), 2);
     }
 
     #[test]

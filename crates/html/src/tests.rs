@@ -15,7 +15,10 @@ fn a_page_holds_every_figure_and_loads_nothing() {
     let record = fixtures::run();
     let text = page_of(&record);
     assert!(text.starts_with(FIRST_BYTES));
-    for figure in of_record(&Analysis::of(&record)).iter().flat_map(|section| &section.figures) {
+    for figure in sections(&[Subject { name: "", analysis: &Analysis::of(&record) }])
+        .iter()
+        .flat_map(|section| &section.figures)
+    {
         assert!(text.contains(&format!("<figure id=\"{}\">", figure.id)), "{}", figure.id);
     }
     for outside in ["http:", "https:", "src=", "@import", "url(", "style="] {
@@ -41,7 +44,10 @@ fn names_are_text_and_data_wherever_they_stand() {
     assert_eq!(text.matches("<!--").count(), 1, "our own");
     assert_eq!(text.matches("</script>").count(), text.matches("<script").count());
     assert!(text.contains("&lt;img src=x onerror=alert(1)&gt;"), "it is there as text");
-    for figure in of_record(&Analysis::of(&record)).iter().flat_map(|section| &section.figures) {
+    for figure in sections(&[Subject { name: "", analysis: &Analysis::of(&record) }])
+        .iter()
+        .flat_map(|section| &section.figures)
+    {
         let Some(svg) = svg(figure) else { continue };
         assert!(!svg.contains("<img") && !svg.contains("<!--"), "{}", figure.id);
     }
@@ -63,7 +69,7 @@ fn a_hundred_thousand_dots_are_few_elements_and_megabytes() {
 #[test]
 fn a_file_has_title_legend_and_colours_of_its_own() {
     let record = fixtures::run();
-    let sections = of_record(&Analysis::of(&record));
+    let sections = sections(&[Subject { name: "", analysis: &Analysis::of(&record) }]);
     let figure = sections
         .iter()
         .flat_map(|section| &section.figures)

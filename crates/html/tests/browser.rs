@@ -131,7 +131,7 @@ fn what_a_pointer_finds_is_the_mean_of_the_record() {
     assert!(deepest.contains("as fast: 9"), "the last value of the line: {deepest}");
     browser.press("Home");
     let first = tip(&mut browser, "headline-latency").unwrap();
-    assert!(first.contains("as fast: 50 %"), "the first one: {first}");
+    assert!(first.contains("as fast: 50%"), "the first one: {first}");
 }
 
 #[test]

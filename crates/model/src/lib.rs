@@ -53,7 +53,10 @@ pub use result::{
 pub use stalled::{Stall, StallBasis, Stalls};
 pub use target::{ArrayFacts, Device, Filesystem, LaidOut, Layer, Target, TargetKind};
 pub use unknown::UNKNOWN_OFFSET;
-pub use watch::{CommandRun, GrowthState, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
+pub use watch::{
+    CommandFlush, CommandRun, CommandVerdict, GrowthState, ProcessCalls, Uncounted, WatchInterval,
+    WatchedDevice,
+};
 pub use watch_document::{DeviceInterval, WatchCommand, WatchLine};
 pub use workload::{
     BufferPages, CacheState, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,

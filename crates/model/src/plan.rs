@@ -62,6 +62,16 @@ pub enum Extent {
     },
 }
 
+impl Extent {
+    /// Bytes of one pass, of an extent of whole passes.
+    pub fn pass_bytes(&self) -> Option<u64> {
+        match *self {
+            Self::Pass { bytes } | Self::Passes { bytes } => Some(bytes),
+            Self::Timed | Self::Samples { .. } | Self::Sustained(_) => None,
+        }
+    }
+}
+
 /// How long a visit goes on that waits for its rate to settle. One whose rate fell and has settled is over after `least_bytes`; one
 /// whose rate has not fallen, after `least_ns` or `least_ops` besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,9 @@
 //! reading them is `observe`'s, columns and explanations are `analysis`'.
 
 use crate::block_activity::BlockActivity;
+use crate::cell::Verdict;
 use crate::diskstat::DiskStat;
-use crate::workload::words;
+use crate::workload::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -114,6 +115,33 @@ pub struct CommandRun {
     pub dirty_left_bytes: Option<u64>,
     /// Why nobody counted what only BPF programs can count; `None` where they did.
     pub why_no_bpf: Option<String>,
+    /// What its I/O measured, reconciled with the block layer, in each direction of which that can be said.
+    pub verdicts: Vec<CommandVerdict>,
+    /// The flush after its end; `None` where none was requested.
+    pub flush: Option<CommandFlush>,
+}
+
+/// What the I/O of a command in one direction measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandVerdict {
+    /// Reads or writes.
+    pub op: Op,
+    /// The verdict, as a cell has it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// The flush of what a command had left in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandFlush {
+    /// From the command's end until all that it wrote was on disk; `None` where the flush failed or was cut short.
+    pub took_ns: Option<u64>,
+    /// The filesystems and devices that were flushed; untrusted text.
+    pub places: Vec<String>,
+    /// Why not all of it is on disk; `None` where no flush failed.
+    pub error: Option<String>,
 }
 
 /// Read and write calls of one process and of the children that it waited for (`/proc/PID/io` of a process that has ended).

@@ -3,7 +3,7 @@
 
 use crate::block_activity::BlockActivity;
 use crate::diskstat::DiskStat;
-use crate::watch::{GrowthState, ProcessCalls};
+use crate::watch::{CommandFlush, CommandVerdict, GrowthState, ProcessCalls};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -52,6 +52,10 @@ pub struct WatchCommand {
     pub dirty_left_bytes: Option<u64>,
     /// Why nothing was counted that only BPF programs can count; `None` where they did.
     pub why_no_bpf: Option<String>,
+    /// What its I/O measured, in each direction of which that can be said.
+    pub verdicts: Vec<CommandVerdict>,
+    /// The flush after its end; `None` without `--sync`.
+    pub flush: Option<CommandFlush>,
 }
 
 /// One device over one interval.

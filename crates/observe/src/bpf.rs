@@ -35,39 +35,12 @@ use visit::{Ended, Shared, Stats, Visit, locked};
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
 
-/// Why BPF cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
-    /// In words.
-    pub why: String,
-    /// What can be done about it, if anything.
-    pub hint: Option<String>,
-}
-
-impl Unavailable {
-    pub(crate) fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), hint: None }
-    }
-
-    /// Both in one line.
-    pub fn words(&self) -> String {
-        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-        format!("{}{hint}", self.why)
-    }
-}
-
-impl From<BpfError> for Unavailable {
-    fn from(error: BpfError) -> Self {
-        Self { why: error.words(), hint: error.hint().map(str::to_owned) }
-    }
-}
-
 /// Whether the programs can be loaded and attached here and now; tries it for no device.
 ///
 /// # Errors
 /// Why not.
-pub fn available() -> Result<(), Unavailable> {
-    Programs::load(&[]).map(drop).map_err(Unavailable::from)
+pub fn available() -> Result<(), BpfError> {
+    Programs::load(&[]).map(drop)
 }
 
 /// The programs beside the counters of one run, and which of their devices carries which target.
@@ -97,7 +70,7 @@ const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts f
 const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts requests throughout, and takes times and follows bios to \
                              their calls for a part of each visit only: device latencies and bios are of that part";
 
-const LEFT_OUT: &str = "BPF follows some visits of a cell only where following all would take more than 0.5 % of its time; \
+const LEFT_OUT: &str = "BPF follows some visits of a cell only where following all would take more than 0.5% of its time; \
                         --evidence bpf follows all";
 
 /// A device of a target.
@@ -118,13 +91,13 @@ impl BlockLayer {
         devices: &[Watched],
         stacks: &[Stack],
         attachment: Attachment,
-    ) -> Result<Self, Unavailable> {
+    ) -> Result<Self, BpfError> {
         let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
         for device in devices {
-            let known = names.iter().position(|name| *name == device.name);
-            let index = known.unwrap_or(names.len());
-            if known.is_none() {
+            let position = names.iter().position(|name| *name == device.name);
+            let index = position.unwrap_or(names.len());
+            if position.is_none() {
                 let block = BlockDevice::of(device.directory());
                 let Some(block) = block.filter(|_| device.why_unnamed.is_none()) else { continue };
                 names.push(device.name.clone());
@@ -135,15 +108,16 @@ impl BlockLayer {
         }
         if found.is_empty() {
             let why = devices.iter().find_map(|device| device.why_unnamed);
-            return Err(Unavailable::because(why.unwrap_or("no block device is known")));
+            return Err(BpfError::NoDevice(why.unwrap_or("no block device is known")));
         }
         if attachment != Attachment::Throughout && found.len() > MANY {
-            let why = format!("reading BPF's counts of {} devices takes long", found.len());
-            return Err(Unavailable { why, hint: Some("--evidence bpf does it nevertheless".into()) });
+            return Err(BpfError::TakesLong { devices: found.len() });
         }
         let takes_bios = |index: usize| found[index].queues == 0;
-        let counted =
-            carriers.iter().map(|one| counted_device(one, &names, takes_bios(one.index), stacks)).collect();
+        let counted = carriers
+            .iter()
+            .map(|carrier| counted_device(carrier, &names, takes_bios(carrier.index), stacks))
+            .collect();
         let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
         Ok(Self {
             programs,
@@ -170,8 +144,8 @@ impl BlockLayer {
     /// long beside a look at counters.
     ///
     /// # Errors
-    /// In words, why this visit will have no such evidence.
-    pub(crate) fn prepare(&mut self) -> Result<(), String> {
+    /// Why this visit will have no such evidence.
+    pub(crate) fn prepare(&mut self) -> Result<(), BpfError> {
         self.visit = None;
         (self.leaves_out, self.is_prepared) = (!self.follows, false);
         let mut programs = locked(&self.programs);
@@ -179,7 +153,7 @@ impl BlockLayer {
             programs.detach();
             return Ok(());
         }
-        programs.attach().map_err(|error| error.words())?;
+        programs.attach()?;
         self.is_prepared = true;
         Ok(())
     }
@@ -187,27 +161,26 @@ impl BlockLayer {
     /// Just before the first I/O of a visit that was prepared.
     ///
     /// # Errors
-    /// In words, why this visit will have no such evidence.
-    pub(crate) fn begin(&mut self) -> Result<(), String> {
+    /// Why this visit will have no such evidence.
+    pub(crate) fn begin(&mut self) -> Result<(), BpfError> {
         if !self.is_prepared {
             return Ok(());
         }
-        let visit = Visit::begin(&self.programs, &self.stats, self.attachment);
-        self.visit = Some(visit.map_err(|error| error.words())?);
+        self.visit = Some(Visit::begin(&self.programs, &self.stats, self.attachment)?);
         Ok(())
     }
 
     /// When everything is stable: adds what was counted to the evidence of the visit.
     ///
     /// # Errors
-    /// In words, why there is none.
-    pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), String> {
+    /// Why there is none.
+    pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), BpfError> {
         if self.leaves_out {
             evidence.is_left_out = true;
             self.tell(LEFT_OUT);
         }
         let Some(visit) = self.visit.take() else { return Ok(()) };
-        let ended = visit.end(&self.programs, &self.stats).map_err(|error| error.words())?;
+        let ended = visit.end(&self.programs, &self.stats)?;
         self.add(&ended, evidence);
         Ok(())
     }
@@ -246,8 +219,10 @@ impl BlockLayer {
                 activity.latency = Histogram::new();
             }
             block = block.plus(activity);
-            let device =
-                evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
+            let device = evidence
+                .devices
+                .iter_mut()
+                .find(|visited| visited.target == carrier.target && visited.name == *name);
             let Some(device) = device else { continue };
             let is_timed = ended.timed == ended.whole;
             // A completion that was passed over leaves its request in flight.
@@ -294,7 +269,7 @@ impl BlockLayer {
 
     /// In which form a device is given I/Os.
     fn driver(&self, index: usize) -> Takes {
-        let is_it = |one: &&CountedDevice| one.device == self.names[index];
+        let is_it = |counted: &&CountedDevice| counted.device == self.names[index];
         self.counted.iter().find(is_it).map_or(Takes::Requests, Takes::of)
     }
 }

@@ -38,7 +38,7 @@ fn group_in<'t>(groups: &'t str, version: CgroupVersion, controller: &str) -> Op
         let mut parts = line.splitn(3, ':');
         let (id, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
         let ours = match version {
-            CgroupVersion::One => controllers.split(',').any(|one| one == controller),
+            CgroupVersion::One => controllers.split(',').any(|named| named == controller),
             CgroupVersion::Unified => id == "0" && controllers.is_empty(),
         };
         ours.then_some(group)

@@ -33,7 +33,7 @@ struct Chosen {
 impl Chosen {
     fn choose(&mut self, stack: &Stack, name: &str, counts: &impl Fn(&str) -> bool) -> Option<Spread> {
         if counts(name) {
-            if !self.devices.iter().any(|known| known == name) {
+            if !self.devices.iter().any(|chosen| chosen == name) {
                 self.devices.push(name.to_owned());
             }
             return Some(Spread::ONCE);

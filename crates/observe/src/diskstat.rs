@@ -24,6 +24,11 @@ pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
         .ok_or(ObserveError::TooFewFields { found, wanted: DiskStat::MIN_FIELDS })
 }
 
+/// The counters without those of flushes, which the kernel prints as zeros where it does not count them.
+pub(crate) fn without_flushes(stat: DiskStat) -> DiskStat {
+    DiskStat { flush_ios: None, flush_ticks_ms: None, ..stat }
+}
+
 /// A `stat` file that stays open, so that one sample is one `pread`.
 #[derive(Debug)]
 pub(crate) struct StatFile {

@@ -1,8 +1,8 @@
 //! The machine, as the Record describes it: kernel, processor, memory, and whether it is virtual. It measures
 //! nothing; the caller passes the facts of the clock.
 
-use crate::read_trimmed;
 use rdsk_model::{ClockFacts, Host};
+use rdsk_sys::files::{memory_bytes, read_word};
 use std::path::Path;
 
 /// What hypervisors call themselves to their guests, and the short name of each. QEMU without KVM emulates the processor.
@@ -47,13 +47,13 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
 fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts) -> Host {
     let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
-    let kernel = read_trimmed(&proc.join("sys/kernel/osrelease"))
+    let kernel = read_word(&proc.join("sys/kernel/osrelease"))
         .unwrap_or_else(|| rustix::system::uname().release().to_string_lossy().into_owned());
     Host {
         kernel,
         cpu_model: cpu_model(&cpuinfo),
-        cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
-        memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
+        cpu_count: u32::try_from(rdsk_sys::affinity::allowed_cpus().len()).unwrap_or(u32::MAX),
+        memory_bytes: memory_bytes(&meminfo, "MemTotal"),
         virtualization: virtualization(proc, sys, signature, &cpuinfo),
         page_bytes: Some(rdsk_sys::cache::page_size()),
         clock,
@@ -62,13 +62,7 @@ fn described(proc: &Path, sys: &Path, signature: Option<&str>, clock: ClockFacts
 
 /// What the kernel can give to programs without swapping, by its own estimate (`MemAvailable`); `None` where it does not say.
 pub fn available_memory_bytes(proc: &Path) -> Option<u64> {
-    meminfo_bytes(&std::fs::read_to_string(proc.join("meminfo")).ok()?, "MemAvailable")
-}
-
-/// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` if the kernel does not print it.
-pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
-    let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    memory_bytes(&std::fs::read_to_string(proc.join("meminfo")).ok()?, "MemAvailable")
 }
 
 /// The processor as x86 (`model name`), POWER and s390 (`cpu`, `processor`) and some ARM kernels (`Hardware`) name it.
@@ -90,7 +84,7 @@ fn virtualization(proc: &Path, sys: &Path, signature: Option<&str>, cpuinfo: &st
 }
 
 fn hypervisor(sys: &Path, signature: Option<&str>, cpuinfo: &str) -> Option<String> {
-    if let Some(name) = read_trimmed(&sys.join("hypervisor/type")) {
+    if let Some(name) = read_word(&sys.join("hypervisor/type")) {
         return Some(name);
     }
     let flagged = cpuinfo
@@ -98,17 +92,17 @@ fn hypervisor(sys: &Path, signature: Option<&str>, cpuinfo: &str) -> Option<Stri
         .filter_map(|line| line.split_once(':'))
         .any(|(key, value)| key.trim() == "flags" && value.split(' ').any(|flag| flag == "hypervisor"));
     // What it says itself; QEMU has the same DMI whether KVM runs the guest or not.
-    let by_name = signature.and_then(|own| SIGNATURES.iter().find(|(known, _)| *known == own));
+    let by_name = signature.and_then(|own| SIGNATURES.iter().find(|(vendor, _)| *vendor == own));
     if let Some((_, name)) = by_name.filter(|_| flagged) {
         return Some((*name).to_owned());
     }
-    let dmi = |name: &str| read_trimmed(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
+    let dmi = |name: &str| read_word(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
     let product = format!("{} {}", dmi("sys_vendor"), dmi("product_name")).to_lowercase();
-    let known = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
+    let vendor = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
     // Bare-metal cloud instances show the vendor too, but their processors have no hypervisor flag. Processors other
     // than x86 have no flags at all, so the vendor must suffice.
     let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
-    match known {
+    match vendor {
         // As Amazon names those of ARM that are none.
         Some(name) if flagged || (!x86 && !product.contains(".metal")) => Some(name.to_owned()),
         _ => flagged.then(|| "vm".to_owned()),
@@ -209,7 +203,7 @@ mod tests {
                     Dirty:                40 kB\nWriteback:             0 kB\nWritebackTmp:          9 kB\n";
         let fields = ["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback"];
         assert_eq!(
-            fields.map(|name| meminfo_bytes(text, name)),
+            fields.map(|name| memory_bytes(text, name)),
             [Some(4_030_276 * 1024), None, Some(20_480), Some(40_960), Some(0)]
         );
     }
@@ -217,9 +211,9 @@ mod tests {
     #[test]
     fn this_machine_has_memory() {
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
-        let total_bytes = meminfo_bytes(&meminfo, "MemTotal");
+        let total_bytes = memory_bytes(&meminfo, "MemTotal");
         assert!(total_bytes.unwrap() > 16 << 20);
-        assert!(meminfo_bytes(&meminfo, "MemAvailable") < total_bytes);
+        assert!(memory_bytes(&meminfo, "MemAvailable") < total_bytes);
         let error = crate::read_text(Path::new("/nonexistent/meminfo")).unwrap_err();
         assert!(error.to_string().contains("/nonexistent/meminfo"));
     }

@@ -4,17 +4,18 @@
 
 mod trust;
 
-use crate::bpf::{Attachment, BlockLayer, Unavailable};
-use crate::last_look::{Awaited, LastLook, Samples};
+use crate::CountersError;
+use crate::bpf::{Attachment, BlockLayer, BpfError};
+use crate::last_look::{Awaited, LastLook, Sample, Samples};
 use crate::limits::{controls, limits};
 use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
 use crate::processor::{ProcessorSample, Processors};
-use crate::release::version_at;
 use crate::sampler::{AllSeries, DeviceSeries, Sampled, Sampler};
 use crate::series::Series;
 use crate::split_parts::may_pass_over_parts;
 use crate::stack::Stack;
+use crate::sysfs::version_at;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
 use rdsk_model::{Clock, DiskStat, EvidenceSource, ProcessIo, Target};
@@ -43,7 +44,7 @@ pub struct KernelObserver {
     clock: Arc<dyn Clock>,
     sample_width_ns: u64,
     /// The BPF programs, or why there are none.
-    block_layer: Result<BlockLayer, Unavailable>,
+    block_layer: Result<BlockLayer, BpfError>,
     has_series: bool,
     visit: Option<Begun>,
     last_look: LastLook,
@@ -53,21 +54,20 @@ pub struct KernelObserver {
     observed_ios: u64,
 }
 
-type Counts = Result<DeviceCounts, String>;
+type Counts = Result<DeviceCounts, CountersError>;
 
 struct Begun {
-    begin_ns: u64,
-    first: Samples,
-    process: Option<ProcessIo>,
-    processor: Option<(u64, ProcessorSample)>,
+    first: Moment,
     sampler: Sampler,
     /// Which devices the sampler watches, by index.
     sampled: Vec<usize>,
-    io: Option<IoEnd>,
+    /// When the last I/O had returned.
+    io: Option<Moment>,
 }
 
-struct IoEnd {
-    end_ns: u64,
+/// What everything showed at the begin of a visit or at the end of its I/O.
+struct Moment {
+    at_ns: u64,
     samples: Samples,
     process: Option<ProcessIo>,
     processor: Option<(u64, ProcessorSample)>,
@@ -97,7 +97,7 @@ impl KernelObserver {
             process,
             clock,
             sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
-            block_layer: Err(Unavailable::because("BPF was not asked for")),
+            block_layer: Err(BpfError::NotAskedFor),
             has_series: true,
             visit: None,
             last_look: LastLook::default(),
@@ -126,7 +126,7 @@ impl KernelObserver {
     }
 
     /// Why there is no evidence from BPF; `None` where there is.
-    pub fn why_no_bpf(&self) -> Option<&Unavailable> {
+    pub fn why_no_bpf(&self) -> Option<&BpfError> {
         self.block_layer.as_ref().err()
     }
 
@@ -146,7 +146,7 @@ impl KernelObserver {
     fn samples(&mut self) -> Samples {
         let samples: Samples = self.devices.iter_mut().map(Watched::read).collect();
         for problem in samples.iter().filter_map(|sample| sample.as_ref().err()) {
-            self.note(problem.clone());
+            self.note(problem.to_string());
         }
         samples
     }
@@ -191,23 +191,31 @@ impl KernelObserver {
         }
     }
 
+    /// Records why this visit has no evidence from BPF, if it has none.
+    fn note_of_bpf(&mut self, done: Result<(), BpfError>) {
+        if let Err(error) = done {
+            self.note(error.words());
+        }
+    }
+
     /// Assembles the parts of a visit.
     fn evidence(
         &mut self,
         begun: Begun,
         seen: AllSeries,
-        io: &IoEnd,
+        io: &Moment,
         last: &Samples,
         end_ns: u64,
     ) -> VisitEvidence {
-        let Begun { begin_ns, first, process, processor, sampler: _, sampled, io: _ } = begun;
+        let Begun { first: Moment { at_ns: begin_ns, samples: first, process, processor }, sampled, .. } =
+            begun;
         let AllSeries { devices: seen, cost_ns } = seen;
         self.sampling_ns = self.sampling_ns.saturating_add(cost_ns);
         let mut series_of: Vec<Option<DeviceSeries>> = self.devices.iter().map(|_| None).collect();
         for (index, one) in sampled.into_iter().zip(seen) {
             series_of[index] = Some(one);
         }
-        let interval_ns = io.end_ns.saturating_sub(begin_ns);
+        let interval_ns = io.at_ns.saturating_sub(begin_ns);
         let raw = (0..self.devices.len())
             .map(|index| {
                 self.devices[index].counts([&first[index], &io.samples[index], &last[index]], interval_ns)
@@ -228,7 +236,7 @@ impl KernelObserver {
             let name = device.name.clone();
             devices.push(DeviceVisit { target: device.target, name, counts, in_flight_max, series });
         }
-        let may_count = |(device, sample): (&Watched, &Result<DiskStat, String>)| {
+        let may_count = |(device, sample): (&Watched, &Sample)| {
             device.own && sample.is_ok() && device.why_zero_is_unknown().is_none()
         };
         let is_counted = self.note_uncounted(&devices) || self.devices.iter().zip(&first).any(may_count);
@@ -276,28 +284,29 @@ impl Observer for KernelObserver {
         self.loops.iter_mut().for_each(LoopWatch::begin);
         // What takes time comes first: others' I/O meanwhile is not of the interval.
         let prepared = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::prepare);
-        prepared.err().into_iter().for_each(|problem| self.note(problem));
+        self.note_of_bpf(prepared);
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
         self.wait_until_idle();
         let sampler = self.ready_sampler();
         let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
-        begun.err().into_iter().for_each(|problem| self.note(problem));
+        self.note_of_bpf(begun);
         let process = read_process_io(&self.process).ok();
         let processor = self.read_processors();
-        let first = self.samples();
-        let begin_ns = self.clock.now_ns();
-        let (sampled, watched) = self.sampled(&first);
-        sampler.begin(watched, begin_ns);
-        self.visit = Some(Begun { begin_ns, first, process, processor, sampler, sampled, io: None });
+        let samples = self.samples();
+        let at_ns = self.clock.now_ns();
+        let (sampled, watched) = self.sampled(&samples);
+        sampler.begin(watched, at_ns);
+        let first = Moment { at_ns, samples, process, processor };
+        self.visit = Some(Begun { first, sampler, sampled, io: None });
     }
 
     fn end_io(&mut self) {
-        let end_ns = self.clock.now_ns();
+        let at_ns = self.clock.now_ns();
         let process = read_process_io(&self.process).ok();
         let processor = self.read_processors();
         let Some(mut visit) = self.visit.take() else { return };
-        let samples = self.last_samples(&visit.first, Awaited::Reads);
-        visit.io = Some(IoEnd { end_ns, samples, process, processor });
+        let samples = self.last_samples(&visit.first.samples, Awaited::Reads);
+        visit.io = Some(Moment { at_ns, samples, process, processor });
         self.visit = Some(visit);
         self.loops.iter_mut().for_each(LoopWatch::end_io);
     }
@@ -306,24 +315,24 @@ impl Observer for KernelObserver {
         let Some(mut begun) = self.visit.take() else { return VisitEvidence::none() };
         let process = read_process_io(&self.process).ok();
         // Before the last look, so that no sample is later than it.
-        let mut seen = begun.sampler.stop();
+        let mut series = begun.sampler.stop();
         // The time until everything is stable is over, so that writes may be waited for.
-        let last = self.last_samples(&begun.first, Awaited::All);
+        let last = self.last_samples(&begun.first.samples, Awaited::All);
         let end_ns = self.clock.now_ns();
         let ends: Vec<Option<DiskStat>> =
             begun.sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
-        seen.end_with(&ends, end_ns);
+        series.end_with(&ends, end_ns);
         // A visit that failed before its I/O ended has no separate end of I/O.
-        let io = begun.io.take().unwrap_or_else(|| IoEnd {
-            end_ns,
+        let io = begun.io.take().unwrap_or_else(|| Moment {
+            at_ns: end_ns,
             samples: last.clone(),
             process,
             processor: self.read_processors(),
         });
         let before = self.source;
-        let mut evidence = self.evidence(begun, seen, &io, &last, end_ns);
+        let mut evidence = self.evidence(begun, series, &io, &last, end_ns);
         let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));
-        ended.err().into_iter().for_each(|problem| self.note(problem));
+        self.note_of_bpf(ended);
         // A visit that was not to be followed takes nothing from those before.
         self.source = self.source.min(if evidence.is_left_out { before } else { evidence.source });
         evidence
@@ -332,7 +341,7 @@ impl Observer for KernelObserver {
     fn describe(&self) -> rdsk_model::ObserverFacts {
         let mut reasons: Vec<String> = Vec::new();
         if let (EvidenceSource::Sysfs, Some(why)) = (self.source, self.why_no_bpf()) {
-            reasons.push(why.words());
+            reasons.push(why.words_and_hint());
         }
         if self.source == EvidenceSource::Bpf {
             reasons.extend(self.block_layer.iter().flat_map(BlockLayer::limits));

@@ -1,6 +1,7 @@
 //! When the counters of devices hold the last request of a visit. The kernel counts a request shortly after it wakes the waiting process,
 //! so the counters are read again while requests are in flight. It decides when, and reads nothing itself.
 
+use crate::CountersError;
 use rdsk_model::DiskStat;
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ const MOST_LATE: u64 = 4;
 /// How long requests that were in flight before a visit may hold it up: read-ahead of an earlier one, on a device of a few MB/s.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// One sample of each device, or why there is none.
-pub(crate) type Samples = Vec<Result<DiskStat, String>>;
+/// One sample of a device, or why there is none; and those of all.
+pub(crate) type Sample = Result<DiskStat, CountersError>;
+pub(crate) type Samples = Vec<Sample>;
 
 /// Looks until nothing is in flight, or for the last of some attempts.
 pub(crate) fn settled(mut look: impl FnMut() -> Samples) -> Samples {
@@ -99,7 +101,7 @@ impl LastLook {
         let early = settled(&mut look);
         let mut samples = early.clone();
         self.in_vain.resize(samples.len(), 0);
-        let in_flight = |sample: &Result<DiskStat, String>| sample.as_ref().map_or(0, |stat| stat.in_flight);
+        let in_flight = |sample: &Sample| sample.as_ref().map_or(0, |stat| stat.in_flight);
         let (mut pause, mut waited) = (2 * RESAMPLE_AFTER, Duration::ZERO);
         loop {
             let is_working = |index: usize| {
@@ -146,13 +148,13 @@ fn has_only_read(first: &DiskStat, now: &DiskStat) -> bool {
 }
 
 /// Whether a device completed no more between two looks than it had in flight at the first. A flush is one of the writes, too.
-fn may_be_ours(early: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
-    let all = |stat: &DiskStat| counts(stat)[..3].iter().flatten().sum::<u64>();
-    matches!((early, now), (Ok(early), Ok(now)) if all(now).saturating_sub(all(early)) <= early.in_flight)
+fn may_be_ours(early: &Sample, now: &Sample) -> bool {
+    let completed = |stat: &DiskStat| counts(stat)[..3].iter().flatten().sum::<u64>();
+    matches!((early, now), (Ok(early), Ok(now)) if completed(now).saturating_sub(completed(early)) <= early.in_flight)
 }
 
 /// Whether it still has something in flight, and completed nothing between two looks or got less to do than it completed.
-fn goes_on(before: &Result<DiskStat, String>, now: &Result<DiskStat, String>) -> bool {
+fn goes_on(before: &Sample, now: &Sample) -> bool {
     matches!((before, now), (Ok(before), Ok(now))
         if now.in_flight > 0 && (counts(before) == counts(now) || now.in_flight < before.in_flight))
 }
@@ -232,7 +234,7 @@ mod tests {
     fn a_quiet_device_is_looked_at_once() {
         assert_eq!(seen(&mut LastLook::default(), stat(23, 0, 0), stat(24, 0, 0), 2), (23, 1));
         // Nothing tells when a device without counters is done.
-        let gone = || vec![Err("gone".to_owned())];
+        let gone = || vec![Err(CountersError::SwitchedOff { device: "sda".into() })];
         assert_eq!(LastLook::default().settled(&gone(), Awaited::All, gone), gone());
     }
 

@@ -19,7 +19,6 @@ mod price;
 pub mod process;
 mod processor;
 mod quota;
-mod release;
 mod sampler;
 pub mod series;
 pub mod sim;
@@ -76,14 +75,31 @@ pub enum ObserveError {
     NotInTree { name: String },
 }
 
+/// Why the counters of a device do not say what it did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what the messages say")]
+pub enum CountersError {
+    /// They cannot be read.
+    #[error("no counters of {device}: {cause}")]
+    Unreadable { device: String, cause: String },
+    /// The device was registered anew.
+    #[error("counters of {device}: {back}")]
+    WentBack { device: String, back: CountersWentBack },
+    /// They did not move, which proves nothing of this driver.
+    #[error("the counters of {device} stood still, and {why}")]
+    StoodStill { device: String, why: &'static str },
+    /// They did not move, and the kernel is told not to count.
+    #[error("queue/iostats of {device} is 0, and its counters stood still")]
+    SwitchedOff { device: String },
+    /// An array has counted a part of what its members moved.
+    #[error(
+        "{device} counted less than its members moved: before Linux 6.6, RAID 0 may not count the part of an I/O that it cuts off at \
+         the end of a chunk"
+    )]
+    Partial { device: String },
+}
+
 /// A small text file, or the error with its path.
 fn read_text(path: &Path) -> Result<String, ObserveError> {
     std::fs::read_to_string(path).map_err(|source| ObserveError::Read { path: path.to_owned(), source })
-}
-
-/// A small text file without the white space around it; `None` where it cannot be read or is empty.
-fn read_trimmed(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let trimmed = text.trim();
-    (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }

@@ -4,8 +4,9 @@
 
 use crate::cgroups::{CgroupVersion, cgroups_of};
 use crate::stack::Stack;
-use crate::sysfs::{block_path, name_of};
+use crate::sysfs::{block_path, kernel_name, name_of};
 use rdsk_model::{IoControl, Limit, Op, Target};
+use rdsk_sys::files::{names_in, read_text, read_word};
 use std::path::{Path, PathBuf};
 
 /// The files of version 1 and their direction.
@@ -37,16 +38,15 @@ pub fn limits(
     stacks: &[Stack],
     carriers: &[(u32, String)],
 ) -> Vec<Limit> {
-    let devices: Vec<Limited> =
-        targets.iter().flat_map(|target| devices_of(sys, target, stacks, carriers)).collect();
-    let mut found = Vec::new();
+    let devices = limited_devices(sys, targets, stacks, carriers);
+    let mut limits = Vec::new();
     for group in cgroups_of(process, "blkio") {
         match group.version {
-            CgroupVersion::One => throttle_limits(&group.directories, &devices, &mut found),
-            CgroupVersion::Unified => io_max_limits(&group.directories, &devices, &mut found),
+            CgroupVersion::One => throttle_limits(&group.directories, &devices, &mut limits),
+            CgroupVersion::Unified => io_max_limits(&group.directories, &devices, &mut limits),
         }
     }
-    found
+    limits
 }
 
 /// What may hold back the I/O of a process to these devices without a limit of its own, where it can be read.
@@ -61,50 +61,55 @@ pub fn controls(
     stacks: &[Stack],
     carriers: &[(u32, String)],
 ) -> Vec<IoControl> {
-    let devices: Vec<Limited> =
-        targets.iter().flat_map(|target| devices_of(sys, target, stacks, carriers)).collect();
-    let mut found = Vec::new();
-    for group in cgroups_of(process, "io").into_iter().filter(|one| one.version == CgroupVersion::Unified) {
+    let devices = limited_devices(sys, targets, stacks, carriers);
+    let mut controls = Vec::new();
+    for group in cgroups_of(process, "io").into_iter().filter(|group| group.version == CgroupVersion::Unified)
+    {
         let Some((top, below)) = group.directories.split_last().filter(|(_, below)| !below.is_empty()) else {
             continue;
         };
-        cost(top, &devices, &mut found);
+        cost(top, &devices, &mut controls);
         for directory in below {
             let parent = directory.parent().unwrap_or(top);
-            let siblings = std::fs::read_dir(parent).into_iter().flatten().flatten().take(MAX_GROUPS);
-            for sibling in siblings.map(|entry| entry.path()) {
-                settings(&sibling.join("io.latency"), &devices, &mut found);
+            for sibling in names_in(parent).iter().take(MAX_GROUPS) {
+                controls.extend(settings(&parent.join(sibling).join("io.latency"), &devices));
             }
         }
     }
-    found
+    controls
 }
 
 /// The cost model of each device for which it is on.
-fn cost(top: &Path, devices: &[Limited], found: &mut Vec<IoControl>) {
-    let mut qos = Vec::new();
-    settings(&top.join("io.cost.qos"), devices, &mut qos);
-    qos.retain(|one| one.setting.split(' ').any(|word| word == "enable=1"));
-    let mut models = Vec::new();
-    settings(&top.join("io.cost.model"), devices, &mut models);
-    models.retain(|model| qos.iter().any(|one| one.device == model.device));
+fn cost(top: &Path, devices: &[Limited], controls: &mut Vec<IoControl>) {
+    let mut qos = settings(&top.join("io.cost.qos"), devices);
+    qos.retain(|qos| qos.setting.split(' ').any(|word| word == "enable=1"));
+    let mut models = settings(&top.join("io.cost.model"), devices);
+    models.retain(|model| qos.iter().any(|qos| qos.device == model.device));
     // The model first: it has the figures.
-    found.extend(models);
-    found.extend(qos);
+    controls.extend(models.into_iter().chain(qos));
 }
 
-/// The lines of a file, `major:minor key=value …`, that are about these devices.
-fn settings(file: &Path, devices: &[Limited], found: &mut Vec<IoControl>) {
-    let Ok(text) = std::fs::read_to_string(file) else { return };
-    for (number, setting) in text.lines().filter_map(|line| line.split_once(' ')) {
+/// The lines of a file, `major:minor words`, that are about these devices: each device with the words.
+fn lines_about<'devices>(file: &Path, devices: &'devices [Limited]) -> Vec<(&'devices Limited, String)> {
+    let text = read_text(file).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    let about = |(number, words): (&str, &str)| {
+        let words = words.trim().to_owned();
         let named = devices.iter().filter(|device| device.major_minor == number);
-        found.extend(named.map(|device| IoControl {
-            target: device.target,
-            device: device.name.clone(),
-            source: file.display().to_string(),
-            setting: setting.trim().to_owned(),
-        }));
-    }
+        named.map(|device| (device, words.clone())).collect::<Vec<_>>()
+    };
+    lines.flat_map(about).collect()
+}
+
+/// What a file says of a controller of these devices.
+fn settings(file: &Path, devices: &[Limited]) -> Vec<IoControl> {
+    let control = |(device, setting): (&Limited, String)| IoControl {
+        target: device.target,
+        device: device.name.clone(),
+        source: file.display().to_string(),
+        setting,
+    };
+    lines_about(file, devices).into_iter().map(control).collect()
 }
 
 /// A device that a target's I/O goes through.
@@ -112,6 +117,15 @@ struct Limited {
     target: u32,
     name: String,
     major_minor: String,
+}
+
+fn limited_devices(
+    sys: &Path,
+    targets: &[Target],
+    stacks: &[Stack],
+    carriers: &[(u32, String)],
+) -> Vec<Limited> {
+    targets.iter().flat_map(|target| devices_of(sys, target, stacks, carriers)).collect()
 }
 
 /// The devices that a target's I/O goes through: its own device, those that its filesystem spreads over, and those below.
@@ -122,94 +136,76 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack], carriers: &[(u32, S
         name: name.to_owned(),
         major_minor,
     };
-    let mut found = vec![limited(&own.name, own.major_minor.clone())];
+    let mut devices = vec![limited(&own.name, own.major_minor.clone())];
     let stack = stacks.iter().find(|stack| stack.target == target.index);
     let spread = stack.map(|stack| stack.tops.clone()).unwrap_or_default();
     let lower = stack.map(Stack::lower).unwrap_or_default();
     let own_carriers = carriers.iter().filter(|(index, _)| *index == target.index);
     let carrying: Vec<String> = own_carriers.flat_map(|(_, name)| down_from(sys, name)).collect();
     for name in spread.iter().chain(&target.stack).chain(&lower).chain(&carrying) {
-        let number = crate::read_trimmed(&block_path(sys, name).join("dev"));
-        if let Some(number) = number.filter(|number| found.iter().all(|known| known.major_minor != *number)) {
-            found.push(limited(name, number));
+        let number = read_word(&block_path(sys, name).join("dev"));
+        if let Some(number) =
+            number.filter(|number| devices.iter().all(|device| device.major_minor != *number))
+        {
+            devices.push(limited(name, number));
         }
     }
-    found
+    devices
 }
 
 /// A device, the disk that it is a part of, and everything below these.
 fn down_from(sys: &Path, name: &str) -> Vec<String> {
-    let mut found = vec![name.to_owned()];
+    let mut names = vec![name.to_owned()];
     let mut index = 0;
-    while index < found.len() && found.len() < MAX_CARRIERS {
-        let Ok(directory) = block_path(sys, &found[index]).canonicalize() else { break };
+    while index < names.len() && names.len() < MAX_CARRIERS {
+        let Ok(directory) = block_path(sys, &names[index]).canonicalize() else { break };
         let whole = directory.parent().filter(|_| directory.join("partition").exists()).and_then(name_of);
-        let slaves = std::fs::read_dir(directory.join("slaves")).into_iter().flatten().flatten();
-        let more: Vec<String> = slaves.filter_map(|entry| name_of(&entry.path())).chain(whole).collect();
-        for name in more {
-            if !found.contains(&name) {
-                found.push(name);
+        let slaves = names_in(&directory.join("slaves"));
+        for name in slaves.iter().map(|name| kernel_name(name)).chain(whole) {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
         index += 1;
     }
-    found
+    names
 }
 
-fn throttle_limits(directories: &[PathBuf], devices: &[Limited], found: &mut Vec<Limit>) {
+fn throttle_limits(directories: &[PathBuf], devices: &[Limited], limits: &mut Vec<Limit>) {
     let Some(own) = directories.first() else { return };
     for (name, op) in THROTTLE_FILES {
-        let path = own.join(name);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        for line in text.lines() {
-            let Some((number, value)) = line.split_once(' ') else { continue };
-            let Ok(value) = value.trim().parse::<u64>() else { continue };
-            let is_bytes = name.ends_with("_bps_device");
-            let (bytes_per_s, ops_per_s) = (is_bytes.then_some(value), (!is_bytes).then_some(value));
-            found.extend(on_devices(devices, number, &path, op, bytes_per_s, ops_per_s));
+        let file = own.join(name);
+        for (device, value) in lines_about(&file, devices) {
+            let (value, is_bytes) = (value.parse::<u64>().ok(), name.ends_with("_bps_device"));
+            limits.extend(limit(
+                device,
+                &file,
+                op,
+                [value.filter(|_| is_bytes), value.filter(|_| !is_bytes)],
+            ));
         }
     }
 }
 
 /// A line of `io.max` is `major:minor rbps=N wbps=N riops=N wiops=N`, where N may be `max`.
-fn io_max_limits(directories: &[PathBuf], devices: &[Limited], found: &mut Vec<Limit>) {
-    for directory in directories {
-        let path = directory.join("io.max");
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        for line in text.lines() {
-            let Some((number, values)) = line.split_once(' ') else { continue };
+fn io_max_limits(directories: &[PathBuf], devices: &[Limited], limits: &mut Vec<Limit>) {
+    for file in directories.iter().map(|directory| directory.join("io.max")) {
+        for (device, values) in lines_about(&file, devices) {
             let value = |key: &str| {
                 let text = values.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
                 text?.parse::<u64>().ok()
             };
-            let directions =
-                [(Op::Read, value("rbps"), value("riops")), (Op::Write, value("wbps"), value("wiops"))];
-            for (op, bytes_per_s, ops_per_s) in directions {
-                if bytes_per_s.or(ops_per_s).is_some() {
-                    found.extend(on_devices(devices, number, &path, op, bytes_per_s, ops_per_s));
-                }
-            }
+            limits.extend(limit(device, &file, Op::Read, [value("rbps"), value("riops")]));
+            limits.extend(limit(device, &file, Op::Write, [value("wbps"), value("wiops")]));
         }
     }
 }
 
-/// The limits in a file for the device with this number, in bytes and in I/Os per second.
-fn on_devices(
-    devices: &[Limited],
-    number: &str,
-    file: &Path,
-    op: Op,
-    bytes_per_s: Option<u64>,
-    ops_per_s: Option<u64>,
-) -> impl Iterator<Item = Limit> {
-    devices.iter().filter(move |device| device.major_minor == number).map(move |device| Limit {
-        target: device.target,
-        device: device.name.clone(),
-        source: file.display().to_string(),
-        op,
-        bytes_per_s,
-        ops_per_s,
-    })
+/// The limit of a device in a file, in bytes and in I/Os per second; `None` where it has neither.
+fn limit(device: &Limited, file: &Path, op: Op, [bytes_per_s, ops_per_s]: [Option<u64>; 2]) -> Option<Limit> {
+    bytes_per_s.or(ops_per_s)?;
+    let (target, device, source) = (device.target, device.name.clone(), file.display().to_string());
+    Some(Limit { target, device, source, op, bytes_per_s, ops_per_s })
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The backing files of the loop devices in a stack: where they lie, how they are allocated and how much of them is cached. It
 //! opens them for reading, reads none of their data and judges nothing.
 
-use crate::read_trimmed;
 use crate::stack::{Stack, btrfs_devices};
 use crate::sysfs::{MAX_LEVELS, block_path, name_by_number, name_of};
-use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
+use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, SECTOR_BYTES, Target};
 use rdsk_sys::cache::{CacheStat, cachestat};
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::extents::{Flush, extents_of, summarise};
+use rdsk_sys::extents::{Flush, extents, summarise};
+use rdsk_sys::files::{read_number, read_word};
 use rdsk_sys::mounts::{Mount, mount_of, mounts_of};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Loop devices below one target.
 const MAX_LOOPS: usize = 64;
-/// The unit of `start` and `size` in sysfs, whatever the sectors of the device.
-const SECTOR_BYTES: u64 = 512;
 /// A list of extents is asked for again when this many times its own duration has passed.
 const EXTENTS_PAUSE: u64 = 20;
 
@@ -43,15 +41,15 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
     let mounts = mounts_of(&proc.join("self"));
     let mut names: Vec<String> = stack.tops.iter().chain(&stack.lower()).cloned().collect();
     names.extend(target.stack.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
-    let mut found: Vec<LoopWatch> = Vec::new();
+    let mut loops: Vec<LoopWatch> = Vec::new();
     let mut index = 0;
-    while index < names.len() && found.len() < MAX_LOOPS && index < MAX_LOOPS * MAX_LEVELS {
+    while index < names.len() && loops.len() < MAX_LOOPS && index < MAX_LOOPS * MAX_LEVELS {
         let place = Place::of(&block_path(sys, &names[index]));
         index += 1;
         let Some(place) = place else { continue };
         // The disk of a partition comes behind it; what comes first is how the target reaches the device.
-        if let Some(known) = found.iter_mut().find(|known| place.is_of(&known.facts.device)) {
-            known.add(place.partition);
+        if let Some(same) = loops.iter_mut().find(|same| place.is_of(&same.facts.device)) {
+            same.add(place.partition);
             continue;
         }
         let Some(mut watch) = LoopWatch::of(target.index, &place.disk, sys, &mounts) else { continue };
@@ -59,9 +57,9 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
         names.extend(
             watch.facts.below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>(),
         );
-        found.push(watch);
+        loops.push(watch);
     }
-    found
+    loops
 }
 
 /// Where a name of a stack leads in sysfs.
@@ -85,8 +83,7 @@ impl Place {
         if !own.join("partition").exists() {
             return Some(Self { disk: own, partition: None });
         }
-        let sectors = |file: &str| read_trimmed(&own.join(file))?.parse::<u64>().ok();
-        let bytes = |file: &str| sectors(file).map(|count| count.saturating_mul(SECTOR_BYTES));
+        let bytes = |file: &str| Some(read_number::<u64>(&own.join(file))?.saturating_mul(SECTOR_BYTES));
         let partition =
             Partition { name: name_of(&own)?, begin_bytes: bytes("start")?, size_bytes: bytes("size")? };
         Some(Self { disk: own.parent()?.to_owned(), partition: Some(partition) })
@@ -99,9 +96,9 @@ impl Place {
 
 impl LoopWatch {
     fn of(target: u32, directory: &Path, sys: &Path, mounts: &[Mount]) -> Option<Self> {
-        let shown = read_trimmed(&directory.join("loop/backing_file"))?;
+        let shown = read_word(&directory.join("loop/backing_file"))?;
         let device = name_of(directory)?;
-        let number = |file: &str| read_trimmed(&directory.join("loop").join(file))?.parse::<u64>().ok();
+        let number = |file: &str| read_number::<u64>(&directory.join("loop").join(file));
         let backing = backing_of(&device, directory, &shown);
         // The number goes first: the name may lead to another mount here than where the device was set up.
         let is_on = |mount: &&Mount| Some(mount.number) == backing.on;
@@ -122,7 +119,7 @@ impl LoopWatch {
             backing.is_device.is_some() || btrfs_devices(name, sys).is_none_or(|(_, names)| names.len() < 2)
         };
         let below = below.filter(is_one);
-        let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?;
+        let shown_bytes = read_number::<u64>(&directory.join("size"))?;
         let shown_bytes = shown_bytes.saturating_mul(SECTOR_BYTES);
         let offset_bytes = number("offset").unwrap_or(0);
         Some(Self {
@@ -159,7 +156,8 @@ impl LoopWatch {
     /// Adds a further partition through which the target reaches the device, unless it uses all of it anyhow.
     fn add(&mut self, partition: Option<Partition>) {
         let is_whole = self.facts.partitions.is_empty() && !self.parts.is_empty();
-        let Some(partition) = partition.filter(|one| !is_whole && !self.facts.partitions.contains(&one.name))
+        let Some(partition) =
+            partition.filter(|partition| !is_whole && !self.facts.partitions.contains(&partition.name))
         else {
             return;
         };
@@ -202,14 +200,16 @@ impl LoopWatch {
 
     /// What of the parts is cached; unknown if it is of one of them.
     fn cached(&self) -> PageCacheState {
-        let of = |&(begin, length): &(u64, u64)| cachestat(self.file.as_ref()?, begin, length).ok();
-        let seen: Option<Vec<_>> = self.parts.iter().map(of).collect();
-        let dirty = |seen: &Vec<CacheStat>| {
-            seen.iter().try_fold(0, |sum, one| Some(sum + one.dirty_bytes()? + one.writeback_bytes()?))
+        let state_of = |&(begin, length): &(u64, u64)| cachestat(self.file.as_ref()?, begin, length).ok();
+        let states: Option<Vec<_>> = self.parts.iter().map(state_of).collect();
+        let dirty = |states: &Vec<CacheStat>| {
+            states
+                .iter()
+                .try_fold(0, |sum, state| Some(sum + state.dirty_bytes()? + state.writeback_bytes()?))
         };
         PageCacheState {
-            cached_bytes: seen.as_ref().map(|seen| seen.iter().map(CacheStat::cached_bytes).sum()),
-            dirty_bytes: seen.as_ref().and_then(dirty),
+            cached_bytes: states.as_ref().map(|states| states.iter().map(CacheStat::cached_bytes).sum()),
+            dirty_bytes: states.as_ref().and_then(dirty),
         }
     }
 
@@ -234,18 +234,18 @@ impl LoopWatch {
         if self.asked_ns.is_some_and(is_recent) {
             return;
         }
-        let mut all = ExtentEvidence::default();
+        let mut total = ExtentEvidence::default();
         let is_listed = self.parts.iter().all(|&(begin, length)| {
-            let Ok(list) = extents_of(file, begin, length, Flush::Never) else { return false };
+            let Ok(list) = extents(file, begin, length, Flush::Never) else { return false };
             let sum = summarise(&list, begin, length);
-            all.mapped_bytes += sum.mapped_bytes;
-            all.unwritten_bytes += sum.unwritten_bytes;
-            all.hole_bytes += sum.hole_bytes;
-            all.extents += sum.extents;
+            total.mapped_bytes += sum.mapped_bytes;
+            total.unwritten_bytes += sum.unwritten_bytes;
+            total.hole_bytes += sum.hole_bytes;
+            total.extents += sum.extents;
             true
         });
         self.asked_ns = Some((begin_ns, clock.now_ns().saturating_sub(begin_ns)));
-        self.extents = is_listed.then_some(all);
+        self.extents = is_listed.then_some(total);
     }
 }
 
@@ -262,7 +262,7 @@ struct Backing {
 fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
     let told = open_for_reading(&Path::new("/dev").join(device));
     let is_ours = |file: &File| {
-        let own = read_trimmed(&directory.join("dev"));
+        let own = read_word(&directory.join("dev"));
         file.metadata().is_ok_and(|meta| Some(DeviceNumber::from_raw(meta.rdev()).to_string()) == own)
     };
     let told = told.filter(is_ours).and_then(|file| rdsk_sys::device::loop_backing(&file).ok());

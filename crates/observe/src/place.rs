@@ -1,10 +1,10 @@
 //! Where a byte of a target lies on the disks below it, and whether the target's device still exists: details that the
 //! kernel's errors lack. It reads sysfs and asks device mapper; it opens no target.
 
-use crate::read_trimmed;
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
+use rdsk_sys::files::{names_in, read_number, read_word};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ pub fn left(target: &Target, sys: &Path) -> Option<String> {
         return Some(format!("{gone} is gone: the kernel no longer lists it"));
     }
     let own = target.device.as_ref()?;
-    let size = read_trimmed(&sys.join("dev/block").join(&own.major_minor).join("size"))?;
+    let size = read_word(&sys.join("dev/block").join(&own.major_minor).join("size"))?;
     (size == "0").then(|| format!("{} is gone: it has 0 bytes by now", own.name))
 }
 
@@ -69,11 +69,9 @@ fn shortened(target: &Target, sys: &Path) -> Option<String> {
     let own = target.device.as_ref().map(|device| &device.name);
     own.into_iter().chain(&target.stack).find_map(|name| {
         let directory = block_path(sys, name);
-        let shown = read_trimmed(&directory.join("loop/backing_file"))?;
-        let shown_bytes =
-            read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
-        let offset =
-            read_trimmed(&directory.join("loop/offset")).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let shown = read_word(&directory.join("loop/backing_file"))?;
+        let shown_bytes = read_number::<u64>(&directory.join("size"))?.checked_mul(SECTOR_BYTES)?;
+        let offset = read_number(&directory.join("loop/offset")).unwrap_or(0);
         let file = std::fs::metadata(&shown).ok().filter(std::fs::Metadata::is_file)?;
         let has_bytes = file.len().saturating_sub(offset);
         (has_bytes < shown_bytes).then(|| {
@@ -86,9 +84,7 @@ fn shortened(target: &Target, sys: &Path) -> Option<String> {
 
 /// Asks device mapper for the table of a device, by its number.
 fn table(major_minor: &str) -> Option<Vec<DmLine>> {
-    let (major, minor) = major_minor.split_once(':')?;
-    let number = (major.parse().ok()?, minor.parse().ok()?);
-    lines(open_control(Path::new("/dev")).ok()?, number, DmQuestion::Table).ok()
+    lines(open_control(Path::new("/dev")).ok()?, major_minor.parse().ok()?, DmQuestion::Table).ok()
 }
 
 /// The disk below a block device that holds one of its bytes, and which byte of the disk that is; `None` for the disk
@@ -108,8 +104,7 @@ fn on_disk(
         (directory, byte, moved) = (below, there, true);
     }
     // A device with any other mapping is not a disk, so its own offset does not help the user.
-    let is_disk =
-        std::fs::read_dir(directory.join("slaves")).map_or(true, |mut slaves| slaves.next().is_none());
+    let is_disk = names_in(&directory.join("slaves")).is_empty();
     if moved && is_disk { Some((name_of(&directory)?, byte)) } else { None }
 }
 
@@ -121,14 +116,14 @@ fn one_down(
     table: &dyn Fn(&str) -> Option<Vec<DmLine>>,
 ) -> Option<(PathBuf, u64)> {
     if directory.join("partition").exists() {
-        let start: u64 = read_trimmed(&directory.join("start"))?.parse().ok()?;
+        let start: u64 = read_number(&directory.join("start"))?;
         return Some((directory.parent()?.to_owned(), byte.checked_add(start.checked_mul(SECTOR_BYTES)?)?));
     }
     if !directory.join("dm").is_dir() {
         return None;
     }
     let sector = byte / SECTOR_BYTES;
-    let lines = table(&read_trimmed(&directory.join("dev"))?)?;
+    let lines = table(&read_word(&directory.join("dev"))?)?;
     let line = lines
         .iter()
         .find(|line| sector >= line.start_sectors && sector - line.start_sectors < line.length_sectors)?;

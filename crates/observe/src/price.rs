@@ -51,12 +51,13 @@ impl Price {
 fn price_ns(visit: &VisitEvidence) -> f64 {
     let takes_bios = |target: u32, name: &str| {
         let mut devices = visit.bpf.iter().flat_map(|bpf| &bpf.devices);
-        devices.any(|one| (one.target, one.device.as_str()) == (target, name) && one.takes_bios)
+        devices
+            .any(|counted| (counted.target, counted.device.as_str()) == (target, name) && counted.takes_bios)
     };
     let of_bio = |bio: &Bio| if takes_bios(bio.target, &bio.device) { WHOLE_BIO_NS } else { BIO_NS };
     let Some(block) = &visit.block else { return 0.0 };
     let bios: f64 = block.bios.iter().map(|bio| bio.count as f64 * of_bio(bio)).sum();
-    let of_queues = block.requests.iter().filter(|one| !takes_bios(one.target, &one.device));
+    let of_queues = block.requests.iter().filter(|counted| !takes_bios(counted.target, &counted.device));
     let requests: u64 = of_queues.map(|request| request.count).sum();
     bios + requests as f64 * REQUEST_NS
 }

@@ -3,6 +3,7 @@
 
 use crate::{ObserveError, read_text};
 use rdsk_model::ProcessIo;
+use rdsk_sys::files::field;
 use std::path::Path;
 
 /// Charges so far, from `<process>/io`, where `process` is `/proc/self` or `/proc/PID`. All threads of the process
@@ -26,11 +27,8 @@ pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
 }
 
 fn parse(text: &str) -> ProcessIo {
-    let field = |name: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        value.trim().parse().ok()
-    };
-    ProcessIo { read_bytes: field("read_bytes"), write_bytes: field("write_bytes") }
+    let number = |name: &str| field(text, name)?.parse().ok();
+    ProcessIo { read_bytes: number("read_bytes"), write_bytes: number("write_bytes") }
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ impl QuotaFiles {
 
     /// One reading.
     pub(crate) fn read(&self) -> QuotaSample {
-        let of = |file: &PathBuf| quota_of(&std::fs::read_to_string(file).ok()?);
-        QuotaSample(self.0.iter().map(of).collect())
+        let quota_in = |file: &PathBuf| quota_of(&std::fs::read_to_string(file).ok()?);
+        QuotaSample(self.0.iter().map(quota_in).collect())
     }
 }
 

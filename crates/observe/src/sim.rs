@@ -46,19 +46,19 @@ impl SimObserver {
 impl Observer for SimObserver {
     fn begin(&mut self) {
         let mut lab = self.lab.lock();
-        for one in &mut self.luns {
-            lab.host_mut(one.id.host).forget_peaks(one.id.lun);
-            one.begin = lab.counters(one.id);
-            lab.sample(one.id, SAMPLE_WIDTH_NS);
+        for lun in &mut self.luns {
+            lab.host_mut(lun.id.host).forget_peaks(lun.id.lun);
+            lun.begin = lab.counters(lun.id);
+            lab.sample(lun.id, SAMPLE_WIDTH_NS);
         }
     }
 
     fn end_io(&mut self) {
         let mut lab = self.lab.lock();
-        for one in &mut self.luns {
-            one.end_io = lab.counters(one.id);
-            let (waiting, active) = lab.host(one.id.host).queue(one.id.lun);
-            one.in_flight = (waiting + active) as u64;
+        for lun in &mut self.luns {
+            lun.end_io = lab.counters(lun.id);
+            let (waiting, active) = lab.host(lun.id.host).queue(lun.id.lun);
+            lun.in_flight = (waiting + active) as u64;
         }
     }
 
@@ -66,18 +66,18 @@ impl Observer for SimObserver {
         let mut lab = self.lab.lock();
         let mut process = ProcessIo { read_bytes: Some(0), write_bytes: None };
         let (mut devices, mut requests) = (Vec::new(), Vec::new());
-        for one in &self.luns {
-            let end = lab.counters(one.id);
+        for lun in &self.luns {
+            let end = lab.counters(lun.id);
             // The model has no other process, so everything was read for this one.
-            let read = one.end_io.read_bytes - one.begin.read_bytes;
+            let read = lun.end_io.read_bytes - lun.begin.read_bytes;
             process.read_bytes = process.read_bytes.map(|sum| sum + read);
-            requests.extend(sizes(one.target, &end.since(&one.begin)));
-            let (width_ns, samples) = lab.take_samples(one.id);
+            requests.extend(sizes(lun.target, &end.since(&lun.begin)));
+            let (width_ns, samples) = lab.take_samples(lun.id);
             let mut series = Series::new(width_ns);
             for sample in samples {
                 series.push(width_ns, sample.bytes, sample.in_flight as u64);
             }
-            devices.push(device(one, lab.device_name(one.id), series, &end));
+            devices.push(device(lun, lab.device_name(lun.id), series, &end));
         }
         let block = Some(BlockActivity { requests, ..BlockActivity::default() });
         VisitEvidence { source: EvidenceSource::Sim, devices, block, process, ..VisitEvidence::none() }
@@ -93,12 +93,12 @@ impl Observer for SimObserver {
     }
 }
 
-fn device(one: &Watched, name: String, series: Series, end: &Counters) -> DeviceVisit {
-    let during_io = one.end_io.since(&one.begin);
-    let until_stable = end.since(&one.begin);
-    let diskstat = DiskStat { in_flight: one.in_flight, ..growth(&one.begin, &one.end_io) };
+fn device(lun: &Watched, name: String, series: Series, end: &Counters) -> DeviceVisit {
+    let during_io = lun.end_io.since(&lun.begin);
+    let until_stable = end.since(&lun.begin);
+    let diskstat = DiskStat { in_flight: lun.in_flight, ..growth(&lun.begin, &lun.end_io) };
     let counts = DeviceCounts {
-        until_stable: growth(&one.begin, end),
+        until_stable: growth(&lun.begin, end),
         during_io: IntervalCounters { interval_ns: during_io.at_ns, diskstat },
         splits: Some(until_stable.splits),
         waiting_ns: u64::try_from(during_io.waiting_ns).ok(),
@@ -106,7 +106,7 @@ fn device(one: &Watched, name: String, series: Series, end: &Counters) -> Device
         deepest: None,
     };
     DeviceVisit {
-        target: one.target,
+        target: lun.target,
         name,
         counts: Ok(counts),
         in_flight_max: u64::try_from(end.queue_max).ok(),
@@ -145,10 +145,10 @@ fn sizes(target: u32, counters: &Counters) -> Vec<Request> {
         rdsk_disk::Op::Write => Some(Op::Write),
         rdsk_disk::Op::Flush => None,
     };
-    let one = |(&(op, bytes), &count): (&(rdsk_disk::Op, u64), &u64)| {
+    let request = |(&(op, bytes), &count): (&(rdsk_disk::Op, u64), &u64)| {
         Some(Request { target, device: String::new(), op: op_of(op)?, bytes, fua: false, count })
     };
-    counters.sizes.iter().filter_map(one).collect()
+    counters.sizes.iter().filter_map(request).collect()
 }
 
 #[cfg(test)]

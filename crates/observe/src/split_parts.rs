@@ -1,8 +1,9 @@
 //! What md RAID 0 does not count on some kernels: of an I/O that reaches over the end of a chunk, the part that it cuts off. Which
 //! kernels may do so, and how it shows. It reads nothing.
 
-use crate::release::Version;
+use crate::CountersError;
 use rdsk_model::DiskStat;
+use rdsk_sys::files::Version;
 
 /// The first kernel that counts by clones of bios and passes over those that it cut off itself ("md: add io accounting for raid0 and
 /// raid5"), and the first that does not ("md: raid0: account for split bio in iostat accounting"). Releases 6.1.53 and 6.5.3 have the
@@ -19,19 +20,14 @@ pub(crate) fn may_pass_over_parts(version: Option<Version>) -> bool {
     version.is_some_and(|version| (FROM..UNTIL).contains(&version))
 }
 
-/// In words, that an array counted less than its members moved; `None` if it did not.
-pub(crate) fn why_partial(name: &str, own: &DiskStat, members: &[DiskStat]) -> Option<String> {
+/// That an array counted less than its members moved; `None` if it did not.
+pub(crate) fn why_partial(name: &str, own: &DiskStat, members: &[DiskStat]) -> Option<CountersError> {
     let is_less = |sectors: fn(&DiskStat) -> u64| {
         let below = members.iter().map(sectors).fold(0, u64::saturating_add);
         below.saturating_sub(sectors(own)) > below / BY_CHANCE
     };
     let is_partial = is_less(|stat| stat.read_sectors) || is_less(|stat| stat.write_sectors);
-    is_partial.then(|| {
-        format!(
-            "{name} counted less than its members moved: before Linux 6.6, RAID 0 may not count the part of an I/O that it cuts off at \
-             the end of a chunk"
-        )
-    })
+    is_partial.then(|| CountersError::Partial { device: name.to_owned() })
 }
 
 #[cfg(test)]

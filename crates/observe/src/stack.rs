@@ -1,12 +1,11 @@
 //! The stack below a target, as sysfs shows it: the devices of a filesystem, and below each device those that carry its
 //! data. It says how many bytes the lower ones write for each byte from above; it reads no counters.
 
-use crate::read_trimmed;
-use crate::sysfs::{MAX_LEVELS, block_path, name_of};
+use crate::sysfs::{MAX_LEVELS, block_path, kernel_name};
 use rdsk_model::Target;
 use rdsk_sys::dm::{has_paths, only_describes};
+use rdsk_sys::files::{names_in, read_flag, read_word};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The largest number of devices examined below one target.
@@ -103,26 +102,27 @@ impl Stack {
 
     /// All devices below the tops, nearest first.
     pub fn lower(&self) -> Vec<String> {
-        let mut found = self.tops.clone();
+        let mut devices = self.tops.clone();
         let mut index = 0;
-        while index < found.len() {
-            let names = self.below.get(&found[index]).map(|lower| lower.names.as_slice()).unwrap_or_default();
-            let more: Vec<String> = names.iter().filter(|name| !found.contains(name)).cloned().collect();
-            found.extend(more);
+        while index < devices.len() {
+            let names =
+                self.below.get(&devices[index]).map(|lower| lower.names.as_slice()).unwrap_or_default();
+            let more: Vec<String> = names.iter().filter(|name| !devices.contains(name)).cloned().collect();
+            devices.extend(more);
             index += 1;
         }
-        found.split_off(self.tops.len())
+        devices.split_off(self.tops.len())
     }
 }
 
 /// [`below`], with what is known of the target's array: sysfs tells paths from members only where multipath-tools made the device.
 fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option<Below> {
-    let found = below(name, directory, sys)?;
+    let lower = below(name, directory, sys)?;
     let array = target.device.as_ref().and_then(|device| device.array.as_ref());
     let has_paths =
         array.is_some_and(|array| array.device == name && array.level.as_deref() == Some("multipath"));
-    let paths = |found| Below { spread: Spread::ONCE, kind: Some("paths".to_owned()), ..found };
-    Some(if has_paths { paths(found) } else { found })
+    let paths = |lower| Below { spread: Spread::ONCE, kind: Some("paths".to_owned()), ..lower };
+    Some(if has_paths { paths(lower) } else { lower })
 }
 
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device
@@ -131,61 +131,53 @@ fn below_in(target: &Target, name: &str, directory: &Path, sys: &Path) -> Option
 fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
-        return Some(Below { names: names_of(&paths), spread: Spread::ONCE, kind: Some("paths".to_owned()) });
+        return Some(Below { names: paths, spread: Spread::ONCE, kind: Some("paths".to_owned()) });
     }
     if let Some(disk) = crate::sysfs::nvme_disk_with_paths(name, sys) {
         return Some(Below { names: vec![disk], spread: Spread::ONCE, kind: Some("its disk".to_owned()) });
     }
-    let mut directories: Vec<PathBuf> = fs::read_dir(directory.join("slaves"))
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|member| carries_data(directory, member))
-        .collect();
-    directories.sort();
-    if directories.is_empty() {
+    let slaves = names_in(&directory.join("slaves")).into_iter();
+    let members: Vec<String> = slaves.filter(|name| carries_data(directory, name)).collect();
+    if members.is_empty() {
         return None;
     }
-    let count = u32::try_from(directories.len()).unwrap_or(u32::MAX);
-    let uuid = read_trimmed(&directory.join("dm/uuid")).unwrap_or_default();
-    let level = read_trimmed(&directory.join("md/level"));
+    let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
+    let uuid = read_word(&directory.join("dm/uuid")).unwrap_or_default();
+    let level = read_word(&directory.join("md/level"));
     let (spread, kind) = match level {
         Some(level) => (md_spread(&level, count, directory), Some(level)),
         None if has_paths(&uuid) => (Spread::ONCE, Some("paths".to_owned())),
         None if count == 1 && uuid.starts_with("CRYPT-") => (Spread::ONCE, None),
         None => (Spread::ONCE_OR_MORE, None),
     };
-    Some(Below { names: names_of(&directories), spread, kind })
-}
-
-fn names_of(directories: &[PathBuf]) -> Vec<String> {
-    directories.iter().filter_map(|directory| name_of(directory)).collect()
+    Some(Below { names: members.iter().map(|name| kernel_name(name)).collect(), spread, kind })
 }
 
 /// Whether a device holds data of the one above, not only metadata. md's journals and spares hold none; their `slot` is not
 /// a number.
-fn carries_data(above: &Path, member: &Path) -> bool {
-    let Some(name) = member.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
-    if let Some(slot) = read_trimmed(&above.join("md").join(format!("dev-{name}")).join("slot")) {
+fn carries_data(above: &Path, name: &str) -> bool {
+    if let Some(slot) = read_word(&above.join("md").join(format!("dev-{name}")).join("slot")) {
         return slot.parse::<u32>().is_ok();
     }
-    let uuid = read_trimmed(&member.join("dm/uuid")).unwrap_or_default();
-    let mapped = read_trimmed(&member.join("dm/name")).unwrap_or_default();
+    let member = above.join("slaves").join(name);
+    let uuid = read_word(&member.join("dm/uuid")).unwrap_or_default();
+    let mapped = read_word(&member.join("dm/name")).unwrap_or_default();
     !only_describes(&mapped, &uuid)
 }
 
 /// What the members of an md array write; a missing member writes nothing (Documentation/admin-guide/md.rst).
 fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
     let number = |file: &str| {
-        let text = read_trimmed(&directory.join("md").join(file))?;
+        let text = read_word(&directory.join("md").join(file))?;
         text.split_ascii_whitespace().next()?.parse::<u32>().ok()
     };
-    let all = number("raid_disks").filter(|&disks| disks > 0).unwrap_or(members);
-    let is_whole = members >= all && number("degraded").is_none_or(|missing| missing == 0);
+    let disks = number("raid_disks").filter(|&disks| disks > 0).unwrap_or(members);
+    let is_whole = members >= disks && number("degraded").is_none_or(|missing| missing == 0);
     match level {
         "linear" | "raid0" => Spread::ONCE,
         "raid1" => {
             // One that is rebuilt is written where it holds data already.
-            let in_sync = number("degraded").map_or(members, |missing| all.saturating_sub(missing));
+            let in_sync = number("degraded").map_or(members, |missing| disks.saturating_sub(missing));
             Spread { least: f64::from(in_sync.clamp(1, members.max(1))), ..Spread::copies(members) }
         }
         "raid10" => {
@@ -195,8 +187,8 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
             let copies = Spread::copies((layout & 0xff) * ((layout >> 8) & 0xff));
             if is_whole { copies } else { Spread { least: 1.0, ..copies } }
         }
-        "raid4" | "raid5" if is_whole => Spread::parity(all, 1),
-        "raid6" if is_whole => Spread::parity(all, 2),
+        "raid4" | "raid5" if is_whole => Spread::parity(disks, 1),
+        "raid6" if is_whole => Spread::parity(disks, 2),
         _ => Spread::ONCE_OR_MORE,
     }
 }
@@ -225,16 +217,14 @@ fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
 
 /// The directory in sysfs of the mounted btrfs filesystem that uses this device, and all its devices, this one first.
 pub(crate) fn btrfs_devices(device: &str, sys: &Path) -> Option<(PathBuf, Vec<String>)> {
-    let filesystems = fs::read_dir(sys.join("fs/btrfs")).ok()?;
-    let filesystem = filesystems
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|directory| directory.join("devices").join(device.replace('/', "!")).exists())?;
-    let mut names: Vec<String> = fs::read_dir(filesystem.join("devices"))
-        .ok()?
-        .filter_map(|entry| name_of(&entry.ok()?.path()))
-        .collect();
-    names.sort();
+    let filesystems = names_in(&sys.join("fs/btrfs")).into_iter().map(|name| sys.join("fs/btrfs").join(name));
+    let (filesystem, names) = filesystems
+        .map(|filesystem| (names_in(&filesystem.join("devices")), filesystem))
+        .map(|(names, filesystem)| {
+            (filesystem, names.iter().map(|name| kernel_name(name)).collect::<Vec<_>>())
+        })
+        .find(|(_, names)| names.iter().any(|name| name == device))?;
+    let mut names = names;
     // The others follow by name.
     names.sort_by_key(|name| name != device);
     Some((filesystem, names))
@@ -242,15 +232,10 @@ pub(crate) fn btrfs_devices(device: &str, sys: &Path) -> Option<(PathBuf, Vec<St
 
 /// The profiles of the data: one, or several after a conversion that did not finish.
 fn btrfs_profiles(filesystem: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(filesystem.join("allocation/data")) else { return Vec::new() };
-    let mut profiles: Vec<String> = entries
-        .flatten()
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| KNOWN_PROFILES.iter().any(|(known, _)| known == name))
-        .collect();
-    profiles.sort();
-    profiles
+    let data = filesystem.join("allocation/data");
+    let is_profile =
+        |name: &String| KNOWN_PROFILES.iter().any(|(profile, _)| profile == name) && data.join(name).is_dir();
+    names_in(&data).into_iter().filter(is_profile).collect()
 }
 
 /// The profiles of btrfs (mkfs.btrfs(8)), and the copies of each byte; 0 for parity.
@@ -277,21 +262,19 @@ struct Members {
 /// Whether btrfs was mounted without one of its devices (`-o degraded`): `devices/` lists only those that are present, and
 /// `devinfo/ID/missing` tells since Linux 5.6 (Documentation/ABI/testing/sysfs-fs-btrfs).
 fn lacks_a_device(filesystem: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(filesystem.join("devinfo")) else { return false };
-    let is_missing =
-        |entry: fs::DirEntry| read_trimmed(&entry.path().join("missing")).is_some_and(|text| text == "1");
-    entries.flatten().any(is_missing)
+    let devices = filesystem.join("devinfo");
+    names_in(&devices).iter().any(|id| read_flag(&devices.join(id).join("missing")) == Some(true))
 }
 
 /// Whether a profile has more copies than there are devices for them; `dup` keeps both on one.
 fn needs_more(profile: &str, devices: usize) -> bool {
-    let copies = KNOWN_PROFILES.iter().find(|(known, _)| *known == profile).map_or(0, |&(_, copies)| copies);
+    let copies = KNOWN_PROFILES.iter().find(|(name, _)| *name == profile).map_or(0, |&(_, copies)| copies);
     profile != "dup" && u32::try_from(devices).is_ok_and(|devices| devices < copies)
 }
 
 /// What is written of each byte. A copy, or a part of a stripe, on a device that is missing is not.
 fn profile_spread(profile: &str, members: Members) -> Spread {
-    match (profile, KNOWN_PROFILES.iter().find(|(known, _)| *known == profile)) {
+    match (profile, KNOWN_PROFILES.iter().find(|(name, _)| *name == profile)) {
         ("raid5" | "raid6", _) if members.is_degraded => Spread::ONCE_OR_MORE,
         ("raid5", _) => Spread::parity(members.count, 1),
         ("raid6", _) => Spread::parity(members.count, 2),

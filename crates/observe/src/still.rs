@@ -1,10 +1,10 @@
 //! Devices whose counters may stand still although they work: which they are, and in which words that is said. It reads sysfs, and takes
 //! counters as they were read.
 
-use crate::read_trimmed;
-use crate::release::{Version, version_beside};
-use crate::sysfs::{UNCOUNTED_PARTITION, block_path, is_numbered, nvme_disk_with_paths, nvme_paths};
+use crate::CountersError;
+use crate::sysfs::{UNCOUNTED_PARTITION, block_path, nvme_disk_with_paths, nvme_paths, version_beside};
 use rdsk_model::DiskStat;
+use rdsk_sys::files::{Version, is_numbered, read_word};
 use std::path::Path;
 
 /// What is said of NVMe devices with paths: from 6.4 on they are counted.
@@ -18,7 +18,7 @@ pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     if is_numbered(name, "ram") {
         return Some(UNCOUNTED_RAM);
     }
-    let level = read_trimmed(&block_path(sys, name).join("md/level"));
+    let level = read_word(&block_path(sys, name).join("md/level"));
     if level.is_some_and(|level| ["linear", "multipath", "faulty"].contains(&level.as_str())) {
         return Some("not every kernel counts the I/O of such an md array");
     }
@@ -29,22 +29,22 @@ pub(crate) fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     has_paths.then_some(UNCOUNTED_MULTIPATH)
 }
 
-/// In words, that such a doubt is all that the counters of a device tell.
-pub(crate) fn doubted(name: &str, why: &str) -> String {
-    format!("the counters of {name} stood still, and {why}")
+/// That such a doubt is all that the counters of a device tell.
+pub(crate) fn doubted(name: &str, why: &'static str) -> CountersError {
+    CountersError::StoodStill { device: name.to_owned(), why }
 }
 
 /// The first kernel whose device mapper counts only while `queue/iostats` is 1 ("dm: support turning off block-core's io stats
 /// accounting"). Before, it has the switch off and counts by itself, as its counters then show.
 const MAPPED_DEVICES_HEED_IOSTATS: Version = (6, 5);
 
-/// In words, that the device with this directory has its counting switched off; `None` if it has not. With `queue/iostats` at 0, drivers
+/// That the device with this directory has its counting switched off; `None` if it has not. With `queue/iostats` at 0, drivers
 /// with counters of their own may still count (measured on 6.1, 2026-11: dm-linear, striped, crypt and thin all do).
-pub(crate) fn why_off(name: &str, directory: &Path) -> Option<String> {
+pub(crate) fn why_off(name: &str, directory: &Path) -> Option<CountersError> {
     // A partition has the switch of its disk.
     let switch = if directory.join("partition").exists() { "../queue/iostats" } else { "queue/iostats" };
-    let is_off = read_trimmed(&directory.join(switch)).as_deref() == Some("0");
-    is_off.then(|| format!("queue/iostats of {name} is 0, and its counters stood still"))
+    let is_off = read_word(&directory.join(switch)).as_deref() == Some("0");
+    is_off.then(|| CountersError::SwitchedOff { device: name.to_owned() })
 }
 
 /// Whether these counters hold anything.
@@ -52,8 +52,8 @@ pub(crate) fn has_done(stat: &DiskStat) -> bool {
     !stat.is_idle() || stat.in_flight > 0
 }
 
-/// In words, why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
-pub(crate) fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<String> {
+/// Why it proves nothing that the counters of a device, which are these, stand still; `None` if they would move.
+pub(crate) fn why_silent(name: &str, stat: &DiskStat, sys: &Path) -> Option<CountersError> {
     let directory = block_path(sys, name);
     let counts_by_itself = || {
         let is_mapped = directory.join("dm").exists() && !directory.join("mq").exists();

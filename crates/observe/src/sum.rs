@@ -66,7 +66,7 @@ impl EvidenceSum {
         }
         visit.devices.iter().for_each(|device| self.join(device));
         for stack in &visit.stacks {
-            if !self.stacks.iter().any(|known| known.target == stack.target) {
+            if !self.stacks.iter().any(|listed| listed.target == stack.target) {
                 self.stacks.push(stack.clone());
             }
         }
@@ -103,10 +103,9 @@ impl EvidenceSum {
     }
 
     fn join(&mut self, visit: &DeviceVisit) {
-        if let Err(why) = &visit.counts
-            && !self.problems.contains(why)
-        {
-            self.problems.push(why.clone());
+        let problem = visit.counts.as_ref().err().map(ToString::to_string);
+        if let Some(problem) = problem.filter(|problem| !self.problems.contains(problem)) {
+            self.problems.push(problem);
         }
         let is_deepest_known = visit.counts.as_ref().is_ok_and(|counts| counts.deepest.is_some());
         let is_it = |joined: &&mut Joined| (joined.target, &joined.name) == (visit.target, &visit.name);
@@ -218,13 +217,14 @@ fn least_peak(counters: &IntervalCounters) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CountersError;
     use crate::delta::delta;
     use crate::diskstat::parse_stat;
     use crate::visit::DeviceCounts;
     use proptest::prelude::*;
     use rdsk_model::{BlockActivity, DiskStat, Limit, ProcessIo, Request};
 
-    fn visit(counts: Result<DeviceCounts, String>, process: ProcessIo) -> VisitEvidence {
+    fn visit(counts: Result<DeviceCounts, CountersError>, process: ProcessIo) -> VisitEvidence {
         let series = Series::new(100);
         let device =
             DeviceVisit { target: 0, name: "loop9".to_owned(), counts, in_flight_max: Some(1), series };
@@ -359,9 +359,10 @@ mod tests {
         sum.add(visit(Ok(counts), process));
         assert_eq!(sum.clone().finish().device[0].reads, Some(5));
         assert_eq!(sum.clone().finish().device[0].visits.len(), 1);
-        sum.add(visit(Err("read_ios went back".to_owned()), ProcessIo::default()));
+        let off = CountersError::SwitchedOff { device: "sda".into() };
+        sum.add(visit(Err(off.clone()), ProcessIo::default()));
         sum.add(visit(Ok(counts), process));
-        assert_eq!(sum.problems(), ["read_ios went back"]);
+        assert_eq!(sum.problems(), [off.to_string()]);
         let evidence = sum.finish();
         assert_eq!(evidence.source, EvidenceSource::Sysfs);
         assert_eq!((evidence.device[0].reads, evidence.device[0].diskstat), (None, None));

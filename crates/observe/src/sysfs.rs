@@ -1,17 +1,31 @@
 //! Where sysfs keeps block devices. It finds names and paths and reads no counters.
 
-use crate::read_trimmed;
 use rdsk_model::is_nvme_path;
 use rdsk_sys::device_number::DeviceNumber;
-use std::fs;
+use rdsk_sys::files::{Version, is_numbered, names_in, read_word, version_of};
 use std::path::{Path, PathBuf};
+
+/// The version of the kernel whose `/proc` this is; `None` where it does not say.
+pub(crate) fn version_at(proc: &Path) -> Option<Version> {
+    version_of(&read_word(&proc.join("sys/kernel/osrelease"))?)
+}
+
+/// The version of the kernel whose `/sys` this is, by the `/proc` beside it; `None` where that does not say.
+pub(crate) fn version_beside(sys: &Path) -> Option<Version> {
+    version_at(&sys.parent()?.join("proc"))
+}
 
 /// The largest number of levels followed downwards.
 pub(crate) const MAX_LEVELS: usize = 8;
 
 /// The kernel name of the block device with this directory.
 pub(crate) fn name_of(directory: &Path) -> Option<String> {
-    Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
+    Some(kernel_name(&directory.file_name()?.to_string_lossy()))
+}
+
+/// A name as the kernel prints it, from that of a file in sysfs, which can have no slash.
+pub(crate) fn kernel_name(file_name: &str) -> String {
+    file_name.replace('!', "/")
 }
 
 /// The kernel name of the block device with this number.
@@ -24,17 +38,12 @@ pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))
 }
 
-/// The directories of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
-pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
+/// The paths of `nvme0n1`, sorted; none if it is not a multipath device.
+pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<String> {
     if !name.starts_with("nvme") {
         return Vec::new();
     }
-    let entries = fs::read_dir(sys.join("class/block")).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let paths = names.filter(|path| is_nvme_path(path, name));
-    let mut paths: Vec<PathBuf> = paths.map(|path| block_path(sys, &path)).collect();
-    paths.sort();
-    paths
+    names_in(&sys.join("class/block")).into_iter().filter(|path| is_nvme_path(path, name)).collect()
 }
 
 /// What is said of such partitions.
@@ -44,8 +53,9 @@ pub(crate) const UNCOUNTED_PARTITION: &str =
 /// The multipath device of which this is a partition: `nvme0n1` of `nvme0n1p2`. Kernels that count the I/O of such a device (from
 /// 6.4) count none of it for its partitions, the others count neither (drivers/nvme/host/multipath.c: `disk->part0`).
 pub(crate) fn nvme_disk_with_paths(partition: &str, sys: &Path) -> Option<String> {
-    let (disk, number) = partition.rsplit_once('p')?;
-    (is_number(number) && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
+    let (disk, _) = partition.rsplit_once('p')?;
+    let is_partition = is_numbered(partition, &format!("{disk}p"));
+    (is_partition && !nvme_paths(disk, sys).is_empty()).then(|| disk.to_owned())
 }
 
 /// What is said of devices that their I/O does not name when it ends.
@@ -67,14 +77,14 @@ pub(crate) fn why_unnamed(name: &str, sys: &Path) -> Option<&'static str> {
     let directory = block_path(sys, name);
     let is_partition = directory.join("partition").exists();
     let disk = if is_partition { directory.join("..") } else { directory };
-    let is_off = || read_trimmed(&disk.join("queue/iostats")).as_deref() == Some("0");
+    let is_off = || read_word(&disk.join("queue/iostats")).as_deref() == Some("0");
     if disk.join("mq").exists() {
         return (is_partition && is_off()).then_some(UNNAMED_PARTITION);
     }
     if disk.join("bcache").exists() {
         return Some(UNNAMED_BCACHE);
     }
-    match read_trimmed(&disk.join("md/level")).as_deref() {
+    match read_word(&disk.join("md/level")).as_deref() {
         Some("linear" | "faulty") => Some(UNNAMED_MD),
         Some("raid0") if is_off() => Some(UNNAMED_MD),
         _ => None,
@@ -89,11 +99,17 @@ pub(crate) fn counts_flushes(directory: &Path) -> bool {
     has_requests && !directory.join("partition").exists()
 }
 
-/// Whether a name is a driver's, with a number: `loop3`.
-pub(crate) fn is_numbered(name: &str, driver: &str) -> bool {
-    name.strip_prefix(driver).is_some_and(is_number)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(crate) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+    #[test]
+    fn a_version_is_the_first_two_numbers() {
+        assert_eq!(version_of("6.1.0-56-amd64"), Some((6, 1)));
+        assert_eq!(version_of("4.18.0-553.el8_10.x86_64"), Some((4, 18)));
+        assert_eq!(version_of("7.0"), Some((7, 0)));
+        assert_eq!(["", "6", "next", "v6.1"].map(version_of), [None; 4]);
+        assert_eq!((version_at(Path::new("/no/such/proc")), version_beside(Path::new("/"))), (None, None));
+        assert_eq!(version_beside(Path::new("/sys")), version_at(Path::new("/proc")));
+    }
 }

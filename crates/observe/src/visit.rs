@@ -1,6 +1,7 @@
 //! The trait between the runner and every observer, and the evidence of one visit of a cell: raw differences, so that
 //! visits can be added without error. Plain data; it reads nothing.
 
+use crate::CountersError;
 use crate::series::Series;
 use crate::stack::Stack;
 use rdsk_model::{
@@ -95,7 +96,7 @@ pub struct DeviceVisit {
     /// Kernel name.
     pub name: String,
     /// What it counted, or why that is unknown.
-    pub counts: Result<DeviceCounts, String>,
+    pub counts: Result<DeviceCounts, CountersError>,
     /// Largest number of requests in flight that a sample saw; `None` without a sample.
     pub in_flight_max: Option<u64>,
     /// Bytes and queue depth over time, from `begin` to `end`.

@@ -1,14 +1,16 @@
 //! One block device and its counters: where they are, and whether they can be trusted. If not, it says why; it never
 //! guesses.
 
+use crate::CountersError;
 use crate::delta::delta;
-use crate::diskstat::StatFile;
+use crate::diskstat::{StatFile, without_flushes};
+use crate::last_look::Sample;
 use crate::loop_files::LoopWatch;
 use crate::stack::Stack;
 use crate::still::{doubt_in, doubted, why_off};
 use crate::sysfs::{block_path, counts_flushes, why_unnamed};
 use crate::visit::DeviceCounts;
-use rdsk_model::{DiskStat, IntervalCounters, Target};
+use rdsk_model::{IntervalCounters, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,15 +40,15 @@ pub(crate) fn watched_devices(
     loops: &[LoopWatch],
     sys: &Path,
 ) -> Vec<Watched> {
-    let mut found: Vec<Watched> = Vec::new();
+    let mut watched: Vec<Watched> = Vec::new();
     for target in targets {
         let Some(device) = &target.device else { continue };
         let directory = sys.join("dev/block").join(&device.major_minor);
-        found.push(Watched::new(target.index, &device.name, directory, sys, true));
+        watched.push(Watched::new(target.index, &device.name, directory, sys, true));
     }
     let mut add = |target: u32, name: &str, own: bool| {
-        if !found.iter().any(|known| known.target == target && known.name == name) {
-            found.push(Watched::new(target, name, block_path(sys, name), sys, own));
+        if !watched.iter().any(|device| device.target == target && device.name == name) {
+            watched.push(Watched::new(target, name, block_path(sys, name), sys, own));
         }
     };
     for stack in stacks {
@@ -57,10 +59,10 @@ pub(crate) fn watched_devices(
         let stack = stacks.iter().find(|stack| stack.target == target.index);
         stack.map(Stack::lower).unwrap_or_default().iter().for_each(|name| add(target.index, name, false));
         // A partition's counters are not its disk's: a loop device below a partition must be counted itself.
-        let of_target = loops.iter().filter(|one| one.target() == target.index);
+        let of_target = loops.iter().filter(|watch| watch.target() == target.index);
         of_target.flat_map(LoopWatch::devices).for_each(|name| add(target.index, name, false));
     }
-    found
+    watched
 }
 
 impl Watched {
@@ -86,16 +88,16 @@ impl Watched {
     /// The differences between three samples: at the start, at the end of the I/O, and when everything was stable.
     ///
     /// # Errors
-    /// In words, what is missing or went back.
+    /// What is missing or went back.
     pub(crate) fn counts(
         &self,
-        [first, io, last]: [&Result<DiskStat, String>; 3],
+        [first, io, last]: [&Sample; 3],
         interval_ns: u64,
-    ) -> Result<DeviceCounts, String> {
+    ) -> Result<DeviceCounts, CountersError> {
         let first = first.as_ref().map_err(Clone::clone)?;
-        let between = |after: &Result<DiskStat, String>| -> Result<DiskStat, String> {
+        let between = |after: &Sample| {
             delta(first, after.as_ref().map_err(Clone::clone)?)
-                .map_err(|back| format!("counters of {}: {back}", self.name))
+                .map_err(|back| CountersError::WentBack { device: self.name.clone(), back })
         };
         let during_io = IntervalCounters { interval_ns, diskstat: between(io)? };
         Ok(DeviceCounts { until_stable: between(last)?, during_io, ..DeviceCounts::default() })
@@ -103,22 +105,19 @@ impl Watched {
 
     /// One sample, or why there is none. After an error the file is opened again, because a device that was removed and came
     /// back has a new one.
-    pub(crate) fn read(&mut self) -> Result<DiskStat, String> {
+    pub(crate) fn read(&mut self) -> Sample {
         let sample = self.open().and_then(|file| file.read());
-        let mut stat = sample.map_err(|error| {
+        let stat = sample.map_err(|error| {
             self.file = None;
             let cause =
                 std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
-            format!("no counters of {}: {error}{cause}", self.name)
+            CountersError::Unreadable { device: self.name.clone(), cause: format!("{error}{cause}") }
         })?;
-        if !self.counts_flushes {
-            (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
-        }
-        Ok(stat)
+        Ok(if self.counts_flushes { stat } else { without_flushes(stat) })
     }
 
     /// Why a difference of zero proves nothing for this device; `None` if it means that nothing happened.
-    pub(crate) fn why_zero_is_unknown(&self) -> Option<String> {
+    pub(crate) fn why_zero_is_unknown(&self) -> Option<CountersError> {
         if self.has_moved {
             return None;
         }

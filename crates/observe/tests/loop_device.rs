@@ -252,7 +252,7 @@ fn a_device_that_is_gone_is_said_to_be() {
     observer.end_io();
     let visit = observer.end();
     assert_eq!(visit.source, EvidenceSource::Process);
-    assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("7:1048575"));
+    assert!(visit.devices[0].counts.as_ref().unwrap_err().to_string().contains("7:1048575"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use rdsk_model::{Clock, Device, Evidence, EvidenceSource, Filesystem, Op, StopFlag, Target, TargetKind};
 use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, Stack};
-use rdsk_testkit::fakesys::{FakeDisk, FakeKind, FakeSys, STAT_FIELDS};
+use rdsk_testkit::fakesys::{FakeDisk, FakeSys, STAT_FIELDS};
 use std::fs;
 use std::sync::Arc;
 
@@ -242,7 +242,8 @@ fn a_level_that_counts_nothing_is_left_for_the_one_below() {
 
 #[test]
 fn nvme_paths_add_up_to_the_device() {
-    let hidden = |name: &str, minor| FakeDisk::plain(name, FakeKind::Loop, (259, minor), 1 << 30);
+    let hidden =
+        |name: &str, minor| FakeDisk { major_minor: (259, minor), ..FakeDisk::loop_device(name, 1 << 30) };
     let mut fake = FakeSys::new()
         .disk(FakeDisk::nvme("nvme0n1"))
         .disk(hidden("nvme0c0n1", 7))

@@ -12,9 +12,9 @@ pub(crate) use tree::draw as draw_tree;
 pub use tree::tree;
 
 use crate::page::{Page, Tone};
-use rdsk_analysis::block_io::{BlockIo, Sum, block_io, requests_beside_a_part};
+use rdsk_analysis::block_io::{BlockIo, Sum};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::{metrics, words};
+use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Op, Origin};
 use rdsk_units::{Bytes, grouped, percent, printable};
 
@@ -24,23 +24,33 @@ const NAMED: usize = 2;
 const ONE: f64 = 0.05;
 
 /// One sentence for each of the cells, behind its name.
-pub(crate) fn draw(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
-    let told: Vec<(String, String)> =
-        cells.iter().filter_map(|cell| Some((name(cell), sentence(cell)?))).collect();
-    if told.is_empty() {
+pub(crate) fn draw(
+    page: &mut Page,
+    analysis: &Analysis<'_>,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) {
+    let sentences: Vec<(String, String)> =
+        cells.iter().filter_map(|cell| Some((name(cell), sentence(analysis, cell)?))).collect();
+    if sentences.is_empty() {
         return;
     }
     page.line("  what each call became, counted by BPF in the block layer:");
-    for (name, text) in told {
+    for (name, text) in sentences {
         page.sentence(Tone::Plain, format!("    {name}: "), text);
     }
 }
 
 /// One line for all cells whose writes made the same reads: `512, 1024: each write first reads 4 KiB`.
-pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
+pub(crate) fn draw_reads(
+    page: &mut Page,
+    analysis: &Analysis<'_>,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) {
     let clause = |cell: &&CellRecord| {
-        let seen = block_io(cell)?;
-        Some((first_reads(&seen)? + &seen.part_in_words(), name(cell)))
+        let block_io = analysis.block_io(cell)?;
+        Some((first_reads(block_io)? + &block_io.part_in_words(), name(cell)))
     };
     let clauses = cells.iter().filter_map(clause);
     for (text, names) in by_key(clauses) {
@@ -50,23 +60,23 @@ pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&
 
 /// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`. `None` of a cell
 /// that BPF did not count throughout, and of one that completed nothing.
-pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
+pub(crate) fn sentence(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<String> {
     let op = cell.workload.op;
-    let Some(seen) = block_io(cell) else {
-        let (requests, part) = requests_beside_a_part(cell, op)?;
-        let part = percent(part);
-        return Some(format!(
-            "requests: {requests}; at so many per second bios are followed, and times taken, for {part} only"
-        ));
-    };
+    let block_io = analysis.counted_io(cell)?;
+    if let Some(part) = block_io.timed_share().map(percent) {
+        let requests = block_io.sizes_in_words(op);
+        return (!requests.is_empty()).then(|| {
+            format!("requests: {requests}; at so many per second bios are followed, and times taken, for {part} only")
+        });
+    }
     let (others, origins): (Vec<_>, Vec<_>) =
-        seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
-    let calls = seen.calls();
+        block_io.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
+    let calls = block_io.calls();
     // What the kernel refused became nothing, and memory answered nothing.
     if calls == 0 {
         return None;
     }
-    let asked = format!("{}{}", asked(cell, calls), seen.part_in_words());
+    let asked = format!("{}{}", asked(cell, calls), block_io.part_in_words());
     let bios: Sum = origins.iter().map(|(_, sum)| *sum).sum();
     let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
     let Some(mean) = bios.mean_bytes() else {
@@ -81,20 +91,20 @@ pub(crate) fn sentence(cell: &CellRecord) -> Option<String> {
         "{asked} became {} of {}{}{}",
         words::plural(bios.count, "bio"),
         words::bytes(metrics::whole(mean)),
-        if seen.is_each(op, bios, Some(cell.workload.block_bytes)) { "" } else { " on average" },
+        if block_io.is_each(op, bios, Some(cell.workload.block_bytes)) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
-    parts.extend(requests(&seen, op));
-    let flushes = seen.flushes().filter(|&count| count > 0 && op == Op::Write);
+    parts.extend(requests(block_io, op));
+    let flushes = block_io.flushes().filter(|&count| count > 0 && op == Op::Write);
     parts.extend(flushes.map(|count| words::plural(count, "flush")));
     if of_others > 0 {
         parts.push(format!("{} of other processes among them", words::plural(of_others, "bio")));
     }
-    parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
-    parts.extend(first_reads(&seen));
-    let missed: Vec<String> = seen.missed().into_iter().map(printable).collect();
+    parts.extend(block_io.deepest().map(|depth| format!("at most {depth} in flight")));
+    parts.extend(first_reads(block_io));
+    let missed: Vec<String> = block_io.missed().into_iter().map(printable).collect();
     if !missed.is_empty() {
-        parts.push(format!("up to 1 % of those of {} were missed", words::list(&missed)));
+        parts.push(format!("up to 1% of those of {} were missed", words::list(&missed)));
     }
     Some(parts.join("; "))
 }
@@ -127,13 +137,13 @@ fn is_partial(cell: &CellRecord) -> bool {
 }
 
 /// `requests: 2 of 512 KiB, 254 merged`; `None` where those of the cell cannot be told from others.
-fn requests(seen: &BlockIo<'_>, op: Op) -> Option<String> {
-    let sizes = seen.sizes_in_words(op);
+fn requests(block_io: &BlockIo<'_>, op: Op) -> Option<String> {
+    let sizes = block_io.sizes_in_words(op);
     let mut requests = (!sizes.is_empty()).then(|| format!("requests: {sizes}"))?;
-    if let Some(merges) = seen.merges(op).filter(|&merges| merges > 0) {
+    if let Some(merges) = block_io.merges(op).filter(|&merges| merges > 0) {
         requests.push_str(&format!(", {} merged", grouped(merges)));
     }
-    if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
+    if let Some(cut) = block_io.splits().filter(|&cut| cut > 0) {
         requests.push_str(&format!(", {} cut", grouped(cut)));
     }
     Some(requests)
@@ -151,10 +161,10 @@ fn submitters(origins: &[(Origin<'_>, Sum)], all: Sum) -> String {
 }
 
 /// `each write first reads 4 KiB`; `None` where the writes read nothing.
-fn first_reads(seen: &BlockIo<'_>) -> Option<String> {
-    let (inside, _) = seen.reads_in_writes();
+fn first_reads(block_io: &BlockIo<'_>) -> Option<String> {
+    let (inside, _) = block_io.reads_in_writes();
     let size = words::bytes(metrics::whole(inside.mean_bytes()?));
-    let per_write = metrics::ratio(inside.count, seen.calls().max(1));
+    let per_write = metrics::ratio(inside.count, block_io.calls().max(1));
     Some(if (per_write - 1.0).abs() <= ONE {
         format!("each write first reads {size}")
     } else if per_write > 1.0 {
@@ -170,8 +180,17 @@ fn first_reads(seen: &BlockIo<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use rdsk_finding::fixtures::bios::{bio, counted, request};
-    use rdsk_finding::fixtures::{cell, with};
-    use rdsk_model::{Bio, IoPath, Request};
+    use rdsk_finding::fixtures::{cell, disk, record, with};
+    use rdsk_model::{Bio, IoPath, Record, Request};
+
+    fn of(cells: Vec<CellRecord>) -> Record {
+        record(vec![disk()], cells)
+    }
+
+    fn sentence(cell: &CellRecord) -> Option<String> {
+        let record = of(vec![cell.clone()]);
+        super::sentence(&Analysis::of(&record), &record.cells[0])
+    }
 
     fn told(path: IoPath, op: Op, block: u64, ops: u64, bios: Vec<Bio>, requests: Vec<Request>) -> String {
         let cell = counted(cell("c", op, path, block, ops, 1_000_000_000), bios, requests);
@@ -206,7 +225,7 @@ mod tests {
         );
         assert_eq!(
             small,
-            "2,048 writes of 512 B became 256 bios of 4 KiB by fsync(2) (75.0 %) and the kernel's threads (25.0 %); requests: 2 of \
+            "2,048 writes of 512 B became 256 bios of 4 KiB by fsync(2) (75.0%) and the kernel's threads (25.0%); requests: 2 of \
              512 KiB; at most 1 in flight; one write in 8.00 first reads 4 KiB"
         );
         let durable = with(
@@ -246,7 +265,7 @@ mod tests {
             ),
             |cell| cell.evidence.bpf.as_mut().unwrap().lost = 1,
         );
-        assert!(sentence(&some_missed).unwrap().ends_with("; up to 1 % of those of sda were missed"));
+        assert!(sentence(&some_missed).unwrap().ends_with("; up to 1% of those of sda were missed"));
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
     }
@@ -296,7 +315,7 @@ mod tests {
         bpf.timed_ns = Some(bpf.visits_ns / 100);
         assert_eq!(
             sentence(&reads).unwrap(),
-            "requests: 500,000 of 4 KiB; at so many per second bios are followed, and times taken, for 1.0 % only"
+            "requests: 500,000 of 4 KiB; at so many per second bios are followed, and times taken, for 1.0% only"
         );
         let bpf = reads.evidence.bpf.as_mut().unwrap();
         bpf.observed_ns = bpf.visits_ns / 100;
@@ -305,14 +324,14 @@ mod tests {
 
     #[test]
     fn a_call_that_moved_less_than_a_block_is_not_called_a_block() {
-        let of = |ops: u64, bytes: u64| {
+        let asked_of = |ops: u64, bytes: u64| {
             let mut cell = cell("w", Op::Write, IoPath::Buffered, 4 << 20, ops, 1_000_000);
             cell.result.bytes = Some(bytes);
             asked(&cell, ops)
         };
-        assert_eq!(of(3, 12 << 20), "3 writes of 4 MiB");
-        assert_eq!(of(3, 9 << 20), "3 writes of up to 4 MiB (9 MiB in all)");
-        assert_eq!(of(1, 100), "1 write of 100 B");
+        assert_eq!(asked_of(3, 12 << 20), "3 writes of 4 MiB");
+        assert_eq!(asked_of(3, 9 << 20), "3 writes of up to 4 MiB (9 MiB in all)");
+        assert_eq!(asked_of(1, 100), "1 write of 100 B");
         let mut unknown = cell("w", Op::Write, IoPath::Buffered, 4 << 20, 3, 1_000_000);
         unknown.result.bytes = None;
         assert_eq!(asked(&unknown, 3), "3 writes of 4 MiB");
@@ -321,9 +340,10 @@ mod tests {
     #[test]
     fn without_bpf_nothing_is_drawn() {
         let mut page = Page::default();
-        let plain = cell("c", Op::Read, IoPath::Direct, 4096, 10, 1_000_000);
-        draw(&mut page, &[&plain], |cell| cell.id.clone());
-        draw_reads(&mut page, &[&plain], |cell| cell.id.clone());
+        let record = of(vec![cell("c", Op::Read, IoPath::Direct, 4096, 10, 1_000_000)]);
+        let (analysis, plain) = (Analysis::of(&record), &record.cells[0]);
+        draw(&mut page, &analysis, &[plain], |cell| cell.id.clone());
+        draw_reads(&mut page, &analysis, &[plain], |cell| cell.id.clone());
         assert_eq!(page.render(crate::Style::default()), "");
     }
 
@@ -336,10 +356,10 @@ mod tests {
                 cell.workload.block_bytes = block;
             })
         };
-        let cells = [write(512, 100), write(1024, 100), write(4608, 200), write(4096, 0)];
+        let record = of(vec![write(512, 100), write(1024, 100), write(4608, 200), write(4096, 0)]);
         let mut page = Page::default();
-        let all: Vec<&CellRecord> = cells.iter().collect();
-        draw_reads(&mut page, &all, |cell| cell.workload.block_bytes.to_string());
+        let cells: Vec<&CellRecord> = record.cells.iter().collect();
+        draw_reads(&mut page, &Analysis::of(&record), &cells, |cell| cell.workload.block_bytes.to_string());
         assert_eq!(
             page.render(crate::Style::default()),
             "  512, 1024: each write first reads 4 KiB (BPF)\n  4608: each write first makes 2.00 reads of 4 KiB (BPF)\n"

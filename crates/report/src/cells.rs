@@ -4,7 +4,9 @@
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::{metrics, passes, words};
-use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
+use rdsk_model::{
+    CacheState, CellRecord, DeviceEvidence, Experiment, Op, Pattern, Record, StopReason, Sync, VerdictCode,
+};
 use rdsk_units::{Bytes, printable};
 
 /// What a row says whose writes returned from a cache, where its verdict says nothing else.
@@ -53,13 +55,18 @@ pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Byte
     (blocks.len() == 1).then(|| Bytes(blocks[0]))
 }
 
+/// Whether the figure of a cell is a bandwidth; otherwise it is a rate of I/Os.
+pub fn is_bandwidth(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+}
+
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
-    (record.targets.len() > 1).then(|| metrics::target_names(record, &cell.workload.targets))
+    (record.targets.len() > 1).then(|| words::target_names(record, &cell.workload.targets))
 }
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
-pub(crate) fn verdict_word(cell: &CellRecord) -> String {
+pub fn verdict_word(cell: &CellRecord) -> String {
     let word = code_word(cell);
     // The figure is the device's, and slower than it would be alone.
     match processor_word(cell) {
@@ -114,7 +121,7 @@ fn is_cut_short(cell: &CellRecord) -> bool {
 
 /// Whether the figure is simply the device's.
 pub(crate) fn is_device(cell: &CellRecord) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
+    metrics::has_verdict(cell, VerdictCode::Device)
         && cell.result.stop != StopReason::Error
         && !is_cut_short(cell)
 }
@@ -125,7 +132,7 @@ fn needs_word(record: &Record, cell: &CellRecord) -> bool {
     let is_explained =
         record.findings.iter().any(|finding| finding.covers_verdicts && finding.cells.contains(&cell.id));
     let is_warm_read = cell.workload.op == Op::Read && cell.workload.cache == CacheState::Warm;
-    let is_memory = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::PageCache);
+    let is_memory = metrics::has_verdict(cell, VerdictCode::PageCache);
     !(is_device(cell) || is_explained || is_memory && is_warm_read)
 }
 
@@ -176,7 +183,7 @@ pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
 
 /// That the figures of one device stand for a target whose data lie on several, as those of a btrfs may: `that of sda alone; the
 /// data lie on sda and sdb`. `None` where they lie on one.
-pub(crate) fn which_device(cell: &CellRecord) -> Option<String> {
+pub fn which_device(cell: &CellRecord) -> Option<String> {
     let counted = cell.evidence.counters_of(*cell.workload.targets.first()?);
     let names: Vec<String> = counted.iter().map(|device| printable(&device.name)).collect();
     (names.len() > 1).then(|| format!("that of {} alone; the data lie on {}", names[0], words::list(&names)))

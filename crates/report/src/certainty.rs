@@ -5,7 +5,7 @@ use crate::cells;
 use crate::figures::Unit;
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::words::{list, nanos, plural};
+use rdsk_analysis::words::{few, list, nanos, plural};
 use rdsk_model::{CellRecord, Experiment, Latency, PercentileRange, Record, Stall, StallBasis};
 use rdsk_units::percent;
 
@@ -42,8 +42,11 @@ pub(crate) fn draw_stalls(page: &mut Page, cells: &[&CellRecord], name: impl Fn(
     let stalled = cells.iter().filter_map(|cell| Some((basis_of(cell)?, *cell)));
     for (basis, cells) in by_key(stalled) {
         let met: Vec<String> = cells.iter().filter_map(|cell| met(cell, &name)).collect();
-        let own =
-            if met.is_empty() { ", though not in these cells".into() } else { format!(" ({})", named(&met)) };
+        let own = if met.is_empty() {
+            ", though not in these cells".into()
+        } else {
+            format!(" ({})", few(&met, MAX_NAMED, "other"))
+        };
         let text = format!(
             "{} in {} of {}{own}, {} of that time. In the long run they may take {} to {}, which ± allows for.",
             basis.count,
@@ -95,7 +98,7 @@ pub(crate) fn draw_ranges(page: &mut Page, cells: &[&CellRecord], name: impl Fn(
         })
         .collect();
     if !unsure.is_empty() {
-        page.sentence(Tone::Plain, "  Ranges, 95 %: ", format!("{}.", unsure.join("; ")));
+        page.sentence(Tone::Plain, "  Ranges, 95%: ", format!("{}.", unsure.join("; ")));
     }
 }
 
@@ -135,19 +138,12 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
         .collect();
     if !left_out.is_empty() {
         let which = if left_out.len() == 1 { "which differs" } else { "which differ" };
-        let text =
-            format!("Warm-up, left out of rates and latencies: {}, {which} from the rest.", named(&left_out));
+        let text = format!(
+            "Warm-up, left out of rates and latencies: {}, {which} from the rest.",
+            few(&left_out, MAX_NAMED, "other")
+        );
         page.sentence(Tone::Plain, "", text);
     }
-}
-
-/// The first few, and how many others there are.
-fn named(all: &[String]) -> String {
-    let mut shown: Vec<String> = all.iter().take(MAX_NAMED).cloned().collect();
-    if all.len() > MAX_NAMED {
-        shown.push(plural((all.len() - MAX_NAMED) as u64, "other"));
-    }
-    list(&shown)
 }
 
 #[cfg(test)]
@@ -190,12 +186,12 @@ mod tests {
         let name = |cell: &CellRecord| cell.id.clone();
         assert_eq!(
             drawn(|page| draw_stalls(page, &all, name)),
-            "  Stalls: 2 in 36.0 s of reads (paths/read/direct: 2 of 1.00 s to 2.00 s), 8.3 % of \
-             that time. In the long run they may take 1.0 % to 30.1 %, which ± allows for.\n"
+            "  Stalls: 2 in 36.0 s of reads (paths/read/direct: 2 of 1.00 s to 2.00 s), 8.3% of \
+             that time. In the long run they may take 1.0% to 30.1%, which ± allows for.\n"
         );
         let text = drawn(|page| draw_stalls(page, &all[1..], name));
         assert!(
-            text.starts_with("  Stalls: 2 in 36.0 s of reads, though not in these cells, 8.3 %"),
+            text.starts_with("  Stalls: 2 in 36.0 s of reads, though not in these cells, 8.3%"),
             "{text}"
         );
         assert_eq!(stalls_in_words(&all).as_deref(), Some("2 stalls of 1.00 s to 2.00 s seen"));
@@ -243,9 +239,9 @@ mod tests {
         assert_eq!(drawn_for(narrow, None), "");
         assert_eq!(
             drawn_for(range(Some(8_900_000), Some(10_900_000)), range(Some(19 * MS), None)),
-            "  Ranges, 95 %: a: p50 8.90 to 10.9 ms and p99 at least 19.0 ms.\n"
+            "  Ranges, 95%: a: p50 8.90 to 10.9 ms and p99 at least 19.0 ms.\n"
         );
-        assert_eq!(drawn_for(range(None, Some(25 * MS)), None), "  Ranges, 95 %: a: p50 at most 25.0 ms.\n");
+        assert_eq!(drawn_for(range(None, Some(25 * MS)), None), "  Ranges, 95%: a: p50 at most 25.0 ms.\n");
         assert!(drawn_for(range(None, None), None).contains("p50 not known"));
     }
 

@@ -1,6 +1,8 @@
 //! Figures as they stand in tables: three significant digits, one unit per row or column, `–` for what was not
 //! measured. It computes no statistics.
 
+use rdsk_analysis::comparison::Ratio;
+use rdsk_analysis::words;
 use rdsk_model::Estimate;
 use rdsk_units::grouped;
 
@@ -26,8 +28,23 @@ pub fn or_missing(value: Option<String>) -> String {
 }
 
 /// `±1.2 %`, `±>100 %`, or `–` without an interval.
-pub(crate) fn plus_minus(estimate: Option<Estimate>) -> String {
-    or_missing(estimate.and_then(|estimate| estimate.margin()).map(rdsk_analysis::words::plus_minus))
+pub fn plus_minus(estimate: Option<Estimate>) -> String {
+    or_missing(estimate.and_then(|estimate| estimate.margin()).map(words::plus_minus))
+}
+
+/// `1.88 × (1.16–3.06)`.
+pub(crate) fn times(ratio: Ratio) -> String {
+    format!("{} ({})", words::times(ratio.mean), range(ratio.low, ratio.high))
+}
+
+/// `1.16–3.06`.
+pub(crate) fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", number(low), number(high))
+}
+
+/// A figure, or `n/a` for what is none.
+pub(crate) fn number(value: f64) -> String {
+    if value.is_finite() { words::figure(value) } else { "n/a".into() }
 }
 
 /// A whole number with commas, or `–`.
@@ -97,10 +114,30 @@ impl Unit {
         significant(self.of(value))
     }
 
+    /// The value with the unit's name: `2.35 GiB/s`.
+    pub fn text(self, value: f64) -> String {
+        format!("{} {}", self.figure(value), self.name)
+    }
+
     /// The value in this unit, or `–`.
     pub fn figure_or_missing(self, value: Option<f64>) -> String {
         or_missing(value.map(|value| self.figure(value)))
     }
+}
+
+/// `2.35 GiB/s`, in the unit that fits.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    Unit::fit(&Unit::RATES, [bytes_per_s]).text(bytes_per_s)
+}
+
+/// `4K`, `1M`, `512`: a block size as fio writes it.
+pub(crate) fn fio_size(bytes: u64) -> String {
+    for (suffix, size) in [("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)] {
+        if bytes >= size && bytes.is_multiple_of(size) {
+            return format!("{}{suffix}", bytes / size);
+        }
+    }
+    bytes.to_string()
 }
 
 /// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.
@@ -111,11 +148,11 @@ pub(crate) fn compared(low: f64, high: f64) -> String {
     if least == "0" && most == "0" {
         "as fast as".into()
     } else if word(low) != word(high) {
-        format!("between {least} % slower and {most} % faster than")
+        format!("between {least}% slower and {most}% faster than")
     } else if least == most {
-        format!("{most} % {} than", word(low))
+        format!("{most}% {} than", word(low))
     } else {
-        format!("{least} to {most} % {} than", word(low))
+        format!("{least} to {most}% {} than", word(low))
     }
 }
 
@@ -126,10 +163,10 @@ mod tests {
     #[test]
     fn comparisons_are_words_without_signs() {
         for (low, high, text) in [
-            (-10.2, -9.8, "10 % slower than"),
-            (-97.0, -80.0, "80 to 97 % slower than"),
-            (27.0, 33.0, "27 to 33 % faster than"),
-            (-25.0, 43.0, "between 25 % slower and 43 % faster than"),
+            (-10.2, -9.8, "10% slower than"),
+            (-97.0, -80.0, "80 to 97% slower than"),
+            (27.0, 33.0, "27 to 33% faster than"),
+            (-25.0, 43.0, "between 25% slower and 43% faster than"),
             (-0.3, 0.4, "as fast as"),
         ] {
             assert_eq!(compared(low, high), text);
@@ -167,12 +204,21 @@ mod tests {
     #[test]
     fn intervals_and_counts() {
         let estimate = Estimate { mean: 100.0, low: Some(98.8), high: Some(101.2) };
-        assert_eq!(plus_minus(Some(estimate)), "±1.2 %");
+        assert_eq!(plus_minus(Some(estimate)), "±1.2%");
         assert_eq!(plus_minus(Some(Estimate { low: None, ..estimate })), "–");
-        assert_eq!(plus_minus(Some(Estimate { high: Some(350.0), ..estimate })), "±>100 %");
+        assert_eq!(plus_minus(Some(Estimate { high: Some(350.0), ..estimate })), "±>100%");
         assert_eq!(plus_minus(None), "–");
         assert_eq!(iops(124_853.4), "124,853");
         assert_eq!(iops(59.96), "60.0");
         assert_eq!(whole(None), "–");
+    }
+
+    #[test]
+    fn sizes_are_fios() {
+        for (bytes, text) in
+            [(512, "512"), (4096, "4K"), (1 << 20, "1M"), (3 << 19, "1536K"), (2 << 30, "2G")]
+        {
+            assert_eq!(fio_size(bytes), text);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::page::{Page, Tone, WIDTH};
 use crate::replaced::replaced;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
-use rdsk_analysis::words::{list, plural};
+use rdsk_analysis::words::few;
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind, Visit};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
@@ -59,12 +59,8 @@ pub(crate) fn more_targets(record: &Record) -> Option<String> {
 pub(crate) fn target_list(record: &Record) -> Option<String> {
     let all = record.targets.len();
     let shown = if all > MAX_LISTED { 1 } else { all };
-    let mut names: Vec<String> =
-        record.targets.iter().take(shown).map(|target| target.name.clone()).collect();
-    if shown < all {
-        names.push(plural((all - shown) as u64, "other target"));
-    }
-    (!names.is_empty()).then(|| list(&names))
+    let names: Vec<String> = record.targets.iter().map(|target| target.name.clone()).collect();
+    (!names.is_empty()).then(|| few(&names, shown, "other target"))
 }
 
 /// `rdsk 0.1.0`, or `fio-3.33, read by rdsk 0.1.0`.
@@ -247,7 +243,7 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
 }
 
 /// What the comparisons rest on, said once for all pages.
-const COMPARED: &str = "Ratios compare cells round by round, and what is said to differ does so at 5 % after correction for \
+const COMPARED: &str = "Ratios compare cells round by round, and what is said to differ does so at 5% after correction for \
                         all comparisons of its page (Holm).";
 
 /// Notes, comparisons, time, evidence.

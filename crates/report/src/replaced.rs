@@ -1,6 +1,6 @@
 //! Which files of the user a run has replaced the contents of, or would, in words. It draws nothing.
 
-use rdsk_analysis::words::{list, plural};
+use rdsk_analysis::words::few;
 use rdsk_model::{CellRecord, Experiment, Op, Record, Target, TargetKind};
 
 /// Files that a sentence names.
@@ -20,13 +20,9 @@ pub(crate) fn replaced(record: &Record) -> Option<String> {
             && !target.made_by_rdsk
             && record.cells.iter().any(|cell| writes_to(target, cell))
     };
-    let written: Vec<&Target> =
-        record.targets.iter().filter(|_| record.source.is_none()).filter(is_written).collect();
-    let mut names: Vec<String> = written.iter().take(MAX_NAMED).map(|target| target.name.clone()).collect();
-    if written.len() > MAX_NAMED {
-        names.push(plural((written.len() - MAX_NAMED) as u64, "other file"));
-    }
-    (!names.is_empty()).then(|| replaced_text(&list(&names)))
+    let written = record.targets.iter().filter(|_| record.source.is_none()).filter(is_written);
+    let names: Vec<String> = written.map(|target| target.name.clone()).collect();
+    (!names.is_empty()).then(|| replaced_text(&few(&names, MAX_NAMED, "other file")))
 }
 
 /// `contents of disk.img replaced`.

@@ -47,6 +47,7 @@ pub fn ascii(text: &str) -> String {
             'µ' => plain.push('u'),
             '×' => plain.push('x'),
             '·' | '–' | '−' | '─' => plain.push('-'),
+            '•' => plain.push('*'),
             '→' => plain.push('>'),
             '≤' => plain.push('<'),
             '≥' => plain.push('>'),
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn ascii_keeps_the_width() {
         for (text, expected) in [
-            ("±1.2 % of 3 µs × 2 · x", "~1.2 % of 3 us x 2 - x"),
+            ("±1.2% of 3 µs × 2 · x", "~1.2% of 3 us x 2 - x"),
             ("▁▄█", "_-#"),
             ("ディスク", "????????"),
             ("plain", "plain"),

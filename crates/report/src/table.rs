@@ -6,6 +6,9 @@ use comfy_table::{CellAlignment, ContentArrangement, presets};
 use rdsk_units::printable;
 use unicode_width::UnicodeWidthStr as _;
 
+/// Columns of a target's name.
+const NAME_COLUMNS: usize = 16;
+
 /// Before every line.
 const INDENT: &str = "  ";
 /// Between two columns.
@@ -105,6 +108,15 @@ fn shortened_with(name: &str, most: usize, dots: &str) -> String {
     let start = kept(&mut name.chars(), room.div_ceil(2));
     let end = kept(&mut name.chars().rev(), room / 2);
     format!("{}{dots}{}", String::from_iter(start), String::from_iter(end.iter().rev()))
+}
+
+/// The end of a target's name, which tells targets apart better than the start.
+pub(crate) fn end_of(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME_COLUMNS {
+        return name.into();
+    }
+    format!("…{}", name.chars().skip(length + 1 - NAME_COLUMNS).collect::<String>())
 }
 
 #[cfg(test)]

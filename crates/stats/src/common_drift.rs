@@ -305,7 +305,7 @@ mod tests {
             (0..8).map(|at| (f64::from(at), level * (-fall * f64::from(at) / 7.0).exp(), 1.0)).collect()
         };
         let found = common_drift(&[exact(2.0, 0.5), exact(5.0, 0.0), exact(3.0, -0.2)], 0.003);
-        assert_eq!(found, None, "less than 10 % in the mean of the three");
+        assert_eq!(found, None, "less than 10% in the mean of the three");
         let drift = common_drift(&[exact(2.0, 0.5), exact(5.0, 0.0), exact(3.0, 0.2)], 0.003).unwrap();
         let ends = |at: usize| drift.followers[at].map(|one| (one.early, one.late, one.visits));
         let near = |at: usize, level: f64, fall: f64| {

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_is_gained_is_told() {
         let knee = knee(&steps(&[(1, 100.0), (4, 121.0), (8, 121.0)], 0.0)).unwrap();
-        assert_eq!(knee.index, 1, "10 % per doubling is no knee");
+        assert_eq!(knee.index, 1, "10% per doubling is no knee");
         assert!(knee.gain.abs() < 1e-12 && knee.most_gain.abs() < 1e-12);
     }
 

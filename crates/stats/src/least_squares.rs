@@ -31,15 +31,7 @@ impl<const N: usize> Default for LeastSquares<N> {
 impl<const N: usize> LeastSquares<N> {
     /// Adds a row, already multiplied with its weight.
     pub fn add(&mut self, row: &[f64; N], target: f64) {
-        for i in 0..N {
-            if row[i] == 0.0 {
-                continue;
-            }
-            for j in i..N {
-                self.products[i][j] += row[i] * row[j];
-            }
-            self.with_target[i] += row[i] * target;
-        }
+        add_products(self.products.as_flattened_mut(), &mut self.with_target, row, target);
         self.squares += target * target;
         self.rows += 1;
     }
@@ -78,6 +70,17 @@ impl<const N: usize> LeastSquares<N> {
         }
         let factors = std::array::from_fn(|i| if used[i] { targets[i] / m[i][i] / scale[i] } else { 0.0 });
         Fit { factors, squares: squares.max(0.0), rows: self.rows, rank }
+    }
+}
+
+/// Adds a row to the products, line by line from the diagonal on. It is not generic, so that it is compiled with this crate, which is
+/// optimised, and not with that of a caller, which need not be: `infer` of the stripes comes here some million times.
+#[inline(never)]
+fn add_products(products: &mut [f64], with_target: &mut [f64], row: &[f64], target: f64) {
+    let lines = products.chunks_exact_mut(row.len()).zip(with_target);
+    for (at, (line, sum)) in lines.enumerate().filter(|(at, _)| row[*at] != 0.0) {
+        line[at..].iter_mut().zip(&row[at..]).for_each(|(product, other)| *product += row[at] * other);
+        *sum += row[at] * target;
     }
 }
 

@@ -350,7 +350,7 @@ mod tests {
         let range = quantile_range(0.5, &[round_of([1e6; 100]), round_of([1e6; 100])]).unwrap();
         let (low, high) = (range.low.unwrap(), range.high.unwrap());
         assert!(low <= 1_000_000 && high >= 1_000_000 && high > low, "{range:?}");
-        assert!((high - low) as f64 > 0.003 * 1e6, "a bucket is 0.4 to 0.8 % wide: {range:?}");
+        assert!((high - low) as f64 > 0.003 * 1e6, "a bucket is 0.4 to 0.8% wide: {range:?}");
         assert_eq!(quantile_range(0.5, &[round_of([1e6; 100])]), None, "one round says nothing of others");
         assert_eq!(quantile_range(0.5, &[round_of([1e6; 100]), round_of([])]), None);
         assert_eq!(quantile_range(0.99, &[round_of([1e6; 499]), round_of([1e6; 500])]), None);

@@ -12,31 +12,43 @@ const MAX_JSON_BYTES: u64 = 4 << 30;
 /// How a document began that rdsk kept until 2026-11-27 (RFC 8878, 3.1.1); today's begin otherwise (RFC 1950, 2.2).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The document of a value, or why it has none.
-pub(crate) fn pack(value: &impl Serialize) -> Result<Vec<u8>, String> {
-    packed(value).map_err(|error| error.to_string())
+/// Why a document cannot be made or read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DocumentError {
+    /// It does not unpack.
+    #[error(transparent)]
+    Packing(#[from] io::Error),
+    /// It is no JSON of this value.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(
+        "an older rdsk compressed it by zstd, which this one does not read; `rdsk export` of that rdsk writes it as JSON, which \
+         `rdsk import` takes in"
+    )]
+    Zstd,
+    #[error("it is larger than that of any run")]
+    TooLarge,
 }
 
-fn packed(value: &impl Serialize) -> io::Result<Vec<u8>> {
+/// The document of a value.
+pub(crate) fn pack(value: &impl Serialize) -> Result<Vec<u8>, DocumentError> {
     let mut packed = BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::default()));
     serde_json::to_writer(&mut packed, value)?;
-    packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
+    Ok(packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?)
 }
 
-/// The value of a document, or why it cannot be read.
-pub(crate) fn unpack<T: DeserializeOwned>(packed: &[u8]) -> Result<T, String> {
+/// The value of a document.
+pub(crate) fn unpack<T: DeserializeOwned>(packed: &[u8]) -> Result<T, DocumentError> {
     if packed.starts_with(&ZSTD_MAGIC) {
-        return Err("an older rdsk compressed it by zstd, which this one does not read; \
-                    `rdsk export` of that rdsk writes it as JSON, which `rdsk import` takes in"
-            .into());
+        return Err(DocumentError::Zstd);
     }
     let mut text = Vec::new();
     let mut limited = ZlibDecoder::new(packed).take(MAX_JSON_BYTES + 1);
-    limited.read_to_end(&mut text).map_err(|error| error.to_string())?;
+    limited.read_to_end(&mut text)?;
     if text.len() as u64 > MAX_JSON_BYTES {
-        return Err("it is larger than that of any run".into());
+        return Err(DocumentError::TooLarge);
     }
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    Ok(serde_json::from_slice(&text)?)
 }
 
 #[cfg(test)]
@@ -48,10 +60,10 @@ mod tests {
         let value = vec!["x".repeat(1000), "é\u{1b}\0".into()];
         let packed = pack(&value).unwrap();
         assert!(packed.len() < 100, "{}", packed.len());
-        assert_eq!(unpack::<Vec<String>>(&packed), Ok(value));
+        assert_eq!(unpack::<Vec<String>>(&packed).unwrap(), value);
         assert!(unpack::<Vec<String>>(&packed[..10]).is_err());
         assert!(unpack::<Vec<String>>(&packed[..packed.len() - 5]).is_err());
         assert!(unpack::<Vec<String>>(b"plain").is_err());
-        assert!(unpack::<Vec<String>>(&ZSTD_MAGIC).unwrap_err().contains("zstd"));
+        assert!(unpack::<Vec<String>>(&ZSTD_MAGIC).unwrap_err().to_string().contains("zstd"));
     }
 }

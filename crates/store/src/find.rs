@@ -32,15 +32,15 @@ impl History {
         }
         if word == "last" {
             let newest = self.list(&Filter { limit: Some(1), ..Filter::default() })?;
-            return Ok(one(newest));
+            return Ok(only(newest));
         }
         let begin_so = self.begin_with(word)?;
         if begin_so.len() == 1 {
-            return Ok(one(begin_so));
+            return Ok(only(begin_so));
         }
         let labelled = self.lines_where("label = ?1", word, 1)?;
         let is_ambiguous = labelled.is_empty() && !begin_so.is_empty();
-        Ok(if is_ambiguous { Found::Several(begin_so) } else { one(labelled) })
+        Ok(if is_ambiguous { Found::Several(begin_so) } else { only(labelled) })
     }
 
     /// The newest runs whose ids begin with a word that is long enough.
@@ -53,6 +53,6 @@ impl History {
     }
 }
 
-fn one(mut lines: Vec<RunLine>) -> Found {
+fn only(mut lines: Vec<RunLine>) -> Found {
     lines.pop().map_or(Found::Nothing, |run| Found::Run(Box::new(run)))
 }

@@ -174,10 +174,11 @@ impl History {
         let held = held().map_err(|source| self.failed(source))?;
         let life = |holder: &str| Holder::parse(holder).map_or(Life::Ended, |holder| holder.life(proc));
         let lives: Vec<Life> = held.iter().map(|(_, holder)| life(holder)).collect();
-        let of =
-            |life: Life| held.iter().zip(&lives).filter(move |(_, one)| **one == life).map(|(run, _)| run);
-        self.elsewhere = of(Life::Unknown).map(|(id, _)| id.clone()).collect();
-        let dead: Vec<&(String, String)> = of(Life::Ended).collect();
+        let runs_that = |life: Life| {
+            held.iter().zip(&lives).filter(move |(_, lived)| **lived == life).map(|(run, _)| run)
+        };
+        self.elsewhere = runs_that(Life::Unknown).map(|(id, _)| id.clone()).collect();
+        let dead: Vec<&(String, String)> = runs_that(Life::Ended).collect();
         self.killed = dead.iter().map(|(id, _)| id.clone()).collect();
         if dead.is_empty() {
             return Ok(());
@@ -204,29 +205,24 @@ impl History {
     }
 
     fn line(&self, row: &Row<'_>) -> rusqlite::Result<RunLine> {
-        let line = line(row)?;
-        Ok(RunLine { state: self.state(&line.id, line.state.as_str()), ..line })
+        let texts = |text: String| serde_json::from_str(&text).unwrap_or_default();
+        let (id, state, experiments): (String, String, String) =
+            (row.get("id")?, row.get("status")?, row.get("experiments")?);
+        Ok(RunLine {
+            state: self.state(&id, &state),
+            id,
+            started_ns: row.get("started_ns")?,
+            started_at: row.get("started_at")?,
+            elapsed_ns: row.get::<_, Option<i64>>("elapsed_ns")?.and_then(|ns| u64::try_from(ns).ok()),
+            label: row.get("label")?,
+            command: texts(row.get("command")?),
+            rdsk_version: row.get("rdsk_version")?,
+            kernel: row.get("kernel")?,
+            experiments: experiments.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+            targets: texts(row.get("targets")?),
+            cells: u64::try_from(row.get::<_, i64>("cells")?).unwrap_or(0),
+            read_bytes_per_s: row.get("read_bytes_per_s")?,
+            write_bytes_per_s: row.get("write_bytes_per_s")?,
+        })
     }
-}
-
-fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
-    let texts = |text: String| serde_json::from_str(&text).unwrap_or_default();
-    let experiments: String = row.get("experiments")?;
-    let state: String = row.get("status")?;
-    Ok(RunLine {
-        id: row.get("id")?,
-        started_ns: row.get("started_ns")?,
-        started_at: row.get("started_at")?,
-        elapsed_ns: row.get::<_, Option<i64>>("elapsed_ns")?.and_then(|ns| u64::try_from(ns).ok()),
-        state: State::parse(&state),
-        label: row.get("label")?,
-        command: texts(row.get("command")?),
-        rdsk_version: row.get("rdsk_version")?,
-        kernel: row.get("kernel")?,
-        experiments: experiments.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
-        targets: texts(row.get("targets")?),
-        cells: u64::try_from(row.get::<_, i64>("cells")?).unwrap_or(0),
-        read_bytes_per_s: row.get("read_bytes_per_s")?,
-        write_bytes_per_s: row.get("write_bytes_per_s")?,
-    })
 }

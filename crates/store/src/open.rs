@@ -191,8 +191,8 @@ impl Journal {
 
     /// What to tell SQLite of a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
     /// exported by this host, and in use on others.
-    fn word(self, found: &str, is_new: bool) -> Option<&'static str> {
-        match (self, found) {
+    fn word(self, mode: &str, is_new: bool) -> Option<&'static str> {
+        match (self, mode) {
             (Self::WriteAhead, "wal") => None,
             (Self::WriteAhead, _) => is_new.then_some("WAL"),
             (Self::Rollback, "wal") => Some("DELETE"),
@@ -209,9 +209,9 @@ fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()>
     // A commit is on the disk when it returns: nothing of it is written back later, while the next cell is measured.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let found = version(connection)?;
-    let is_new = found == 0;
-    if found < VERSION {
+    let from = version(connection)?;
+    let is_new = from == 0;
+    if from < VERSION {
         // Only an empty database takes this; room that deleted runs leave is given back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         write(connection, migrate)?;

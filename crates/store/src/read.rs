@@ -1,6 +1,6 @@
 //! Reads a run back as the Record that was kept.
 
-use crate::document::unpack;
+use crate::document::{DocumentError, unpack};
 use crate::error::StoreError;
 use crate::list::{RunLine, State};
 use crate::open::History;
@@ -27,7 +27,8 @@ impl History {
         let Some(document) = document else {
             return Err(unreadable("it was deleted meanwhile".into()));
         };
-        let mut record: Record = unpack(&document).map_err(unreadable)?;
+        let unpacked = |error: DocumentError| unreadable(error.to_string());
+        let mut record: Record = unpack(&document).map_err(unpacked)?;
         if !READABLE_SCHEMAS.contains(&record.schema.as_str()) {
             let readable = READABLE_SCHEMAS.join(" or ");
             return Err(unreadable(format!("its schema is {}, not {readable}", record.schema)));
@@ -35,7 +36,7 @@ impl History {
         // Those of a run that has ended are in its document, unless the version 1 kept it.
         if record.cells.is_empty() {
             let cells = cells.iter().map(|cell| unpack::<CellRecord>(cell));
-            record.cells = cells.collect::<Result<_, _>>().map_err(unreadable)?;
+            record.cells = cells.collect::<Result<_, _>>().map_err(unpacked)?;
         }
         let state = state.map_or(run.state, |word| self.state(&run.id, &word));
         if let Some(words) = words_of_no_end(state) {

@@ -97,12 +97,12 @@ impl History {
             let why = "its id is not 26 capital letters and digits".to_owned();
             return Err(StoreError::Unfit { id: record.id.clone(), why });
         }
-        let known = self.transact(|transaction| {
+        let count = self.transact(|transaction| {
             transaction
                 .query_row("SELECT count(*) FROM run WHERE id = ?1", params![record.id], |row| row.get(0))
         });
-        let known: i64 = known?;
-        if known > 0 {
+        let count: i64 = count?;
+        if count > 0 {
             return Ok(false);
         }
         self.finish(record).map(|()| true)
@@ -121,11 +121,13 @@ impl History {
         let cells = || (0..).zip(&record.cells);
         let (whole, of_cells) = if state == State::Running {
             let documents = cells().map(|(position, cell)| document(record, position, cell));
-            (pack(&without_cells(record)), documents.collect::<Result<Vec<_>, _>>()?)
+            let mut without_cells = record.clone();
+            without_cells.cells.clear();
+            (pack(&without_cells), documents.collect::<Result<Vec<_>, _>>()?)
         } else {
             (pack(record), Vec::new())
         };
-        let whole = whole.map_err(unfit)?;
+        let whole = whole.map_err(|error| unfit(error.to_string()))?;
         self.transact(|transaction| {
             insert_run(transaction, record, (started_ns, state, holder))?;
             transaction.execute(
@@ -144,39 +146,14 @@ impl History {
     }
 }
 
-/// A copy of everything but the cells, which are most of a Record.
-fn without_cells(record: &Record) -> Record {
-    Record {
-        schema: record.schema.clone(),
-        id: record.id.clone(),
-        label: record.label.clone(),
-        command: record.command.clone(),
-        rdsk_version: record.rdsk_version.clone(),
-        started_at: record.started_at.clone(),
-        elapsed_ns: record.elapsed_ns,
-        simulated_ns: record.simulated_ns,
-        seed: record.seed,
-        status: record.status,
-        error: record.error.clone(),
-        host: record.host.clone(),
-        targets: record.targets.clone(),
-        observer: record.observer.clone(),
-        cells: Vec::new(),
-        source: record.source.clone(),
-        sustained: record.sustained.clone(),
-        copies: record.copies.clone(),
-        findings: record.findings.clone(),
-        notes: record.notes.clone(),
-    }
-}
-
 fn row<'a>(position: usize, cell: &'a CellRecord, names: &[&'a str]) -> CellRow<'a> {
     let target = cell.workload.targets.first().and_then(|&index| names.get(index as usize)).copied();
     CellRow { position, cell, target }
 }
 
 fn document(record: &Record, position: usize, cell: &CellRecord) -> Result<CellDocument, StoreError> {
-    let json = pack(cell).map_err(|why| StoreError::Unfit { id: record.id.clone(), why })?;
+    let json =
+        pack(cell).map_err(|error| StoreError::Unfit { id: record.id.clone(), why: error.to_string() })?;
     Ok((position, json))
 }
 

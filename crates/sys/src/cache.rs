@@ -1,8 +1,5 @@
 //! What the page cache holds of a file, and how to drop it. It never decides whether a cache is cold enough.
-#![allow(
-    unsafe_code,
-    reason = "cachestat(2), sync_file_range(2), mmap(2) and mincore(2) have no safe wrapper"
-)]
+#![allow(unsafe_code, reason = "cachestat(2), mmap(2) and mincore(2) have no safe wrapper")]
 
 use std::io;
 use std::num::NonZeroU64;
@@ -24,20 +21,10 @@ const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
 /// would take minutes before each cell, and one of 8 EiB forever (seen on 6.1, 2026-11).
 pub const MAX_MINCORE_BYTES: u64 = 16 << 30;
 
-/// Where a [`CacheStat`] comes from, which decides how much it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheSource {
-    /// cachestat(2), Linux 6.5 and later: every field is known.
-    Cachestat,
-    /// mmap(2) and mincore(2): only `cached` is known.
-    Mincore,
-}
-
-/// State of a range of a file in the page cache. All counts are pages of [`page_size`] bytes.
+/// State of a range of a file in the page cache. All counts are pages of [`page_size`] bytes. cachestat(2), Linux 6.5 and later, knows
+/// every field, mincore(2) only `cached`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStat {
-    /// Which call answered.
-    pub source: CacheSource,
     /// Pages in the cache, dirty and clean.
     pub cached: u64,
     /// Pages changed and not yet handed to the device. `None` when the source cannot tell.
@@ -136,14 +123,11 @@ pub fn drop_cached_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()>
     if mount_type::is_overlay(fd) {
         return drop_cached(fd, offset, len);
     }
-    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
-    let (first, count) = (i64::try_from(offset).map_err(too_long)?, i64::try_from(len).map_err(too_long)?);
-    let flags =
-        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: the call takes numbers only and touches no memory of this process.
-    if unsafe { libc::sync_file_range(fd.as_raw_fd(), first, count, flags) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    crate::io::sync_file_range(
+        fd,
+        (offset, len),
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER,
+    )?;
     rustix::fs::fadvise(fd, offset, NonZeroU64::new(len), Advice::DontNeed)?;
     Ok(())
 }
@@ -186,12 +170,7 @@ fn cachestat_call(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Cache
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(CacheStat {
-        source: CacheSource::Cachestat,
-        cached: raw.cached,
-        dirty: Some(raw.dirty),
-        writeback: Some(raw.writeback),
-    })
+    Ok(CacheStat { cached: raw.cached, dirty: Some(raw.dirty), writeback: Some(raw.writeback) })
 }
 
 /// Whether the kernel gives this process the true residency of the file: the rule of `can_do_mincore()` in
@@ -223,7 +202,7 @@ fn cachestat_by_mincore(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
         cached += resident_pages(fd, at, step)?;
         at += step;
     }
-    Ok(CacheStat { source: CacheSource::Mincore, cached, dirty: None, writeback: None })
+    Ok(CacheStat { cached, dirty: None, writeback: None })
 }
 
 /// Counts the resident pages of `len` > 0 bytes from the page-aligned `offset`.
@@ -290,16 +269,16 @@ mod tests {
         let after_write = cachestat(&file, 0, 0).unwrap();
         assert_eq!(after_write.cached, PAGES);
         assert_eq!(after_write.cached_bytes(), PAGES * page_size());
-        if after_write.source == CacheSource::Cachestat {
+        if let Some(dirty) = after_write.dirty {
             // The kernel's own flusher may already have begun, but not have finished, within this instant.
-            assert!(after_write.dirty.unwrap() + after_write.writeback.unwrap() > 0, "{after_write:?}");
+            assert!(dirty + after_write.writeback.unwrap() > 0, "{after_write:?}");
         }
 
         once(|_| {
             let file = written_file();
             file.sync_all().unwrap();
             let after_sync = cachestat(&file, 0, 0).unwrap();
-            if after_sync.source == CacheSource::Cachestat {
+            if after_sync.dirty.is_some() {
                 assert_eq!((after_sync.dirty_bytes(), after_sync.writeback_bytes()), (Some(0), Some(0)));
             }
             assert!(after_sync.cached <= PAGES);
@@ -359,7 +338,6 @@ mod tests {
         let page = page_size();
         for (offset, len) in [(0, 0), (0, 3 * page), (page + 1, page), (7 * page, 0), (PAGES * page, 0)] {
             let by_mincore = cachestat_by_mincore(file.as_fd(), offset, len).unwrap();
-            assert_eq!(by_mincore.source, CacheSource::Mincore);
             assert_eq!(by_mincore.dirty, None);
             once(|_| {
                 let by_mincore = cachestat_by_mincore(file.as_fd(), offset, len).unwrap();

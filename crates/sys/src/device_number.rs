@@ -1,6 +1,7 @@
 //! The number by which the kernel knows a block device. It refers to a device only as long as that device exists.
 
 use std::fmt;
+use std::num::ParseIntError;
 use std::str::FromStr;
 
 /// Major and minor number, spelled `8:16` as in sysfs and mountinfo.
@@ -26,14 +27,11 @@ impl fmt::Display for DeviceNumber {
 }
 
 impl FromStr for DeviceNumber {
-    type Err = String;
+    type Err = ParseIntError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parse = || {
-            let (major, minor) = text.trim().split_once(':')?;
-            Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
-        };
-        parse().ok_or_else(|| format!("\"{}\" is not a device number", text.escape_debug()))
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let (major, minor) = text.trim().split_once(':').unwrap_or((text, ""));
+        Ok(Self { major: major.parse()?, minor: minor.parse()? })
     }
 }
 

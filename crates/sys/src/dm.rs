@@ -2,6 +2,7 @@
 //! but its control node, changes nothing, and never hands out the key of an encrypted device.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
+use crate::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use std::ffi::c_void;
@@ -84,22 +85,16 @@ struct Header {
 ///
 /// # Errors
 /// Those of open(2): the node is missing without device mapper, and only root may open it.
-pub fn open_control(dev: &Path) -> io::Result<OwnedFd> {
+pub fn open_control(dev: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(rustix::fs::open(dev.join("mapper/control"), flags, Mode::empty())?)
+    rustix::fs::open(dev.join("mapper/control"), flags, Mode::empty())
 }
 
-/// Asks device mapper, through its open control node, about the device with this major and minor number. Needs
-/// CAP_SYS_ADMIN.
+/// Asks device mapper, through its open control node, about the device with this number. Needs CAP_SYS_ADMIN.
 ///
 /// # Errors
 /// `EACCES` without the right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
-pub fn lines(
-    control: impl AsFd,
-    (major, minor): (u32, u32),
-    question: DmQuestion,
-) -> io::Result<Vec<DmLine>> {
-    let number = rustix::fs::makedev(major, minor);
+pub fn lines(control: impl AsFd, number: DeviceNumber, question: DmQuestion) -> io::Result<Vec<DmLine>> {
     let mut bytes = FIRST_BYTES;
     while bytes <= MAX_BYTES {
         let mut buffer = Buffer::new(bytes, number, DM_TABLE_STATUS, table_flags(question));
@@ -115,13 +110,12 @@ pub fn lines(
     Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
 }
 
-/// How often the device with this major and minor number is open (`dmsetup info`): each open file of a process counts once, whatever
+/// How often the device with this number is open (`dmsetup info`): each open file of a process counts once, whatever
 /// descriptors and mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN.
 ///
 /// # Errors
 /// `EACCES` without the right; `ENXIO` when there is no such device.
-pub fn open_count(control: impl AsFd, (major, minor): (u32, u32)) -> io::Result<u32> {
-    let number = rustix::fs::makedev(major, minor);
+pub fn open_count(control: impl AsFd, number: DeviceNumber) -> io::Result<u32> {
     let mut buffer = Buffer::new(HEADER_BYTES, number, DM_DEV_STATUS, 0);
     // SAFETY: as above; this command returns a header and nothing behind it.
     unsafe { ioctl(&control, &mut buffer) }?;
@@ -143,7 +137,7 @@ struct Buffer {
 
 impl Buffer {
     /// A query about the device `number`; `bytes` is at least the size of a header.
-    fn new(bytes: usize, number: u64, command: Opcode, flags: u32) -> Self {
+    fn new(bytes: usize, number: DeviceNumber, command: Opcode, flags: u32) -> Self {
         let mut buffer = Self { words: vec![0; bytes.div_ceil(8)], command };
         let mut header = buffer.header();
         header.version = VERSION;
@@ -151,7 +145,7 @@ impl Buffer {
         header.data_size = u32::try_from(buffer.words.len() * 8).unwrap_or(u32::MAX);
         header.data_start = u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX);
         header.flags = flags;
-        header.dev = number;
+        header.dev = rustix::fs::makedev(number.major, number.minor);
         // SAFETY: the storage is at least as long as the header and aligned to 8 bytes, as the header wants.
         unsafe { buffer.words.as_mut_ptr().cast::<Header>().write(header) };
         buffer
@@ -243,6 +237,8 @@ fn without_key(parameters: &str) -> String {
 mod tests {
     use super::*;
 
+    const NONE: DeviceNumber = DeviceNumber { major: 0, minor: 0 };
+
     fn spec(start: u64, length: u64, next: u32, kind: &str, parameters: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(start.to_ne_bytes());
@@ -259,7 +255,7 @@ mod tests {
     }
 
     fn header(target_count: u32) -> Header {
-        let buffer = Buffer::new(FIRST_BYTES, 0, DM_TABLE_STATUS, table_flags(DmQuestion::Table));
+        let buffer = Buffer::new(FIRST_BYTES, NONE, DM_TABLE_STATUS, table_flags(DmQuestion::Table));
         Header { target_count, ..buffer.header() }
     }
 
@@ -301,7 +297,7 @@ mod tests {
     #[test]
     fn what_is_no_control_device_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        assert!(lines(&file, (0, 0), DmQuestion::Table).is_err());
-        assert!(open_count(&file, (0, 0)).is_err());
+        assert!(lines(&file, NONE, DmQuestion::Table).is_err());
+        assert!(open_count(&file, NONE).is_err());
     }
 }

@@ -38,31 +38,22 @@ pub struct ExtentSummary {
 /// Extents listed at most: 32 MiB of them. A file in more pieces is an error, not an endless loop.
 pub const MAX_EXTENTS: usize = 1 << 20;
 
-/// Lists the extents that touch `len` bytes from `offset` (`len` 0: to the end), ascending. The first and the last may
-/// reach beyond the span. The file's dirty pages are written out first (`FIEMAP_FLAG_SYNC`), so that delayed allocations
-/// get their place.
-///
-/// # Errors
-/// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
-/// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
-pub fn extents(fd: impl AsFd, offset: u64, len: u64) -> io::Result<Vec<Extent>> {
-    extents_of(fd, offset, len, Flush::First)
-}
-
 /// Whether dirty pages are written out before a file's extents are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// They are, so that delayed allocations get their place.
+    /// They are (`FIEMAP_FLAG_SYNC`), so that delayed allocations get their place.
     First,
     /// They are not: what is not allocated yet is listed as such.
     Never,
 }
 
-/// As [`extents`], with the choice to leave dirty pages alone.
+/// Lists the extents that touch `len` bytes from `offset` (`len` 0: to the end), ascending. The first and the last may
+/// reach beyond the span.
 ///
 /// # Errors
-/// As [`extents`].
-pub fn extents_of(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result<Vec<Extent>> {
+/// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
+/// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
+pub fn extents(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
     let mut flags = if flush == Flush::First { FIEMAP_FLAG_SYNC } else { 0 };
@@ -75,7 +66,7 @@ pub fn extents_of(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Res
         reserved: 0,
         extents: [RawExtent::default(); EXTENTS_PER_CALL],
     });
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let mut at = offset;
     while at < end {
         request.start = at;
@@ -87,7 +78,7 @@ pub fn extents_of(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Res
         let mapped = usize::try_from(request.mapped_extents).unwrap_or(usize::MAX).min(EXTENTS_PER_CALL);
         let Some(last) = request.extents[..mapped].last() else { break };
         let (last_flags, next) = (last.flags, last.logical.saturating_add(last.length));
-        found.extend(request.extents[..mapped].iter().map(|&raw| Extent {
+        list.extend(request.extents[..mapped].iter().map(|&raw| Extent {
             logical: raw.logical,
             physical: raw.physical,
             len: raw.length,
@@ -96,14 +87,14 @@ pub fn extents_of(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Res
         if last_flags & FIEMAP_EXTENT_LAST != 0 {
             break;
         }
-        if next <= at || found.len() > MAX_EXTENTS {
+        if next <= at || list.len() > MAX_EXTENTS {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the list of extents does not end"));
         }
         at = next;
         // One flush is enough; a second would only wait for what others write meanwhile.
         flags = 0;
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// Adds up what `extents` (ascending, as [`extents`] gives them) say of the span of `span_len` bytes from
@@ -196,7 +187,7 @@ mod tests {
 
     /// The extents of a file, or `None` aloud where the temporary directory's filesystem has none to tell.
     fn listed(file: &File) -> Option<Vec<Extent>> {
-        match extents(file, 0, 0) {
+        match extents(file, 0, 0, Flush::First) {
             Ok(list) => Some(list),
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 eprintln!("SKIPPED: the temporary directory's filesystem has no FIEMAP");
@@ -263,7 +254,7 @@ mod tests {
         let shm = std::path::Path::new("/dev/shm");
         let Ok(file) = tempfile::tempfile_in(shm) else { return };
         if rustix::fs::fstatfs(&file).unwrap().f_type == 0x0102_1994 {
-            let error = extents(&file, 0, 0).unwrap_err();
+            let error = extents(&file, 0, 0, Flush::First).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         }
     }

@@ -13,8 +13,8 @@ pub fn signature() -> Option<String> {
         return None;
     }
     let at = |leaf: u32| {
-        let found = __cpuid(leaf);
-        let bytes = [found.ebx, found.ecx, found.edx].map(u32::to_le_bytes).concat();
+        let registers = __cpuid(leaf);
+        let bytes = [registers.ebx, registers.ecx, registers.edx].map(u32::to_le_bytes).concat();
         String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
     };
     let [second, first] = LEAVES.map(at);

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd as _, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
 
 use rustix::io::Errno;
 /// The `RWF_*` flags of one transfer; without any it is a plain pread(2) or pwrite(2).
@@ -87,14 +87,23 @@ pub enum WriteOut {
 /// # Errors
 /// Those of sync_file_range(2): among them `EIO` for a write that failed, `ESPIPE` for what is no file and no block device.
 pub fn write_out(fd: impl AsFd, offset: u64, len: u64, part: WriteOut) -> io::Result<()> {
-    let number = |value: u64| i64::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL));
     let flags = match part {
         WriteOut::Start => libc::SYNC_FILE_RANGE_WRITE,
         WriteOut::Wait => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
     };
+    sync_file_range(fd.as_fd(), (offset, len), flags)
+}
+
+/// sync_file_range(2) of a part of a file.
+pub(crate) fn sync_file_range(
+    fd: BorrowedFd<'_>,
+    (offset, len): (u64, u64),
+    flags: libc::c_uint,
+) -> io::Result<()> {
+    let number = |value: u64| i64::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL));
     let (offset, len) = (number(offset)?, number(len)?);
-    // SAFETY: the call takes numbers only.
-    if unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } == 0 {
+    // SAFETY: the call takes numbers only and touches no memory of this process.
+    if unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, len, flags) } == 0 {
         return Ok(());
     }
     Err(io::Error::last_os_error())

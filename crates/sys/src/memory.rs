@@ -32,10 +32,7 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Zeroed memory of an own mapping, which the kernel provides page by page when it is touched first. What an allocator gives may
 /// instead have been used before, with its pages in whatever order that left: a device takes fewer such pages in one request.
 #[derive(Debug)]
-pub struct FreshPages {
-    start: NonNull<u8>,
-    length: usize,
-}
+pub struct FreshPages(Mapping);
 
 impl FreshPages {
     /// So many bytes, from the start of a page on.
@@ -47,8 +44,7 @@ impl FreshPages {
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, rights, MapFlags::PRIVATE) }?;
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { start, length })
+        Mapping::of(start, length).map(Self)
     }
 }
 
@@ -57,26 +53,14 @@ impl Deref for FreshPages {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: the mapping spans `length` bytes, which are zeros until written, and lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast(), self.0.length) }
     }
 }
 
 impl DerefMut for FreshPages {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `&mut self` makes the slice unique.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
-    }
-}
-
-// SAFETY: the mapping is reached through this value alone, and belongs to the process, not to a thread.
-unsafe impl Send for FreshPages {}
-// SAFETY: likewise; what is shared is only read.
-unsafe impl Sync for FreshPages {}
-
-impl Drop for FreshPages {
-    fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made; nothing points into it. A failure leaves it until the process ends.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
+        unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr().cast(), self.0.length) }
     }
 }
 
@@ -84,7 +68,7 @@ impl Drop for FreshPages {
 /// 64-bit words of the machine's own order. Looking at them takes no system call.
 #[derive(Debug)]
 pub struct SharedWords {
-    mapping: SharedMapping,
+    mapping: Mapping,
     count: usize,
 }
 
@@ -93,11 +77,11 @@ impl SharedWords {
     /// gone is read; arrays of BPF never do.
     ///
     /// # Errors
-    /// As [`SharedMapping::new`].
+    /// As [`Mapping::new`].
     pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
         let length = count.checked_mul(size_of::<AtomicU64>());
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(Self { mapping: SharedMapping::new(fd, length)?, count })
+        Ok(Self { mapping: Mapping::new(fd, length)?, count })
     }
 }
 
@@ -111,16 +95,16 @@ impl Deref for SharedWords {
     }
 }
 
-/// A shared, writable mapping of an open file, held until it is dropped. It gives no access to what it maps, and so it is safe:
-/// [`SharedWords`] reads through one, and tests of code that must detect a mapped file hold one.
+/// A writable mapping, held until it is dropped. It gives no access to what it maps, and so it is safe: [`FreshPages`] and
+/// [`SharedWords`] are reached through one, and tests of code that must detect a mapped file hold one.
 #[derive(Debug)]
-pub struct SharedMapping {
+pub struct Mapping {
     start: NonNull<c_void>,
     length: usize,
 }
 
-impl SharedMapping {
-    /// Maps the first `length` bytes, of which no byte is touched.
+impl Mapping {
+    /// Shares the first `length` bytes of an open file, of which no byte is touched.
     ///
     /// # Errors
     /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
@@ -128,19 +112,24 @@ impl SharedMapping {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, rights, MapFlags::SHARED, fd, 0) }?;
+        Self::of(start, length)
+    }
+
+    /// What the kernel mapped at this place.
+    fn of(start: *mut c_void, length: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, length })
     }
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and the type itself accesses nothing.
-unsafe impl Send for SharedMapping {}
+unsafe impl Send for Mapping {}
 // SAFETY: likewise.
-unsafe impl Sync for SharedMapping {}
+unsafe impl Sync for Mapping {}
 
-impl Drop for SharedMapping {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made; nothing points into it. A failure leaves it until the process ends.
+        // SAFETY: this is what the kernel mapped; nothing points into it any more. A failure leaves it until the process ends.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.length) };
     }
 }

@@ -26,6 +26,14 @@ pub fn process_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
+/// Usage of all children that have ended and were waited for, with theirs (`RUSAGE_CHILDREN`).
+///
+/// # Errors
+/// As [`process_usage`].
+pub fn children_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_CHILDREN)
+}
+
 /// Time in nanoseconds in which the calling thread was ready to run and waited for a processor, since it began: the second
 /// number of `/proc/thread-self/schedstat`. `None` where the kernel does not count it (`CONFIG_SCHED_INFO`) or `/proc` is not
 /// mounted. On an idle machine it grows by the few microseconds that a wake-up takes.

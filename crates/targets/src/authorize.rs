@@ -4,8 +4,8 @@
 use crate::display::{listed, quoted, shown};
 use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
+use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::signature;
 use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
@@ -23,8 +23,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
         return Err(refuse_use(examined, first.kind));
     }
     match &examined.place {
-        Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
-        Place::File { own: false, .. } => authorize_file(examined, permission),
+        Place::Directory { .. } | Place::Sim(_) => Ok(()),
+        Place::File { .. } => authorize_file(examined, permission),
         Place::Block { .. } => authorize_block(examined, permission),
     }
 }

@@ -1,19 +1,19 @@
 //! The Claim: the right to use a target, after it was examined and the access was authorized. Everything that is opened
 //! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
-use crate::attachment::Attachment;
 use crate::authorize::authorize;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
-use crate::fills_up::check_growth;
+use crate::machine::Attachment;
 use crate::permission::{Access, Permission};
 use crate::probe;
 use crate::recheck::{Recheck, Written};
-use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
+use crate::space::fills_up::check_growth;
+use crate::testfile::registry::TestFile;
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use rustix::fs::{Mode, OFlags};
@@ -267,10 +267,22 @@ impl Claim {
     /// # Errors
     /// The refusal, or [`TargetError::Changed`].
     pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        self.judge_written(fd, Written::Maybe)
+    }
+
+    /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy, and none counts.
+    ///
+    /// # Errors
+    /// As [`Claim::judge_again`].
+    pub fn judge_copied_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        self.judge_written(fd, Written::Copied)
+    }
+
+    fn judge_written(&self, fd: impl AsFd, written: Written) -> Result<(), TargetError> {
         if let Held::Node { node, .. } = &self.held {
             self.check(&fd, node)?;
         }
-        self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, Written::Maybe))
+        self.recheck.as_deref().map_or(Ok(()), |recheck| recheck.authorize(fd, written))
     }
 
     /// How `len` bytes from `offset` are allocated on the filesystem now, dirty pages written out first; `None` for a

@@ -13,11 +13,13 @@ pub(crate) use file::file_target;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
+use crate::identity::naming;
 use crate::machine::Machine;
+use crate::probe;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
 use crate::uses::Found;
-use crate::{block_uses, file_uses, naming, probe};
+use crate::uses::{block_uses, file_uses};
 use block::examine_block;
 use file::{examine_directory, examine_file};
 use std::fs::{self, FileType};
@@ -102,12 +104,12 @@ pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> Foun
                 found.extend(block_uses::find(&machine, node));
                 found.extend(file_uses::find_below(&machine, node));
             }
-            None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
+            None => found.doubt(format_args!("sysfs does not know the device {major_minor}")),
         },
-        Place::File { dev, ino, own: false } => {
+        Place::File { dev, ino } => {
             found.extend(file_uses::find(&machine, &examined.path, (*dev, *ino)));
         }
-        Place::File { own: true, .. } | Place::Directory { .. } | Place::Sim(_) => {}
+        Place::Directory { .. } | Place::Sim(_) => {}
     }
     found.sort_uses();
     found

@@ -1,11 +1,11 @@
 //! Everything that was seen of a target, for the permission check and the Record: where it is, what it is called, what uses it.
 //! Data only; `examine` fills it in.
 
-use crate::attachment::Attachment;
-use crate::growth::{Growth, Rewriting};
 use crate::identity::{Identity, NoIdentity};
-use crate::signature::Signature;
+use crate::labels::signature::Signature;
+use crate::machine::Attachment;
 use crate::sim::Simulated;
+use crate::space::growth::{Growth, Rewriting};
 use crate::uses::{Found, Use};
 use rdsk_model::{ExtentEvidence, Target};
 use rdsk_sys::device_number::DeviceNumber;
@@ -36,8 +36,6 @@ pub enum Place {
         dev: u64,
         /// `st_ino`.
         ino: u64,
-        /// Whether rdsk created it for this run.
-        own: bool,
     },
     /// A block device.
     Block {

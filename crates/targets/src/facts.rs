@@ -1,11 +1,18 @@
 //! The fields of [`rdsk_model::Device`] from sysfs and device mapper. It opens no device and decides nothing.
+//!
+//! In: the devices of a [`Machine`](crate::machine::Machine). Out: what a Record says of one: its queue, the layers below it, the arrays that it
+//! is or lies on, and which of these are in another state at the end of a run.
 
-use crate::device_mapper::Mapper;
-use crate::layers;
+pub(crate) mod array;
+pub(crate) mod arrays_at_end;
+pub(crate) mod layers;
+
+use crate::machine::disk_names::serial;
+use crate::machine::{Mapper, Node, Tree};
 use crate::roots::Roots;
-use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
-use rdsk_model::Device;
+use rdsk_model::{Device, SECTOR_BYTES};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{names_in, read_flag, read_number, read_text, read_word};
 use std::path::{Path, PathBuf};
 
 /// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.
@@ -13,18 +20,18 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
     let queue = whole.directory.join("queue");
     let number = |name: &str| read_number::<u64>(&queue.join(name));
-    let flag = |name: &str| number(name).map(|value| value != 0);
-    let zoned = trimmed(&queue.join("zoned"));
+    let flag = |name: &str| read_flag(&queue.join(name));
+    let zoned = read_word(&queue.join("zoned"));
     let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
     let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
-    let array = crate::array::facts(tree, node, mapper);
+    let array = array::facts(tree, node, mapper);
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
         kind: Some(layers::kind(node)),
         mapped_name: layers::mapped_name(node),
         below: layers::below(tree, node),
-        model: trimmed(&whole.directory.join("device/model")),
+        model: read_word(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
         size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),
@@ -39,15 +46,15 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
         discards: flag("discard_max_bytes"),
-        write_cache: trimmed(&queue.join("write_cache")),
+        write_cache: read_word(&queue.join("write_cache")),
         fua: flag("fua"),
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        arrays_below: crate::array::facts_below(tree, node, array.as_ref(), mapper),
+        arrays_below: array::facts_below(tree, node, array.as_ref(), mapper),
         arrays_at_end: Vec::new(),
         array,
-        loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
+        loop_direct_io: read_flag(&whole.directory.join("loop/dio")),
     }
 }
 
@@ -66,8 +73,7 @@ pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumbe
         directories.push(sys.join("class/mtd").join(format!("mtd{rest}")));
     }
     let number = |directory: &PathBuf| {
-        let number = read_text(&directory.join("dev"))?.trim().parse().ok()?;
-        Some((directory.file_name()?.to_string_lossy().into_owned(), number))
+        Some((directory.file_name()?.to_string_lossy().into_owned(), read_number(&directory.join("dev"))?))
     };
     directories.iter().filter_map(number).collect()
 }
@@ -82,39 +88,10 @@ pub fn disk_commanded_by(number: DeviceNumber, roots: &Roots) -> Option<String> 
     Some(disk.kernel_name())
 }
 
-/// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
-pub(crate) fn wwns(whole: &Node) -> Vec<String> {
-    ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
-}
-
-/// Serial number of the disk at `whole`: `device/serial` (NVMe, MMC), `serial` (virtio), VPD page 0x80 (SCSI, SATA).
-pub(crate) fn serial(whole: &Path) -> Option<String> {
-    trimmed(&whole.join("device/serial"))
-        .or_else(|| trimmed(&whole.join("serial")))
-        .or_else(|| unit_serial_number(&std::fs::read(whole.join("device/vpd_pg80")).ok()?))
-}
-
-/// The text of SCSI's unit serial number page (SPC-4, 7.8.15): four bytes of header, the length in the last two.
-fn unit_serial_number(page: &[u8]) -> Option<String> {
-    let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
-    let text = page.get(4..)?;
-    let text = String::from_utf8_lossy(&text[..length.min(text.len())]);
-    some_text(&text)
-}
-
 /// `none [mq-deadline] kyber` → `mq-deadline`; a single word is taken as it is.
 fn active_scheduler(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
-    some_text(bracketed.unwrap_or(text))
-}
-
-fn trimmed(path: &Path) -> Option<String> {
-    some_text(&read_text(path)?)
-}
-
-fn some_text(text: &str) -> Option<String> {
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    (!text.is_empty()).then(|| text.to_owned())
+    Some(bracketed.unwrap_or(text).trim()).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -123,7 +100,7 @@ mod tests {
 
     #[test]
     fn command_nodes_are_found_beside_their_disk() {
-        let fake = crate::fake::Fake::new().disk("sdb", "8:16").disk("nvme0n1", "259:0");
+        let fake = crate::tests::Fake::new().disk("sdb", "8:16").disk("nvme0n1", "259:0");
         let fake = fake.attribute("sdb/device/scsi_generic/sg1/dev", "21:1\n");
         let fake = fake.attribute("sdb/device/bsg/2:0:0:0/dev", "247:0\n");
         fake.file("sys/class/nvme-generic/ng0n1/dev", "242:0\n");
@@ -151,7 +128,7 @@ mod tests {
 
     #[test]
     fn zones_are_told_where_there_are_any() {
-        let fake = crate::fake::Fake::new()
+        let fake = crate::tests::Fake::new()
             .disk("sda", "8:0")
             .attribute("sda/queue/zoned", "host-managed\n")
             .attribute("sda/queue/chunk_sectors", "524288\n")
@@ -170,7 +147,7 @@ mod tests {
     /// The name is the choice of whoever made it in configfs.
     #[test]
     fn null_blk_is_known_by_its_driver() {
-        let fake = crate::fake::Fake::new().disk("slow", "252:3").disk("vda", "254:0");
+        let fake = crate::tests::Fake::new().disk("slow", "252:3").disk("vda", "254:0");
         fake.file(
             "proc/devices",
             "Character devices:\n252 other\n\nBlock devices:\n252 nullb\n254 virtblk\n",
@@ -180,13 +157,5 @@ mod tests {
                 |name: &str| device(&machine.tree, machine.tree.get(name).unwrap(), &machine.mapper).kind;
             assert_eq!((kind("slow").as_deref(), kind("vda").as_deref()), (Some("null_blk"), Some("disk")));
         });
-    }
-
-    #[test]
-    fn serial_pages_are_cut_by_their_length() {
-        assert_eq!(unit_serial_number(b"\0\x80\0\x06  AB12trailing").as_deref(), Some("AB12"));
-        assert_eq!(unit_serial_number(b"\0\x80\xff\xffAB").as_deref(), Some("AB"), "a length that lies");
-        assert_eq!(unit_serial_number(b"\0\x80\0"), None);
-        assert_eq!(unit_serial_number(b"\0\x80\0\x02  "), None);
     }
 }

@@ -1,19 +1,22 @@
 //! Names of a device that do not change when disks are plugged in another order. The kernel name (`sdb`) is not one,
 //! nor is a name that two present disks share. It reads links and compares names.
+//!
+//! In: a device, and what sysfs, udev's links and `lsblk` know of all devices. Out: [`Names`], of which `--destroy` accepts the identities; and the
+//! other way round (`naming`), the one device that a word means.
 
 mod inventory;
+pub(crate) mod naming;
 mod own;
 mod shared;
 mod types;
 
-pub(crate) use inventory::{Inventory, parse_blkid};
+pub(crate) use inventory::Inventory;
 pub(crate) use own::of_node;
 pub(crate) use types::Names;
 pub use types::{Identity, IdentityKind, NoIdentity};
 
 use crate::display::listed;
-use crate::machine::Machine;
-use crate::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::tools::Lsblk;
 use rdsk_units::printable;
 
@@ -84,8 +87,8 @@ fn rejection_reason(node: &Node, identity: &Identity, inventory: &Inventory<'_>)
     }
     // If the names of the other devices are not known, a name that only udev knows may belong to any of them.
     let known_to_kernel = match identity.kind {
-        IdentityKind::Serial => crate::facts::serial(&node.directory).is_some(),
-        IdentityKind::Wwn => !crate::facts::wwns(node).is_empty(),
+        IdentityKind::Serial => crate::machine::disk_names::serial(&node.directory).is_some(),
+        IdentityKind::Wwn => !crate::machine::disk_names::wwns(node).is_empty(),
         _ => true,
     };
     if !inventory.is_available && !known_to_kernel {

@@ -1,13 +1,22 @@
 //! Labels of devices that belong to something larger or hold something encrypted. Such a device looks unused while its
 //! array, volume group or pool is not assembled, or while another host of a cluster has it mounted, and losing it breaks more than
 //! the device itself. A filesystem over several devices is such a thing, too.
+//!
+//! In: a device, its partitions and its disk, and what the [programs](crate::tools) of util-linux find there (`signature`). Out: a use for each
+//! that belongs to something, also where these programs see none: in partitions that the kernel does not show, in the first blocks of
+//! devices without a label, in the multi-mount protection of ext4.
 
-use crate::machine::Machine;
-use crate::shared_sectors::{Extents, Reach, Sharing};
-use crate::signature::{Signature, parse};
-use crate::sysfs::{Node, SECTOR_BYTES, read_number};
+pub(crate) mod hidden_parts;
+pub(crate) mod mmp;
+pub(crate) mod signature;
+pub(crate) mod unlabelled;
+
+use crate::labels::signature::Signature;
+use crate::machine::{Extents, Machine, Node, Reach, Sharing};
 use crate::tools;
 use crate::uses::{Found, Labelled, UseKind};
+use rdsk_model::SECTOR_BYTES;
+use rdsk_sys::files::read_number;
 use std::path::PathBuf;
 
 /// Filesystems of clusters: another host may have them mounted.
@@ -92,7 +101,7 @@ fn other_devices<'machine>(
                 && label.uuid.as_deref().is_some_and(|other| other.eq_ignore_ascii_case(uuid))
         };
         // A drive without a medium, or a node that is missing, holds no part of it.
-        let labels = tools::wipefs(&machine.roots.tools, &place, &other.name).and_then(|text| parse(&text));
+        let labels = tools::wipefs(&machine.roots.tools, &place, &other.name);
         other.size_bytes() != Some(0) && labels.is_ok_and(|labels| labels.iter().any(is_same))
     };
     // Through another path, or another layer, the same sectors show the same label.
@@ -131,7 +140,7 @@ fn belongs_elsewhere(signature: &Signature) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     #[test]
     fn members_and_locks_belong_elsewhere_and_filesystems_do_not() {

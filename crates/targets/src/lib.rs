@@ -1,90 +1,56 @@
 //! The room `targets`: files, block devices and simulated disks are examined, the requested access is authorized, and
 //! only then are they claimed. It is the only room that opens anything for writing, and never before that check;
 //! examining opens for reading only.
+//!
+//! A name goes through the folders in this order: `machine` is what is there, `identity` which device the name means, `facts` what
+//! is known of it, `uses`, `labels` and `space` what speaks against writing to it. `examine` puts all of this together,
+//! `authorize` decides, `claim` opens, and `testfile` makes the file that a directory is measured by.
 
-mod anew;
-mod array;
-mod arrays_at_end;
-mod attachment;
 mod authorize;
-mod block_uses;
 mod claim;
-mod device_mapper;
 mod display;
-mod dm_openers;
-mod erofs;
 mod error;
 mod examine;
 mod examined;
-mod exports;
 mod facts;
-#[cfg(test)]
-mod fake;
-mod file_uses;
-mod fills_up;
-mod growing;
-mod growth;
-mod hidden_parts;
 mod id;
 mod identity;
 mod labels;
-mod layers;
-mod locks;
-mod luns;
-mod lvm;
 mod machine;
-mod md_container;
-mod mmp;
-mod mounts;
-mod naming;
-mod onlookers;
-mod open_stat;
-mod orphan;
-mod overlay;
 mod permission;
 mod probe;
-mod processes;
 mod recheck;
-mod registry;
 mod roots;
-mod served;
-mod shared_sectors;
-mod signature;
 mod sim;
-mod stored_name;
-mod sysfs;
-mod system_disk;
-mod system_files;
+mod space;
 mod testfile;
-mod testfile_data;
-mod testfile_writer;
-mod thin_pool;
+#[cfg(test)]
+mod tests;
 mod tools;
-mod twins;
-mod unlabelled;
 mod uses;
+mod within;
 mod witness;
 
-pub use arrays_at_end::arrays_at_end;
-pub use attachment::{Attachment, Mark};
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, REMOVAL_TAKES, claim};
 pub use error::TargetError;
 pub use examine::examine;
 pub use examined::{Examined, Place};
+pub use facts::arrays_at_end::arrays_at_end;
 pub use facts::disk_commanded_by;
-pub use fills_up::{check_growth, writable_bytes};
-pub use growth::{Growth, Rewriting};
 pub use id::new_id;
 pub use identity::{Identity, IdentityKind, NoIdentity};
-pub use orphan::{Orphans, RemovedOrphan, remove_orphans};
+pub use labels::signature::Signature;
+pub use machine::attachment::{Attachment, Mark};
 pub use permission::{Access, Overwrite, Permission, Refusal};
 pub use rdsk_sys::device_number::DeviceNumber;
-pub use registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
 pub use roots::{Roots, ToolSource};
-pub use signature::Signature;
 pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};
+pub use space::fills_up::{check_growth, writable_bytes};
+pub use space::growth::{Growth, Rewriting};
+pub use testfile::orphan::{Orphans, RemovedOrphan, remove_orphans};
+pub use testfile::registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
+pub use testfile::writer::{CreatedTestFile, TestFileProgress, TestFileSize};
 pub use testfile::{TestFileOptions, create_test_file, plan_test_file, share_space};
-pub use testfile_writer::{CreatedTestFile, TestFileProgress, TestFileSize};
 pub use uses::{Labelled, Use, UseKind};
 pub use witness::Witness;

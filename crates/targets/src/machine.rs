@@ -1,13 +1,33 @@
 //! Everything that is read once per examination: the devices, the backing files of loop devices, the mounts, the swap
 //! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and decides nothing.
+//!
+//! In: the [roots](crate::roots) of sysfs, procfs and `/dev`. Out: a [`Machine`], whose devices (`sysfs`) know what they are built on, byte
+//! by byte (`shared_sectors`); what could not be read is a doubt.
 
-use crate::device_mapper::{Mapper, Row};
-use crate::luns::Luns;
-use crate::mounts::{Mount, Namespace, mount_of, read_mounts, read_swaps};
+pub(crate) mod attachment;
+pub(crate) mod device_mapper;
+pub(crate) mod disk_names;
+pub(crate) mod luns;
+pub(crate) mod lvm;
+pub(crate) mod md_container;
+pub(crate) mod mounts;
+pub(crate) mod shared_sectors;
+pub(crate) mod sysfs;
+
+pub(crate) use attachment::Attachment;
+pub(crate) use device_mapper::{Mapper, Part, PoolKind, PoolSpace, Row, Span};
+pub(crate) use lvm::logical_volume;
+pub(crate) use mounts::{Mount, Namespace, mount_of};
+pub(crate) use shared_sectors::{Extents, Reach, Sharing};
+pub(crate) use sysfs::{Node, Tree};
+
 use crate::roots::Roots;
-use crate::sysfs::{Node, Tree, names_in};
 use crate::uses::Found;
+use device_mapper::MapperError;
+use luns::Luns;
+use mounts::{read_mounts, read_swaps};
 use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::names_in;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -23,7 +43,7 @@ pub(crate) struct Machine<'roots> {
     pub(crate) luns: Luns,
     pub(crate) mapper: Mapper<'roots>,
     /// What device-mapper devices are built on, by kernel name, or why that is not known.
-    tables: BTreeMap<String, Result<Vec<Row>, String>>,
+    tables: BTreeMap<String, Result<Vec<Row>, MapperError>>,
     /// The backing of loop devices that sysfs shows as attached, by kernel name: `None` for those that have been
     /// detached since. Those for which no source reports one are missing.
     backings: BTreeMap<String, Option<Backing>>,
@@ -35,7 +55,7 @@ impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
     pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
         let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
-            found.doubt(&format!("the list of block devices cannot be read ({error})"));
+            found.doubt(format_args!("the list of block devices cannot be read ({error})"));
             Tree::default()
         });
         tree.mark_null(&roots.proc);
@@ -51,7 +71,7 @@ impl<'roots> Machine<'roots> {
     }
 
     /// What a device-mapper device is built on, or why that is not known; `None` for every other device.
-    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, String>> {
+    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, MapperError>> {
         self.tables.get(&node.name)
     }
 
@@ -115,7 +135,7 @@ impl<'roots> Machine<'roots> {
     /// The devices below a mount: of a btrfs all that it has, of which mountinfo names one.
     pub(crate) fn devices_under(&self, mount: &Mount) -> Vec<&Node> {
         let mut devices = self.devices_of_mount(mount);
-        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|known| known.name == node.name);
+        let is_known = |devices: &[&Node], node: &Node| devices.iter().any(|device| device.name == node.name);
         for members in self.btrfs_filesystems().filter(|_| mount.kind == "btrfs") {
             if members.iter().any(|member| is_known(&devices, member)) {
                 let others: Vec<&Node> =

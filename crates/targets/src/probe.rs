@@ -2,11 +2,12 @@
 //! do not wait and pages that are not kept, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
 //! reading only.
 
-use crate::growth::Rewriting;
+use crate::space::growth::Rewriting;
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
-use rdsk_sys::extents::{extents_of, summarise};
+use rdsk_sys::extents::{extents, summarise};
+use rdsk_sys::files::version_of;
 use rdsk_sys::io::{FlagSupport, supports_dontcache, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -34,7 +35,7 @@ pub(crate) fn exclusive(path: &Path, found: &mut Found) {
     match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
         Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
-        Err(errno) => found.doubt(&format!("it cannot be opened to see whether it is in use ({errno})")),
+        Err(errno) => found.doubt(format_args!("it cannot be opened to see whether it is in use ({errno})")),
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) enum Writers {
 /// Where there is no answer, only procfs shows who does.
 pub(crate) fn writers(path: &Path) -> Writers {
     // What may not be read is not written either: a claim opens it for both.
-    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+    let Some(fd) = open_itself(path) else {
         return Writers::None;
     };
     let kind = filesystem_type(path);
@@ -85,7 +86,7 @@ pub(crate) fn writers(path: &Path) -> Writers {
 /// Whether a file that nobody writes is open anywhere for reading for half a second, as far as the kernel tells this user. Where the
 /// filesystem is one of a server, it need not be this machine.
 pub(crate) fn has_readers(path: &Path) -> bool {
-    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else {
+    let Some(fd) = open_itself(path) else {
         return false;
     };
     let end = Instant::now() + READ_RETRY_TIME;
@@ -101,20 +102,17 @@ pub(crate) fn has_readers(path: &Path) -> bool {
 
 /// Whether a write lease is refused for other open files alone, as since Linux 5.3: before, also for a file that is only watched or named.
 pub(crate) fn tells_readers() -> bool {
-    let names = rustix::system::uname();
-    is_at_least(&names.release().to_string_lossy(), (5, 3))
-}
-
-/// Whether a release of the kernel, as `6.1.0-18-amd64`, is this version or a later one.
-fn is_at_least(release: &str, version: (u32, u32)) -> bool {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
-    (major, minor) >= version
+    version_of(&rustix::system::uname().release().to_string_lossy()).is_some_and(|version| version >= (5, 3))
 }
 
 /// Opens what `path` leads to for reading, without waiting for anybody.
 pub(crate) fn open_for_reading(path: &Path) -> Option<OwnedFd> {
     rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()
+}
+
+/// The same of what `path` is itself, if that is no symlink.
+fn open_itself(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()
 }
 
 /// What the answer to a lease says. It is given to the owner of the file and to `CAP_LEASE` (fcntl(2)), and on every filesystem
@@ -163,7 +161,7 @@ fn told_align(path: &Path) -> Option<u64> {
 
 /// Some bytes of a file or device, of which one page is read; `None` if they cannot be read.
 pub(crate) fn read_at<const BYTES: usize>(path: &Path, offset: u64) -> Option<[u8; BYTES]> {
-    let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    let fd = open_itself(path)?;
     // Without it the kernel reads ahead. A filesystem that takes no advice reads more.
     let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Random);
     let mut bytes = [0; BYTES];
@@ -180,16 +178,16 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
     }
     let mut storage = vec![0u8; 2 * length];
     let skip = storage.as_ptr().align_offset(length);
-    known(supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0))
+    is_supported(supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0))
 }
 
 /// Whether I/O through the page cache takes `RWF_DONTCACHE` on a file or device of this size; `None` if it cannot be opened.
 /// Nothing is read.
 pub(crate) fn dontcache(path: &Path, size_bytes: u64) -> Option<bool> {
-    known(supports_dontcache(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?, size_bytes))
+    is_supported(supports_dontcache(open_for_reading(path)?, size_bytes))
 }
 
-fn known(support: FlagSupport) -> Option<bool> {
+fn is_supported(support: FlagSupport) -> Option<bool> {
     match support {
         FlagSupport::Yes => Some(true),
         FlagSupport::No => Some(false),
@@ -249,26 +247,26 @@ pub(crate) fn protection(path: &Path) -> Option<&'static str> {
 
 /// Size of the block device at `path` in bytes; `None` if it cannot be opened.
 pub(crate) fn block_size(path: &Path) -> Option<u64> {
-    rdsk_sys::device::block_device_size(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
+    rdsk_sys::device::block_device_size(open_for_reading(path)?).ok()
 }
 
 /// Bytes that the zones of the block device at `path` hold; `None` if it has none, or cannot be asked.
 pub(crate) fn zone_written_bytes(path: &Path) -> Option<u64> {
-    rdsk_sys::device::zone_written_bytes(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
+    rdsk_sys::device::zone_written_bytes(open_for_reading(path)?).ok()
 }
 
 /// How a file is allocated on its filesystem; `None` if that is not known. Dirty pages of whoever writes to it stay where they are:
 /// what has no place yet counts as data.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    let fd = open_itself(path)?;
     allocation(fd, offset, len, Flush::Never)
 }
 
 /// How many of the first `size_bytes` of a file lie in blocks that other files have too; 0 where the filesystem does not tell, all of
 /// them if they lie in too many pieces to be listed.
 pub(crate) fn shared_bytes(path: &Path, size_bytes: u64) -> u64 {
-    let Ok(fd) = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()) else { return 0 };
-    match extents_of(fd, 0, size_bytes, Flush::Never) {
+    let Some(fd) = open_itself(path) else { return 0 };
+    match extents(fd, 0, size_bytes, Flush::Never) {
         Ok(list) => rdsk_sys::extents::shared_bytes(&list),
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => size_bytes,
         Err(_) => 0,
@@ -277,7 +275,7 @@ pub(crate) fn shared_bytes(path: &Path, size_bytes: u64) -> u64 {
 
 /// Sums up FIEMAP. Data stored inline or not yet placed are data, not a hole, so they count as mapped.
 pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> Option<ExtentEvidence> {
-    let list = extents_of(fd, offset, len, flush).ok()?;
+    let list = extents(fd, offset, len, flush).ok()?;
     let sum = summarise(&list, offset, len);
     Some(ExtentEvidence {
         mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
@@ -323,20 +321,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         if rdsk_sys::openers::has_writers(fs::File::open(file.path()).unwrap()).is_ok() {
             assert_eq!(writers(file.path()), Writers::Some, "whatever filesystem it is");
-        }
-    }
-
-    #[test]
-    fn releases_of_the_kernel_are_compared_by_number() {
-        for (release, is_it) in [
-            ("5.3.0", true),
-            ("5.10", true),
-            ("6.1.0-18-amd64", true),
-            ("5.2.21", false),
-            ("4.18.0-553", false),
-            ("", false),
-        ] {
-            assert_eq!(is_at_least(release, (5, 3)), is_it, "{release}");
         }
     }
 

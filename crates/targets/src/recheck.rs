@@ -32,6 +32,8 @@ pub(crate) struct Recheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Maybe,
+    /// Anything, labels among it: a copy of what the user named.
+    Copied,
     /// Only if it was [released](Recheck::released).
     IfReleased,
 }
@@ -57,9 +59,10 @@ impl Recheck {
     /// Checks the target that `fd` has open for writing.
     pub(crate) fn authorize(&self, fd: impl AsFd, written: Written) -> Result<(), TargetError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = if last.seen.elapsed() < LABELS_HOLD { Again::Uses } else { Again::UsesAndLabels };
+        let is_fresh = last.seen.elapsed() < LABELS_HOLD;
+        let again = if is_fresh || written == Written::Copied { Again::Uses } else { Again::UsesAndLabels };
         let mut found = self.looked_again(again);
-        if (written == Written::Maybe || last.was_released)
+        if (written != Written::IfReleased || last.was_released)
             && matches!(self.examined.place, Place::File { .. })
         {
             // Scanners and indexers read what has been written. Who read the file before that was refused.

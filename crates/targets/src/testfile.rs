@@ -1,5 +1,13 @@
 //! Creates the test file: plans its size so that enough of the filesystem stays free, creates it under a unique name,
 //! writes real data, and checks that no byte of it is a hole. It touches no other file.
+//!
+//! In: an examined directory, and how large the file is to be. Out: a [`Claim`] on the file, which `registry` removes however the process ends;
+//! `orphan` removes what a killed one has left.
+
+mod data;
+pub(crate) mod orphan;
+pub(crate) mod registry;
+pub(crate) mod writer;
 
 use crate::authorize::authorize;
 use crate::claim::Claim;
@@ -7,14 +15,14 @@ use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Hold, examine_path};
 use crate::examined::{Examined, Place};
-use crate::fills_up::{check_growth, share_growth};
-use crate::growth::{Rewriting, kept_bytes};
-use crate::overlay;
 use crate::permission::{Access, Permission};
 use crate::probe;
-use crate::registry::TestFile;
 use crate::roots::Roots;
-use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
+use crate::space::fills_up::{check_growth, share_growth};
+use crate::space::growth::{Rewriting, kept_bytes};
+use crate::space::overlay;
+use crate::testfile::registry::TestFile;
+use crate::testfile::writer::{CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
 use crate::uses::{Use, UseKind};
 use rdsk_model::{LaidOut, StopFlag, Target};
 use std::path::Path;
@@ -98,7 +106,7 @@ pub fn create_test_file(
         stop: &options.stop,
     };
     refuse_hidden_memory(fresh, &file, &fill)?;
-    let made = testfile_writer::write(&file, &fill, watch)?;
+    let made = writer::write(&file, &fill, watch)?;
     // If the filesystem does not report it, as NFS, nothing speaks against it.
     if let Some(lies) = probe::allocation(file.fd(), 0, made.bytes, probe::Flush::First)
         .filter(|lies| lies.mapped_bytes < made.bytes)
@@ -130,7 +138,7 @@ fn refuse_hidden_memory(
         return Ok(());
     }
     let piece = FillOptions { goal_bytes: fill.goal_bytes.min(MIB), ..fill.clone() };
-    let made = testfile_writer::write(file, &piece, &mut |_| {})?;
+    let made = writer::write(file, &piece, &mut |_| {})?;
     if !overlay::stays_in_memory(file.fd(), made.bytes) {
         return Ok(());
     }

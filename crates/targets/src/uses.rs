@@ -1,7 +1,26 @@
-//! What uses a target: each use is a reason why nothing may be written, whatever the flags. Data only; `block_uses` and
-//! `file_uses` find them, `authorize` decides.
+//! What uses a target: each use is a reason why nothing may be written, whatever the flags.
+//!
+//! In: what [`machine`](crate::machine) has read, and a device (`block_uses`) or a file (`file_uses`). Out: [`Found`], with a [`Use`] for each
+//! mount, device, process, lock and export that the target serves, and a doubt for whatever could not be looked at. `authorize` decides.
+//! This file is data only; those below it look, and none of them opens anything for writing.
+
+pub(crate) mod block_uses;
+pub(crate) mod dm_openers;
+pub(crate) mod erofs;
+pub(crate) mod exports;
+pub(crate) mod file_uses;
+pub(crate) mod locks;
+pub(crate) mod onlookers;
+pub(crate) mod open_stat;
+pub(crate) mod processes;
+pub(crate) mod served;
+pub(crate) mod stored_name;
+pub(crate) mod system_disk;
+pub(crate) mod system_files;
+pub(crate) mod twins;
 
 use serde::Serialize;
+use std::fmt;
 use std::path::PathBuf;
 
 /// The beginning of a doubt that the owner of a file would not have.
@@ -143,8 +162,9 @@ impl Found {
         self.uses.push(Use { labelled: Some(labelled), ..Use::new(UseKind::Member, text) });
     }
 
-    pub(crate) fn doubt(&mut self, text: &str) {
-        self.doubts.push(rdsk_units::printable(text));
+    /// Something could not be examined; control characters in `why` are escaped.
+    pub(crate) fn doubt(&mut self, why: impl fmt::Display) {
+        self.doubts.push(rdsk_units::printable(&why.to_string()));
     }
 
     pub(crate) fn extend(&mut self, other: Self) {

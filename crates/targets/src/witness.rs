@@ -1,11 +1,10 @@
-//! What a file or block device is that somebody else has open: its facts for a Record, and a handle on it that is no opener, to
+//! What a file, directory or block device is that somebody else has open: its facts for a Record, and a handle on it that is no opener, to
 //! read and flush it after the other has closed it. It authorizes nothing and never opens anything for writing.
 
 use crate::DeviceNumber;
 use crate::examine::file_target;
 use crate::facts;
-use crate::machine::Machine;
-use crate::mounts::mount_of;
+use crate::machine::{Machine, mount_of};
 use crate::probe;
 use crate::roots::Roots;
 use crate::uses::Found;
@@ -15,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A regular file or block device that somebody else opened.
+/// A regular file, directory or block device that somebody else opened.
 #[derive(Debug)]
 pub struct Witness {
     /// Its facts.
@@ -30,7 +29,7 @@ impl Witness {
     pub fn of(fd: impl AsFd, name: &str, roots: &Roots) -> Option<Self> {
         let stat = rustix::fs::fstat(&fd).ok()?;
         let kind = FileType::from_raw_mode(stat.st_mode);
-        if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
+        if !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::BlockDevice) {
             return None;
         }
         let link = link_of(fd);

@@ -39,6 +39,6 @@ pub fn ensure(holds: bool, words: impl FnOnce() -> String) -> Result<(), String>
 }
 
 /// An error that names both unless they are the same.
-pub fn same<T: PartialEq + Debug>(what: &str, seen: &T, expected: &T) -> Result<(), String> {
-    ensure(seen == expected, || format!("{what}: {seen:?}, not {expected:?}"))
+pub fn same<T: PartialEq + Debug>(what: &str, actual: &T, expected: &T) -> Result<(), String> {
+    ensure(actual == expected, || format!("{what}: {actual:?}, not {expected:?}"))
 }

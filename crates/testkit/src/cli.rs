@@ -72,7 +72,7 @@ fn heed_interrupts() {
 ///
 /// # Panics
 /// When the program cannot be started.
-pub fn run(command: impl Into<CommandSource>, timeout: Duration) -> Run {
+pub fn run(command: Command, timeout: Duration) -> Run {
     start(command).finish(timeout)
 }
 
@@ -80,8 +80,7 @@ pub fn run(command: impl Into<CommandSource>, timeout: Duration) -> Run {
 ///
 /// # Panics
 /// When the program cannot be started.
-pub fn start(command: impl Into<CommandSource>) -> Running {
-    let CommandSource(mut command) = command.into();
+pub fn start(mut command: Command) -> Running {
     let text = format!("{command:?}");
     let document = document_of(&command).map(|file| (state_of(&file), file));
     let started = Instant::now();
@@ -96,16 +95,6 @@ pub fn start(command: impl Into<CommandSource>) -> Running {
     let stdout = collect(child.stdout.take().expect("stdout was asked to be a pipe"));
     let stderr = collect(child.stderr.take().expect("stderr was asked to be a pipe"));
     Running { child, started, text, document, stdout: Some(stdout), stderr: Some(stderr) }
-}
-
-/// A command passed to the harness.
-#[derive(Debug)]
-pub struct CommandSource(Command);
-
-impl From<Command> for CommandSource {
-    fn from(command: Command) -> Self {
-        Self(command)
-    }
 }
 
 /// A running program. It is killed on drop.
@@ -248,8 +237,9 @@ fn pid_of(pid: u32) -> io::Result<Pid> {
 /// Read and write system calls so far (`/proc/PID/io`); `None` once the process has ended.
 pub fn io_calls(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    Some(of("syscr:")? + of("syscw:")?)
+    let counter =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some(counter("syscr:")? + counter("syscw:")?)
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {

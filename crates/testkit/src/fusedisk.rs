@@ -9,60 +9,68 @@ mod behaviour;
 mod log;
 mod queue;
 mod serve;
-mod store;
 
 pub use behaviour::{Behaviour, Bucket, Cost, Extra, Server, Stall, Zone};
 pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
 pub use rdsk_disk::{Device, FirstAccessParams, FirstOf, Op, SleepParams};
-pub use store::WriteCache;
 
 use crate::loopdev::{DirectIo, LoopDevice};
 use crate::tool::{output_of, wait_until};
 use behaviour::Programmed;
 use fuser::{BackgroundSession, Config, MountOption, Session};
 use queue::{Queue, lock};
+use rdsk_disk::{Completion, Request};
 use rustix::thread::CpuSet;
-use serve::{Disk, DiskState, FILE_NAME, OneFile, RunningModel};
+use serve::{Disk, DiskState, FILE_NAME, OneFile};
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::Store;
 
 /// Threads that answer. One waits for the next answer's time while others may still copy data to the kernel.
 const ANSWERING_THREADS: usize = 4;
 /// Default capacity.
 const DEFAULT_BYTES: u64 = 64 << 20;
 
-/// The source of the times of requests.
+/// The source of the times of requests: a model of a real device, or what a test programmed.
 #[derive(Clone, Debug)]
-pub enum Model {
-    /// A model of a real device.
+pub struct Model(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
     Simulated(Box<Device>),
-    /// What a test programmed.
-    Programmed(Behaviour),
+    Programmed(Box<Programmed>),
 }
 
 impl From<Device> for Model {
     fn from(device: Device) -> Self {
-        Self::Simulated(Box::new(device))
+        Self(Source::Simulated(Box::new(device)))
     }
 }
 
 impl From<Behaviour> for Model {
     fn from(behaviour: Behaviour) -> Self {
-        Self::Programmed(behaviour)
+        Self(Source::Programmed(Box::new(Programmed::new(behaviour))))
     }
 }
 
 impl Model {
-    fn start(self) -> RunningModel {
-        match self {
-            Self::Simulated(device) => RunningModel::Simulated(device),
-            Self::Programmed(behaviour) => RunningModel::Programmed(Box::new(Programmed::new(behaviour))),
+    fn capacity_bytes(&self) -> Option<u64> {
+        match &self.0 {
+            Source::Simulated(device) => Some(device.capacity_bytes()),
+            Source::Programmed(_) => None,
+        }
+    }
+
+    /// Takes a request at `now_ns`, which never goes back.
+    fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
+        match &mut self.0 {
+            Source::Simulated(device) => device.submit(now_ns, request),
+            Source::Programmed(programmed) => programmed.submit(now_ns, request),
         }
     }
 }
@@ -72,7 +80,6 @@ impl Model {
 pub struct Builder {
     capacity_bytes: Option<u64>,
     model: Model,
-    write_cache: WriteCache,
     cpu: Option<usize>,
 }
 
@@ -89,12 +96,6 @@ impl Builder {
         self
     }
 
-    /// What a power cut does to writes that were not flushed (default: nothing).
-    pub fn write_cache(mut self, write_cache: WriteCache) -> Self {
-        self.write_cache = write_cache;
-        self
-    }
-
     /// Serves on one CPU, [`FuseDisk::cpu`], the last allowed one. A reader bound to the same CPU has the shortest path,
     /// since no other CPU must be woken: 20 µs instead of 35 on a virtual machine with two CPUs (Linux 6.18, measured 2026-11).
     pub fn on_one_cpu(mut self) -> Self {
@@ -108,10 +109,7 @@ impl Builder {
     /// # Errors
     /// If the capacity is 0, not a multiple of 512 or larger than the model's; errors of mounting.
     pub fn mount(self) -> io::Result<FuseDisk> {
-        let most_bytes = match &self.model {
-            Model::Simulated(device) => Some(device.capacity_bytes()),
-            Model::Programmed(_) => None,
-        };
+        let most_bytes = self.model.capacity_bytes();
         let capacity_bytes = self.capacity_bytes.or(most_bytes).unwrap_or(DEFAULT_BYTES);
         if capacity_bytes == 0
             || !capacity_bytes.is_multiple_of(512)
@@ -121,9 +119,8 @@ impl Builder {
                 format!("a disk of {capacity_bytes} bytes: not a multiple of 512, or beyond the model's end");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        let store = Store::new(capacity_bytes, self.write_cache)?;
-        let state =
-            Mutex::new(DiskState { model: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
+        let content = memory(capacity_bytes)?;
+        let state = Mutex::new(DiskState { model: self.model, content, path_ns: 0, last_arrival_ns: 0 });
         let disk = Arc::new(Disk { capacity_bytes, state, queue: Queue::new(self.cpu) });
         Ok(FuseDisk { mounted: Arc::new(Mounted::new(disk)?) })
     }
@@ -138,12 +135,7 @@ pub struct FuseDisk {
 impl FuseDisk {
     /// A builder with the defaults: 64 MiB that answer immediately.
     pub fn builder() -> Builder {
-        Builder {
-            capacity_bytes: None,
-            model: Model::Programmed(Behaviour::default()),
-            write_cache: WriteCache::default(),
-            cpu: None,
-        }
+        Builder { capacity_bytes: None, model: Behaviour::default().into(), cpu: None }
     }
 
     /// The file. Every read and write of it is a request, of any size up to 1 MiB; larger ones come in parts.
@@ -185,28 +177,10 @@ impl FuseDisk {
         *self.disk().queue.log() = log::Log::default();
     }
 
-    /// Cuts the power: requests in flight fail with EIO, and a volatile cache loses what was not flushed. The power
-    /// is back at once. A model of a real device does not support it and first completes what is in flight.
-    ///
-    /// # Errors
-    /// Those of restoring the content, which is in memory.
-    pub fn cut_power(&self) -> io::Result<()> {
-        // No request arrives under this lock, so each one is entirely before or after the cut.
-        let mut state = lock(&self.disk().state);
-        self.disk().queue.cut();
-        state.model.cut(self.disk().queue.now_ns());
-        state.store.lose()
-    }
-
-    /// Bytes that a power cut would lose.
-    pub fn volatile_bytes(&self) -> u64 {
-        lock(&self.disk().state).store.volatile_bytes()
-    }
-
     /// Changes the behaviour for requests that arrive from now on. The new device is idle; what is in the old one is answered
     /// at its due time.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
-        lock(&self.disk().state).model = Model::from(behaviour).start();
+        lock(&self.disk().state).model = behaviour.into();
     }
 
     /// Subtracts the time of the path through the kernel, both directions, in ns: a request counts as arrived half of it
@@ -220,6 +194,20 @@ impl FuseDisk {
     fn disk(&self) -> &Disk {
         &self.mounted.disk
     }
+}
+
+/// Up to this size a disk has all its memory from the start: the first write of a page would be slower than later ones, which no model
+/// of a disk says.
+const ALLOCATED_BYTES: u64 = 128 << 20;
+
+/// An unnamed file in memory, so that the machine's own disk does not affect the times; a large one is sparse.
+fn memory(bytes: u64) -> io::Result<File> {
+    let file = File::from(rustix::fs::memfd_create("rdsk-fusedisk", rustix::fs::MemfdFlags::CLOEXEC)?);
+    file.set_len(bytes)?;
+    if bytes <= ALLOCATED_BYTES {
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
+    }
+    Ok(file)
 }
 
 /// The mounted file system with its threads.

@@ -7,10 +7,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rdsk_sys::memory::SharedMapping;
+use clap::ValueEnum;
+use rdsk_sys::memory::Mapping;
 
 /// How the process holds the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Hold {
     /// Open for reading.
     Reading,
@@ -34,31 +35,6 @@ const READY: &str = "holding";
 const O_EXCL: i32 = 0o200;
 const PAGE_BYTES: usize = 4096;
 
-impl Hold {
-    const ALL: [Self; 7] = [
-        Self::Reading,
-        Self::Locking,
-        Self::Writing,
-        Self::Exclusively,
-        Self::Mapped,
-        Self::InThread,
-        Self::Mounted,
-    ];
-
-    /// The word for [`hold`].
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Reading => "reading",
-            Self::Locking => "locking",
-            Self::Writing => "writing",
-            Self::Exclusively => "exclusively",
-            Self::Mapped => "mapped",
-            Self::InThread => "in-thread",
-            Self::Mounted => "mounted",
-        }
-    }
-}
-
 /// A process that holds something until it is dropped.
 #[derive(Debug)]
 pub struct Holder {
@@ -76,7 +52,7 @@ impl Holder {
         let program = std::env::current_exe().expect("a test knows its program");
         let mut child = Command::new(program)
             .args(["--ignored", "--exact", "--nocapture", test])
-            .env(HOW_VARIABLE, how.word())
+            .env(HOW_VARIABLE, how.to_possible_value().expect("no word is hidden").get_name())
             .env(WHAT_VARIABLE, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -112,10 +88,9 @@ pub fn hold() {
     let (Ok(how), Some(what)) = (std::env::var(HOW_VARIABLE), std::env::var_os(WHAT_VARIABLE)) else {
         return;
     };
-    let how =
-        Hold::ALL.into_iter().find(|hold| hold.word() == how).expect("the variable has one of the words");
+    let how = Hold::from_str(&how, false).expect("the variable has one of the words");
     let what = Path::new(&what);
-    let _held: (Option<File>, Option<SharedMapping>) = match how {
+    let _held: (Option<File>, Option<Mapping>) = match how {
         Hold::Reading => (Some(File::open(what).expect("it opens")), None),
         Hold::Locking => {
             let file = File::open(what).expect("it opens");
@@ -125,7 +100,7 @@ pub fn hold() {
         }
         Hold::Writing => (Some(open(what, 0)), None),
         Hold::Exclusively => (Some(open(what, O_EXCL)), None),
-        Hold::Mapped => (None, Some(SharedMapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
+        Hold::Mapped => (None, Some(Mapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
         Hold::InThread => {
             hold_in_thread(what.to_owned());
             (None, None)

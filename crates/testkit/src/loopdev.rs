@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::gpt;
 use crate::tool::{output_of, wait_until};
 
 /// Far longer than the kernel takes on a busy machine.
@@ -269,13 +268,15 @@ impl LoopDevice {
     /// Writes a GUID partition table with two equal partitions, makes the kernel know them, and returns their nodes.
     ///
     /// # Errors
-    /// Those of writing the table; what partx said; `TimedOut` when the nodes do not appear.
+    /// What sfdisk or partx said; `TimedOut` when the nodes do not appear.
     pub fn partition_gpt(&self) -> io::Result<Vec<PathBuf>> {
-        let device = OpenOptions::new().read(true).write(true).open(&self.path)?;
-        let size = rdsk_sys::device::block_device_size(&device)?;
-        let sector = u64::from(rdsk_sys::device::logical_block_size(&device)?);
-        gpt::write(&device, size, sector, &gpt::equal_spans(size, PARTITIONS))?;
-        drop(device);
+        let size = rdsk_sys::device::block_device_size(&File::open(&self.path)?)?;
+        // They begin at 1 MiB and end 1 MiB before the end.
+        let mib = (size >> 20).saturating_sub(2) / PARTITIONS;
+        let lines = (0..PARTITIONS).map(|index| format!("start={}MiB, size={mib}MiB\n", 1 + index * mib));
+        let script = format!("label: gpt\n{}", lines.collect::<String>());
+        let write = r#"printf %s "$2" | sfdisk --quiet --no-reread --no-tell-kernel --wipe=never --wipe-partitions=never "$1""#;
+        output_of(Command::new("sh").args(["-c", write, "sh"]).arg(&self.path).arg(script))?;
         self.add_partition_nodes()
     }
 

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The usual mount points of version 1's cpu controller and of version 2.
-const ONE: &str = "/sys/fs/cgroup/cpu";
-const UNIFIED: &str = "/sys/fs/cgroup";
+const V1: &str = "/sys/fs/cgroup/cpu";
+const V2: &str = "/sys/fs/cgroup";
 /// The kernel's own period, in µs.
 const PERIOD_US: u32 = 100_000;
 
@@ -30,12 +30,12 @@ impl CpuQuota {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let name = format!("rdsk-quota-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
         let quota_us = PERIOD_US / 100 * percent;
-        let one = Path::new(ONE);
-        let (parent, quota, weight) = if one.join("cpu.cfs_quota_us").exists() {
-            (one, ("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.shares", "262144"))
+        let v1 = Path::new(V1);
+        let (parent, quota, weight) = if v1.join("cpu.cfs_quota_us").exists() {
+            (v1, ("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.shares", "262144"))
         } else {
             let quota = format!("{quota_us} {PERIOD_US}");
-            (Path::new(UNIFIED), ("cpu.max", quota), ("cpu.weight", "10000"))
+            (Path::new(V2), ("cpu.max", quota), ("cpu.weight", "10000"))
         };
         let group = parent.join(name);
         fs::create_dir(&group)?;

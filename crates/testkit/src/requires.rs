@@ -2,7 +2,6 @@
 //! summary. If the need was promised to be available, the test fails instead.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +57,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// The name used in `RDSK_MUST_HAVE`.
+    /// The name used in `RDSK_MUST_HAVE` and in messages.
     pub fn name(self) -> String {
         match self {
             Self::Root => "root".into(),
@@ -91,7 +90,9 @@ impl Need {
         match self {
             Self::Root if rustix::process::geteuid().is_root() => Ok(()),
             Self::Root => Err("not running as root".into()),
-            Self::Loop => opens("/dev/loop-control").and_then(|()| Self::Tool("losetup").probe()),
+            Self::Loop => opens("/dev/loop-control").and_then(|()| {
+                ["losetup", "sfdisk"].into_iter().try_for_each(|tool| Self::Tool(tool).probe())
+            }),
             Self::Fuse => opens("/dev/fuse"),
             Self::IoUring => {
                 io_uring::IoUring::new(2).map(drop).map_err(|error| format!("io_uring_setup: {error}"))
@@ -114,32 +115,6 @@ impl Need {
             Self::Guest => crate::guest::probe((0, 0)),
             Self::GuestSince(major, minor) => crate::guest::probe((major.into(), minor.into())),
         }
-    }
-}
-
-impl fmt::Display for Need {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Root => "root",
-            Self::Loop => "loop devices",
-            Self::Fuse => "FUSE",
-            Self::IoUring => "io_uring",
-            Self::Cachestat => "cachestat(2)",
-            Self::DontCache => "RWF_DONTCACHE",
-            Self::BlkioThrottle => "cgroup v1 blkio throttling",
-            Self::CpuQuota => "cgroup CPU quotas",
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Overlay => "overlays",
-            Self::Erofs => "EROFS from files",
-            Self::Tool(tool) => tool,
-            Self::Device(path) => path,
-            Self::Zram => "zram",
-            Self::Bpf => "BPF",
-            Self::GnuDd => "GNU dd 9.1",
-            Self::Guest => "a guest",
-            Self::GuestSince(major, minor) => return write!(formatter, "a guest with Linux {major}.{minor}"),
-        })
     }
 }
 
@@ -202,7 +177,7 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
         return Verdict::Run;
     }
     let reasons: Vec<String> =
-        missing.iter().map(|(need, reason)| format!("needs {need}: {reason}")).collect();
+        missing.iter().map(|(need, reason)| format!("needs {}: {reason}", need.name())).collect();
     let reasons = reasons.join("; ");
     if missing.iter().any(|(need, _)| must_have.contains(&need.name())) {
         return Verdict::Fail(format!(
@@ -214,33 +189,17 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 16] = [
-        "root",
-        "loop",
-        "fuse",
-        "io_uring",
-        "cachestat",
-        "dontcache",
-        "blkio_throttle",
-        "cpu_quota",
-        "ext4",
-        "xfs",
-        "overlay",
-        "erofs",
-        "zram",
-        "bpf",
-        "gnu_dd",
-        "guest",
-    ];
+    const NAMES: &str = "root loop fuse io_uring cachestat dontcache blkio_throttle cpu_quota ext4 xfs overlay erofs zram bpf \
+                         gnu_dd guest";
     let names: BTreeSet<String> =
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
-        let of_kind = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| !rest.is_empty());
-        let known = NAMES.contains(&name.as_str()) || ["guest:", "tool:", "device:"].into_iter().any(of_kind);
+        let is_kind = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| !rest.is_empty());
+        let is_name = NAMES.split(' ').any(|need| need == name)
+            || ["guest:", "tool:", "device:"].into_iter().any(is_kind);
         assert!(
-            known,
-            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {}, guest:VERSION, tool:NAME or device:PATH",
-            NAMES.join(", ")
+            is_name,
+            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {NAMES} guest:VERSION tool:NAME device:PATH"
         );
     }
     names
@@ -273,10 +232,7 @@ fn probe_gnu_dd() -> Result<(), String> {
 fn probe_cachestat() -> Result<(), String> {
     let file = tempfile::tempfile().map_err(|error| error.to_string())?;
     let stat = rdsk_sys::cache::cachestat(&file, 0, 0).map_err(|error| error.to_string())?;
-    match stat.source {
-        rdsk_sys::cache::CacheSource::Cachestat => Ok(()),
-        rdsk_sys::cache::CacheSource::Mincore => Err("the kernel lacks or forbids it".into()),
-    }
+    stat.dirty.map(drop).ok_or_else(|| "the kernel lacks or forbids it".into())
 }
 
 fn probe_dontcache() -> Result<(), String> {
@@ -302,8 +258,8 @@ fn probe_overlay() -> Result<(), String> {
 }
 
 fn probe_kernel(name: &str, directory: &str) -> Result<(), String> {
-    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    let built_in = known.lines().any(|line| line.split_whitespace().last() == Some(name));
+    let filesystems = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let built_in = filesystems.lines().any(|line| line.split_whitespace().last() == Some(name));
     // A filesystem in a module that is not loaded yet is listed among the modules of the running kernel.
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(directory);
@@ -326,7 +282,7 @@ mod tests {
     #[test]
     fn judgement_names_test_need_and_reason() {
         let missing = [(Need::Loop, "no".to_owned()), (Need::Tool("fio"), "not there".to_owned())];
-        let line = "SKIPPED t: needs loop devices: no; needs fio: not there";
+        let line = "SKIPPED t: needs loop: no; needs tool:fio: not there";
         assert_eq!(judge("t", &missing, &parse_must_have("")), Verdict::Skip(line.into()));
         assert_eq!(judge("t", &missing, &parse_must_have("root,tool:dd")), Verdict::Skip(line.into()));
         for promised in ["loop", "tool:fio", " root , loop ,"] {
@@ -367,7 +323,7 @@ mod tests {
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));
             if let Err(reason) = need.probe() {
-                eprintln!("this machine lacks {need}: {reason}");
+                eprintln!("this machine lacks {}: {reason}", need.name());
                 assert!(!reason.is_empty());
             }
         }
@@ -395,7 +351,7 @@ mod tests {
         let notes = tempfile::NamedTempFile::new().unwrap();
         let output = run_child(SKIPS_VARIABLE, notes.path().as_os_str());
         assert!(output.status.success());
-        let line = "needs no-such-tool-anywhere: no-such-tool-anywhere is not installed";
+        let line = "needs tool:no-such-tool-anywhere: no-such-tool-anywhere is not installed";
         let noted = std::fs::read_to_string(notes.path()).unwrap();
         assert!(noted.starts_with("SKIPPED ") && noted.ends_with(&format!("{line}\n")), "{noted}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(noted.trim()));

@@ -5,31 +5,7 @@ pub use rustix::io::Errno;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use syscalls::Sysno;
-
-/// A system call that can be forbidden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// io_uring_setup(2).
-    IoUringSetup,
-    /// io_setup(2).
-    IoSetup,
-    /// bpf(2).
-    Bpf,
-    /// sync_file_range(2).
-    SyncFileRange,
-}
-
-impl Call {
-    fn number(self) -> i64 {
-        i64::from(match self {
-            Self::IoUringSetup => Sysno::io_uring_setup.id(),
-            Self::IoSetup => Sysno::io_setup.id(),
-            Self::Bpf => Sysno::bpf.id(),
-            Self::SyncFileRange => Sysno::sync_file_range.id(),
-        })
-    }
-}
+pub use syscalls::Sysno;
 
 /// The numbers of all system calls that are newer than Linux 4.18. Since 5.1 a new call has the same number on every architecture,
 /// from pidfd_send_signal(2) on. Linux 6.18 has no number above 470.
@@ -76,8 +52,8 @@ const NOT_IN_CONTAINERS: &[Sysno] = &[
 ///
 /// # Panics
 /// When the kernel takes no filter, and when `what` panics.
-pub fn without<T: Send>(calls: &[Call], errno: Errno, what: impl FnOnce() -> T + Send) -> T {
-    forbidding(calls.iter().map(|call| call.number()), errno, what)
+pub fn without<T: Send>(calls: &[Sysno], errno: Errno, what: impl FnOnce() -> T + Send) -> T {
+    forbidding(calls.iter().map(|call| i64::from(call.id())), errno, what)
 }
 
 /// As [`without`], where every call that came after Linux 4.18 is unknown.
@@ -93,7 +69,7 @@ pub fn on_linux_4_18<T: Send>(what: impl FnOnce() -> T + Send) -> T {
 /// # Panics
 /// As for [`without`].
 pub fn in_container<T: Send>(what: impl FnOnce() -> T + Send) -> T {
-    forbidding(NOT_IN_CONTAINERS.iter().map(|call| i64::from(call.id())), Errno::PERM, what)
+    without(NOT_IN_CONTAINERS, Errno::PERM, what)
 }
 
 fn forbidding<T: Send>(
@@ -127,7 +103,7 @@ mod tests {
     fn a_ring_is_forbidden_inside_and_nowhere_else() {
         let outside = io_uring::IoUring::new(2).map(drop).map_err(|error| error.raw_os_error());
         for errno in [Errno::PERM, Errno::NOSYS] {
-            let inside = without(&[Call::IoUringSetup], errno, || {
+            let inside = without(&[Sysno::io_uring_setup], errno, || {
                 io_uring::IoUring::new(2).map(drop).map_err(|error| error.raw_os_error())
             });
             assert_eq!(inside, Err(Some(errno.raw_os_error())));
@@ -138,13 +114,13 @@ mod tests {
 
     #[test]
     fn programs_that_are_started_there_are_inside() {
-        let status = |calls: &[Call]| {
+        let status = |calls: &[Sysno]| {
             without(calls, Errno::PERM, || {
                 std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default()
             })
         };
-        assert!(status(&[Call::IoSetup]).contains("Seccomp:\t2"), "a filter is on");
-        let child = without(&[Call::IoSetup], Errno::PERM, || {
+        assert!(status(&[Sysno::io_setup]).contains("Seccomp:\t2"), "a filter is on");
+        let child = without(&[Sysno::io_setup], Errno::PERM, || {
             std::process::Command::new("cat")
                 .arg("/proc/self/status")
                 .output()

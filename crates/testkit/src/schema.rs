@@ -68,11 +68,7 @@ impl Schemas<'_> {
             assert_eq!(*schema, true, "a schema is an object, or allows everything");
             return Vec::new();
         };
-        let mut found = Vec::new();
-        for (keyword, rule) in schema {
-            found.extend(self.by_keyword(keyword, rule, schema, value));
-        }
-        found
+        schema.iter().flat_map(|(keyword, rule)| self.by_keyword(keyword, rule, schema, value)).collect()
     }
 
     fn by_keyword(
@@ -119,55 +115,53 @@ impl Schemas<'_> {
         let choices = choices.as_array().expect("a list of choices");
         if let Some(words) = choices.iter().map(|choice| choice["const"].as_str()).collect::<Option<Vec<_>>>()
         {
-            let is_one = value.as_str().is_some_and(|word| words.contains(&word));
-            return if is_one {
-                Vec::new()
-            } else {
-                vec![format!(" is {}, none of {}", shown(value), words.join(", "))]
-            };
+            let is_listed = value.as_str().is_some_and(|word| words.contains(&word));
+            let complaint = || format!(" is {}, none of {}", shown(value), words.join(", "));
+            return if is_listed { Vec::new() } else { vec![complaint()] };
         }
-        let mut wrong = Vec::new();
+        let mut by_choice = Vec::new();
         for choice in choices {
-            let found = self.complaints(choice, value);
-            if found.is_empty() {
-                return found;
+            let complaints = self.complaints(choice, value);
+            if complaints.is_empty() {
+                return complaints;
             }
-            wrong.push(found);
+            by_choice.push(complaints);
         }
         // What is wrong deep inside a value shows that it is of this kind.
-        let steps =
-            |one: &String| one.split(" is ").next().map_or(0, |place| place.matches(['/', '[']).count());
-        wrong.into_iter().max_by_key(|found| found.iter().map(steps).max()).unwrap_or_default()
+        let depth = |complaint: &String| {
+            complaint.split(" is ").next().map_or(0, |place| place.matches(['/', '[']).count())
+        };
+        by_choice.into_iter().max_by_key(|complaints| complaints.iter().map(depth).max()).unwrap_or_default()
     }
 
     fn by_items(&self, rule: &Value, value: &Value) -> Vec<String> {
         let list = value.as_array().into_iter().flatten().enumerate();
-        let of = |(index, item)| {
-            let found = self.complaints(rule, item);
-            found.into_iter().map(move |what| format!("[{index}]{what}"))
+        let in_item = |(index, item)| {
+            let complaints = self.complaints(rule, item);
+            complaints.into_iter().map(move |what| format!("[{index}]{what}"))
         };
-        list.flat_map(of).collect()
+        list.flat_map(in_item).collect()
     }
 
     fn by_keys(&self, schema: &Map<String, Value>, value: &Value) -> Vec<String> {
         let Some(object) = value.as_object() else { return Vec::new() };
-        let mut found = Vec::new();
+        let mut wrong = Vec::new();
         for (key, value) in object {
             let named = schema.get("properties").and_then(|keys| keys.get(key));
             match named.or_else(|| schema.get("additionalProperties")) {
                 Some(rule) => {
-                    let wrong = self.complaints(rule, value);
-                    found.extend(wrong.into_iter().map(|what| format!("/{key}{what}")));
+                    let below = self.complaints(rule, value);
+                    wrong.extend(below.into_iter().map(|what| format!("/{key}{what}")));
                 }
-                None => found.push(format!("/{key} is no key of the schema")),
+                None => wrong.push(format!("/{key} is no key of the schema")),
             }
         }
         if self.writer == Writer::Current {
             let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             let missing = required.filter_map(Value::as_str).filter(|key| !object.contains_key(*key));
-            found.extend(missing.map(|key| format!("/{key} is missing")));
+            wrong.extend(missing.map(|key| format!("/{key} is missing")));
         }
-        found
+        wrong
     }
 }
 

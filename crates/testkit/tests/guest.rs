@@ -39,7 +39,6 @@ fn scenarios_share_a_boot_and_what_goes_wrong_is_told() {
         .disk(Disk::scsi("S2", 0).over("S"))
         .boot();
     let directory = guest.directory().to_owned();
-    eprintln!("boot: {:.1} s", guest.boot_took().as_secs_f64());
     answers_are_whole(&mut guest);
     failures_are_told(&mut guest);
     disks_are_as_asked_for(&mut guest);

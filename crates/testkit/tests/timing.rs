@@ -140,20 +140,19 @@ fn a_thread_is_throttled_inside_only() {
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
 fn the_program_takes_its_time() {
-    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::io::{BufRead as _, BufReader};
     if !requires(&[Need::Root, Need::Fuse]) {
         return;
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
     command.args(["--capacity", "8M", "--zone", "0-4M=2ms"]);
-    let piped = std::process::Stdio::piped;
-    let mut child = command.stdin(piped()).stdout(piped()).spawn().unwrap();
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let file = open(Path::new(line.trim()));
     let took_ns = median_ns(|index| drop(read(&file, index * 4096, 4096).unwrap()));
     drop(file);
-    child.stdin.take().unwrap().write_all(b"quit\n").unwrap();
+    cli::signal(child.id(), cli::Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());
     assert!((2 * MS..3 * MS).contains(&took_ns), "{took_ns}");
 }

@@ -140,7 +140,7 @@ impl QuantityError {
         let is_percent = number.parse().is_ok_and(|value: f64| (1.0..100.0).contains(&value));
         match self.reason {
             Reason::OutOfRange if is_percent => format!("write {number}% for {number} percent"),
-            Reason::OutOfRange => "write more than 0 % and less than 100 %, such as 2%".to_owned(),
+            Reason::OutOfRange => "write more than 0% and less than 100%, such as 2%".to_owned(),
             _ => "write a percentage or a share of one, such as 2% or 0.02".to_owned(),
         }
     }

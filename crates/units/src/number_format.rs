@@ -33,19 +33,19 @@ pub fn count(value: f64) -> String {
 /// below 1 never as 100 (`>99.9 %`). Not finite: `n/a`.
 ///
 /// ```
-/// assert_eq!(rdsk_units::percent(0.02), "2.0 %");
+/// assert_eq!(rdsk_units::percent(0.02), "2.0%");
 /// ```
 pub fn percent(fraction: f64) -> String {
     if !fraction.is_finite() {
         return "n/a".to_owned();
     }
     match fraction * 100.0 {
-        0.0 => "0 %".to_owned(),
-        p if p > 0.0 && p < 0.1 => "<0.1 %".to_owned(),
-        p if p < 0.0 && p > -0.1 => ">-0.1 %".to_owned(),
-        p if p > 99.9 && p < 100.0 => ">99.9 %".to_owned(),
-        100.0 => "100 %".to_owned(),
-        p => format!("{p:.1} %"),
+        0.0 => "0%".to_owned(),
+        p if p > 0.0 && p < 0.1 => "<0.1%".to_owned(),
+        p if p < 0.0 && p > -0.1 => ">-0.1%".to_owned(),
+        p if p > 99.9 && p < 100.0 => ">99.9%".to_owned(),
+        100.0 => "100%".to_owned(),
+        p => format!("{p:.1}%"),
     }
 }
 
@@ -96,15 +96,15 @@ mod tests {
     #[test]
     fn percentages() {
         let cases = [
-            (0.0, "0 %"),
-            (0.0005, "<0.1 %"),
-            (0.02, "2.0 %"),
-            (0.9, "90.0 %"),
-            (0.9999, ">99.9 %"),
-            (1.0, "100 %"),
-            (1.234, "123.4 %"),
-            (-0.03, "-3.0 %"),
-            (-0.0001, ">-0.1 %"),
+            (0.0, "0%"),
+            (0.0005, "<0.1%"),
+            (0.02, "2.0%"),
+            (0.9, "90.0%"),
+            (0.9999, ">99.9%"),
+            (1.0, "100%"),
+            (1.234, "123.4%"),
+            (-0.03, "-3.0%"),
+            (-0.0001, ">-0.1%"),
             (f64::NAN, "n/a"),
         ];
         for (fraction, text) in cases {

@@ -20,36 +20,36 @@ pub(crate) fn violations(uses: &Uses, directory: &str, allowed: &[(&[&str], &str
         .map(|(files, _)| files.iter().copied().collect::<BTreeSet<&str>>())
         .filter(|files| files.iter().any(|file| file.starts_with(&format!("{directory}/"))))
         .collect();
-    let mut found: Vec<String> = circles
+    let mut violations: Vec<String> = circles
         .iter()
         .filter(|circle| !allowed_here.contains(circle))
         .map(|circle| describe(uses, circle))
         .collect();
     for entry in allowed_here.iter().filter(|entry| !circles.contains(entry)) {
         let files: Vec<&str> = entry.iter().copied().collect();
-        found.push(format!(
+        violations.push(format!(
             "{}: no longer exactly this circle; correct the list in xtask/src/arch/circles.rs",
             files.join(", ")
         ));
     }
-    found
+    violations
 }
 
 /// Sets of more than one file in which each one uses every other, directly or not.
 fn circles(uses: &Uses) -> Vec<BTreeSet<&str>> {
-    let mut found: Vec<BTreeSet<&str>> = Vec::new();
+    let mut circles: Vec<BTreeSet<&str>> = Vec::new();
     for file in uses.keys() {
-        if found.iter().any(|circle| circle.contains(file.as_str())) {
+        if circles.iter().any(|circle| circle.contains(file.as_str())) {
             continue;
         }
         let used = |file: &str| uses.get(file).into_iter().flat_map(|used| used.keys().map(String::as_str));
         let mut circle = reach(file, used);
         circle.retain(|other| reach(other, used).contains(file.as_str()));
         if circle.len() > 1 {
-            found.push(circle);
+            circles.push(circle);
         }
     }
-    found
+    circles
 }
 
 /// The circle with each use in it.

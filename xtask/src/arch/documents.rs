@@ -12,21 +12,21 @@ const MAX_CRATE_PERCENT: usize = 15;
 
 /// Violations of one Rust source as text. Files of tests need no opening paragraph.
 pub(crate) fn source_violations(path: &str, text: &str, is_test: bool) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let lines = text.lines().count();
     if lines > MAX_LINES {
-        found.push(format!("{path}: {lines} lines; a file has at most {MAX_LINES}"));
+        violations.push(format!("{path}: {lines} lines; a file has at most {MAX_LINES}"));
     }
     let program = program_lines(text);
     if !is_test && program > MAX_PROGRAM_LINES {
-        found.push(format!(
+        violations.push(format!(
             "{path}: {program} lines outside tests; a file has at most {MAX_PROGRAM_LINES} of them"
         ));
     }
     if !is_test && !text.starts_with("//!") {
-        found.push(format!("{path}:1: does not open with a `//!` paragraph that says what it is for"));
+        violations.push(format!("{path}:1: does not open with a `//!` paragraph that says what it is for"));
     }
-    found
+    violations
 }
 
 /// Lines of a source without its modules of tests and what else is compiled for tests only.
@@ -51,14 +51,14 @@ pub(crate) fn program_lines(text: &str) -> usize {
 
 /// Crates that hold too much of the workspace. `crates` has the lines of each one outside tests.
 pub(crate) fn share_violations(crates: &[(String, usize)]) -> Vec<String> {
-    let all: usize = crates.iter().map(|(_, lines)| lines).sum();
-    let is_large = |lines: usize| lines * 100 > all * MAX_CRATE_PERCENT;
+    let total: usize = crates.iter().map(|(_, lines)| lines).sum();
+    let is_large = |lines: usize| lines * 100 > total * MAX_CRATE_PERCENT;
     crates
         .iter()
         .filter(|(_, lines)| is_large(*lines))
         .map(|(name, lines)| {
             format!(
-                "{name}: {lines} of {all} lines outside tests; a crate holds at most {MAX_CRATE_PERCENT} % of them"
+                "{name}: {lines} of {total} lines outside tests; a crate holds at most {MAX_CRATE_PERCENT}% of them"
             )
         })
         .collect()
@@ -109,15 +109,15 @@ pub(crate) fn unexplained_dependencies(root_manifest: &str) -> Vec<String> {
 /// Relative links of a Markdown file, as paths from the root; links with a scheme and within the page are left out.
 pub(crate) fn links(path: &Path, text: &str) -> Vec<PathBuf> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    let mut found = Vec::new();
+    let mut links = Vec::new();
     for rest in text.split("](").skip(1) {
         let Some((target, _)) = rest.split_once(')') else { continue };
         let file = target.split('#').next().unwrap_or_default();
         if !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:") {
-            found.push(directory.join(file));
+            links.push(directory.join(file));
         }
     }
-    found
+    links
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
             share_violations(&crates)
         };
         assert!(of(15).is_empty());
-        assert_eq!(of(16), ["a: 16 of 101 lines outside tests; a crate holds at most 15 % of them"]);
+        assert_eq!(of(16), ["a: 16 of 101 lines outside tests; a crate holds at most 15% of them"]);
     }
 
     #[test]

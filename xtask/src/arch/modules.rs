@@ -1,6 +1,7 @@
-//! Which file of a crate uses which other one, read from its tokens: `use` declarations and qualified paths. Test code is
-//! left out. An edge leads to the file that defines the item, so a re-export is no edge unless the file uses the name itself;
-//! `mod x;` is none either. A file may use what the modules above it hold: it is a part of them, so that is no edge. Without
+//! Which file of a crate uses which other one, read from its tokens: `use` declarations, re-exports among them, and qualified
+//! paths. Test code is left out. An item that is re-exported is used of the file that defines it and of each file that passes it on:
+//! with `pub use shares::Share` in `scale.rs`, whoever names `crate::scale::Share` uses `scale.rs` and `scale/shares.rs`. `mod x;` is no use.
+//! A file may use what the modules above it hold, `lib.rs` for example: it is a part of them, so that is no edge. Without
 //! this rule every parent that has a type for its children would be a circle, and hide those between the children.
 
 use super::tokens::Token;
@@ -21,7 +22,7 @@ pub(crate) struct Module {
     imports: Vec<Import>,
     /// Qualified paths outside `use`, with their lines.
     paths: Vec<(Vec<String>, usize)>,
-    /// Single words outside `use`.
+    /// Single words outside `use`, which may be names that a glob brings in.
     words: BTreeSet<String>,
     /// Items that the file defines.
     items: BTreeSet<String>,
@@ -34,19 +35,10 @@ struct Import {
     /// The name in this file; `*` of a glob.
     name: String,
     line: usize,
-    is_public: bool,
 }
 
 /// For each file the files that it uses, with the first place: `crate::x::Y in line 7`.
 pub(crate) type Uses = BTreeMap<String, BTreeMap<String, String>>;
-
-/// What a path leads to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Module(usize),
-    /// An item of the module.
-    Item(usize),
-}
 
 impl Module {
     /// Reads a file below `source_directory` (`crates/disk/src`); `None` for programs with a module tree of their own.
@@ -72,11 +64,8 @@ impl Module {
         while at < tokens.len() {
             let line = tokens[at].line;
             if text(at) == "use" && text(at + 1) != "<" {
-                let is_public = at > 0 && matches!(text(at - 1), "pub" | ")");
                 at += 1;
-                let start = self.imports.len();
                 self.read_use(tokens, &mut at, &[]);
-                self.imports[start..].iter_mut().for_each(|import| import.is_public = is_public);
             } else if is_name(text(at)) {
                 let is_visibility = at > 1 && text(at - 1) == "in" && text(at - 2) == "(";
                 let defines = at > 0 && DEFINING.contains(&text(at - 1));
@@ -128,7 +117,7 @@ impl Module {
                 path.last().cloned().unwrap_or_default()
             }
         };
-        self.imports.push(Import { path, name, line, is_public: false });
+        self.imports.push(Import { path, name, line });
     }
 }
 
@@ -150,53 +139,55 @@ fn is_name(text: &str) -> bool {
 
 /// Which file uses which, over the modules of one crate.
 pub(crate) fn uses(modules: &[Module]) -> Uses {
-    let mut found = Uses::new();
+    let mut uses = Uses::new();
     for (from, module) in modules.iter().enumerate() {
-        let mut add = |target: Option<Target>, path: &[String], line: usize| {
-            if let Some(Target::Module(to) | Target::Item(to)) = target
-                && !module.path.starts_with(&modules[to].path)
-            {
+        let mut add = |passed: Vec<usize>, path: &[String], line: usize| {
+            for to in passed.into_iter().filter(|&to| !module.path.starts_with(&modules[to].path)) {
                 let place = format!("{} in line {line}", path.join("::"));
-                let used = found.entry(module.file.clone()).or_default();
+                let used = uses.entry(module.file.clone()).or_default();
                 used.entry(modules[to].file.clone()).or_insert(place);
             }
         };
         for import in &module.imports {
-            let target = resolve(modules, from, &import.path, 0);
-            let is_used = !import.is_public
-                || module.words.contains(&import.name)
-                || module.paths.iter().any(|(path, _)| path[0] == import.name);
-            // A module that is only named makes no edge; what is taken from it does.
-            let is_edge = import.name == "*" || matches!(target, Some(Target::Item(_)));
-            if is_used && is_edge {
-                add(target, &import.path, import.line);
+            let mut passed = Vec::new();
+            let target = resolve(modules, from, &import.path, &mut passed, 0);
+            if let (Some(target), "*") = (target, import.name.as_str()) {
+                // Whatever it holds; of what it passes on, the words that are used here.
+                passed.push(target);
+                for word in module.words.iter().chain(module.paths.iter().map(|(path, _)| &path[0])) {
+                    item(modules, target, std::slice::from_ref(word), &mut passed, 0);
+                }
             }
+            add(passed, &import.path, import.line);
         }
         for (path, line) in &module.paths {
-            add(resolve(modules, from, path, 0), path, *line);
+            let mut passed = Vec::new();
+            resolve(modules, from, path, &mut passed, 0);
+            add(passed, path, *line);
         }
     }
-    found
+    uses
 }
 
-/// What a path means in the module `here`; `None` outside the crate.
-fn resolve(modules: &[Module], here: usize, path: &[String], depth: usize) -> Option<Target> {
+/// The module that a path names in the module `here`, or that defines the item which it names; `None` outside the crate. The modules in
+/// which an item was looked up are added to `passed`: those that pass it on, and the one that defines it.
+fn resolve(
+    modules: &[Module],
+    here: usize,
+    path: &[String],
+    passed: &mut Vec<usize>,
+    depth: usize,
+) -> Option<usize> {
     let (first, rest) = path.split_first()?;
-    let root: &[String] = &[];
     let own = modules[here].path.as_slice();
     match first.as_str() {
-        "crate" => descend(modules, root, rest, depth),
-        "self" => descend(modules, own, rest, depth),
+        "crate" => descend(modules, &[], rest, passed, depth),
+        "self" => descend(modules, own, rest, passed, depth),
         "super" => {
-            let (_, mut above) = own.split_last()?;
-            let mut rest = rest;
-            while let Some((_, after)) = rest.split_first().filter(|(next, _)| *next == "super") {
-                (_, above) = above.split_last()?;
-                rest = after;
-            }
-            descend(modules, above, rest, depth)
+            let ups = path.iter().take_while(|name| *name == "super").count();
+            descend(modules, &own[..own.len().checked_sub(ups)?], &path[ups..], passed, depth)
         }
-        name if child(modules, own, name).is_some() => descend(modules, own, path, depth),
+        name if child(modules, own, name).is_some() => descend(modules, own, path, passed, depth),
         name => {
             let import = modules[here].imports.iter().find(|import| import.name == name)?;
             let is_itself = import.path.first() == Some(first);
@@ -204,41 +195,52 @@ fn resolve(modules: &[Module], here: usize, path: &[String], depth: usize) -> Op
                 return None;
             }
             let longer: Vec<String> = import.path.iter().chain(rest).cloned().collect();
-            resolve(modules, here, &longer, depth + 1)
+            resolve(modules, here, &longer, passed, depth + 1)
         }
     }
 }
 
 /// Follows names from a module downwards.
-fn descend(modules: &[Module], from: &[String], names: &[String], depth: usize) -> Option<Target> {
+fn descend(
+    modules: &[Module],
+    from: &[String],
+    names: &[String],
+    passed: &mut Vec<usize>,
+    depth: usize,
+) -> Option<usize> {
     let mut module = modules.iter().position(|module| module.path == from)?;
     let mut names = names;
     while let Some((name, rest)) = names.split_first() {
         let Some(below) = child(modules, &modules[module].path, name) else {
-            return Some(item(modules, module, names, depth));
+            return Some(item(modules, module, names, passed, depth));
         };
         (module, names) = (below, rest);
     }
-    Some(Target::Module(module))
+    Some(module)
 }
 
-/// An item that a module defines or re-exports.
-fn item(modules: &[Module], module: usize, names: &[String], depth: usize) -> Target {
-    let here = Target::Item(module);
-    let of_module = &modules[module];
-    if depth >= MAX_REEXPORTS || of_module.items.contains(&names[0]) {
-        return here;
+/// The module that defines an item which `module` defines or passes on.
+fn item(modules: &[Module], module: usize, names: &[String], passed: &mut Vec<usize>, depth: usize) -> usize {
+    passed.push(module);
+    let Module { items, imports, .. } = &modules[module];
+    if depth >= MAX_REEXPORTS || items.contains(&names[0]) {
+        return module;
     }
-    if of_module.imports.iter().any(|import| import.name == names[0]) {
-        return resolve(modules, module, names, depth + 1).unwrap_or(here);
+    if imports.iter().any(|import| import.name == names[0]) {
+        return resolve(modules, module, names, passed, depth + 1).unwrap_or(module);
     }
-    let globs = of_module.imports.iter().filter(|import| import.name == "*");
-    let mut from_globs = globs.filter_map(|glob| resolve(modules, module, &glob.path, depth + 1));
-    from_globs
-        .find(|target| matches!(target, Target::Module(other) if modules[*other].items.contains(&names[0])))
-        .map_or(here, |target| match target {
-            Target::Module(other) | Target::Item(other) => Target::Item(other),
-        })
+    for glob in imports.iter().filter(|import| import.name == "*") {
+        let from = resolve(modules, module, &glob.path, &mut Vec::new(), depth + 1);
+        if let Some(from) = from.filter(|&from| from != module && holds(&modules[from], &names[0])) {
+            return item(modules, from, names, passed, depth + 1);
+        }
+    }
+    module
+}
+
+/// Whether a module defines a name or brings it in by itself.
+fn holds(module: &Module, name: &str) -> bool {
+    module.items.contains(name) || module.imports.iter().any(|import| import.name == name)
 }
 
 fn child(modules: &[Module], path: &[String], name: &str) -> Option<usize> {
@@ -299,26 +301,40 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_leads_past_a_reexport_to_the_definition() {
-        let files = |parent: &'static str| {
+    fn what_is_passed_on_is_used_of_who_defines_it_and_of_who_passes_it_on() {
+        let files = |parent: &'static str, user: &'static str| {
             [
-                ("lib", "mod a; mod b;"),
+                ("lib", "mod a; mod b; pub use a::Y as Z;"),
                 ("a", parent),
                 ("a/c", "pub struct Y; use super::Common;"),
-                ("b", "use crate::a::Y;"),
+                ("b", user),
             ]
         };
-        // The parent only passes the name on.
         for parent in ["mod c; pub use c::Y; pub struct Common;", "mod c; pub use c::*; pub struct Common;"] {
-            assert_eq!(edges(&files(parent)), ["b.rs > a/c.rs"], "{parent}");
+            for user in [
+                "use crate::a::Y;",
+                "fn f() { crate::a::Y::new() }",
+                "use crate::Z;",
+                "use super::*; fn f(z: Z) {}",
+            ] {
+                let edges = edges(&files(parent, user));
+                assert_eq!(
+                    edges,
+                    ["a.rs > a/c.rs", "b.rs > a.rs", "b.rs > a/c.rs", "lib.rs > a.rs", "lib.rs > a/c.rs"],
+                    "{parent} {user}"
+                );
+            }
         }
-        // It uses the name itself.
+        // So a circle between siblings is one, although the item that is used lies in a file of its own.
+        let circle = edges(&[
+            ("lib", "mod a; mod b;"),
+            ("a", "mod c; pub use c::Y; use crate::b::X;"),
+            ("a/c", "pub struct Y;"),
+            ("b", "pub struct X(crate::a::Y);"),
+        ]);
         assert!(
-            edges(&files("mod c; pub use c::Y; pub struct Common(Y);")).contains(&"a.rs > a/c.rs".to_owned())
-        );
-        assert!(
-            edges(&files("mod c; pub use self::c::Y; pub fn f() { c::g() }"))
-                .contains(&"a.rs > a/c.rs".to_owned())
+            ["a.rs > b.rs", "b.rs > a.rs"].iter().all(|edge| circle.contains(&(*edge).to_owned())),
+            "{circle:?}"
         );
     }
 

@@ -23,10 +23,7 @@ const WRITERS: &[(&str, &str)] = &[
         "the document that --json requests, never a block device and never a target",
     ),
     ("crates/cli/src/html_page/files.rs", "figures as new files of a directory, none of which replaces one"),
-    (
-        "crates/cli/src/history/fallback.rs",
-        "the Record of a run that the history has no room for, as a new file",
-    ),
+    ("crates/cli/src/history/keep.rs", "the Record of a run that the history has no room for, as a new file"),
     ("crates/store/src/file.rs", "the history itself, which is created empty and never replaced"),
     ("crates/dd/src/open.rs", "the output of a copy, as dd opens it, never a block device"),
 ];
@@ -51,32 +48,32 @@ const IMPURE: &str = "Instant::now SystemTime thread::sleep rustix:: libc:: io_u
 
 /// Every violation in one file, as `path:line: what`.
 pub(crate) fn violations(source: &Source<'_>) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     if !WRITING_ROOMS.contains(&source.room) && !WRITERS.iter().any(|(path, _)| *path == source.path) {
-        found.extend(program_uses(source, WRITING, "opens or changes a file; only targets does"));
+        violations.extend(program_uses(source, WRITING, "opens or changes a file; only targets does"));
     }
     if !PRINTING_ROOMS.contains(&source.room) {
-        found.extend(program_uses(source, PRINTING, "prints; only cli talks to people"));
+        violations.extend(program_uses(source, PRINTING, "prints; only cli talks to people"));
     }
     if !UNSAFE_ROOMS.contains(&source.room) {
         // Tests are no exception here: an unsound test proves nothing.
         let places = occurrences(source.tokens, &["unsafe"]);
-        found
+        violations
             .extend(places.into_iter().map(|at| complaint(source, at, "is unsafe; only sys and engine are")));
     }
     if PURE_ROOMS.contains(&source.room) {
-        found.extend(impurities(source));
+        violations.extend(impurities(source));
     }
-    found
+    violations
 }
 
 fn impurities(source: &Source<'_>) -> Vec<String> {
     let why = "reaches the machine or a clock; this room is a function of its arguments";
-    let mut found = program_uses(source, IMPURE, why);
+    let mut violations = program_uses(source, IMPURE, why);
     for segment in IMPURE_STD {
-        found.extend(complaints(source, path_uses(source.tokens, "std", segment), why));
+        violations.extend(complaints(source, path_uses(source.tokens, "std", segment), why));
     }
-    found
+    violations
 }
 
 /// Complaints about each of the spellings, which stand in one text with spaces between them.

@@ -48,7 +48,7 @@ pub(crate) fn occurrences(tokens: &[Token], pattern: &[&str]) -> Vec<usize> {
 /// Where a path is named: written out (`std::fs`), or inside braces or after further segments of a `use`
 /// (`use std::{fs, io}`). Answers are indices of the last segment.
 pub(crate) fn path_uses(tokens: &[Token], root: &str, segment: &str) -> Vec<usize> {
-    let mut found: Vec<usize> =
+    let mut places: Vec<usize> =
         occurrences(tokens, &[root, ":", ":", segment]).into_iter().map(|index| index + 3).collect();
     for start in occurrences(tokens, &[root, ":", ":", "{"]) {
         let mut depth = 0usize;
@@ -56,7 +56,7 @@ pub(crate) fn path_uses(tokens: &[Token], root: &str, segment: &str) -> Vec<usiz
             match token.text.as_str() {
                 "{" => depth += 1,
                 "}" => depth -= 1,
-                text if text == segment => found.push(index),
+                text if text == segment => places.push(index),
                 _ => {}
             }
             if depth == 0 {
@@ -64,7 +64,7 @@ pub(crate) fn path_uses(tokens: &[Token], root: &str, segment: &str) -> Vec<usiz
             }
         }
     }
-    found
+    places
 }
 
 fn flatten(stream: TokenStream, test: bool, out: &mut Vec<Token>) {

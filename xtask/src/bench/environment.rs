@@ -16,12 +16,15 @@ const BYTES: usize = 16 << 20;
 
 const ZRAM_CONTROL: &str = "/sys/class/zram-control";
 
-/// What is read.
-pub(crate) enum BenchTarget {
-    /// A zram device made for this run, by its number.
-    Zram(u32),
-    /// A file in the page cache; it goes away by itself.
-    File(NamedTempFile),
+/// What is read: something of the benchmark's own, which goes away with it.
+pub(crate) struct BenchTarget {
+    pub(crate) path: PathBuf,
+    /// `direct` or `buffered`.
+    pub(crate) io_path: &'static str,
+    pub(crate) about: &'static str,
+    /// The number of a zram device.
+    zram: Option<u32>,
+    _file: Option<NamedTempFile>,
 }
 
 impl BenchTarget {
@@ -32,10 +35,16 @@ impl BenchTarget {
         }
         let number =
             fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
-        let number = number.trim().parse().context("hot_add gives a number")?;
-        let target = Self::Zram(number);
+        let number: u32 = number.trim().parse().context("hot_add gives a number")?;
+        let target = Self {
+            path: format!("/dev/zram{number}").into(),
+            io_path: "direct",
+            about: "a zram device of 16 MiB, direct (it has no NOWAIT: io_uring gives every read to the kernel's workers)",
+            zram: Some(number),
+            _file: None,
+        };
         fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
-        fill(&mut OpenOptions::new().write(true).open(target.path())?)?;
+        fill(&mut OpenOptions::new().write(true).open(&target.path)?)?;
         Ok(target)
     }
 
@@ -44,40 +53,17 @@ impl BenchTarget {
         let mut file = NamedTempFile::with_prefix("rdsk-bench-")?;
         fill(file.as_file_mut())?;
         fs::read(file.path())?;
-        Ok(Self::File(file))
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        match self {
-            Self::Zram(number) => PathBuf::from(format!("/dev/zram{number}")),
-            Self::File(file) => file.path().to_owned(),
-        }
-    }
-
-    /// `direct` or `buffered`.
-    pub(crate) fn io_path(&self) -> &'static str {
-        match self {
-            Self::Zram(_) => "direct",
-            Self::File(_) => "buffered",
-        }
-    }
-
-    pub(crate) fn description(&self) -> &'static str {
-        match self {
-            Self::Zram(_) => {
-                "a zram device of 16 MiB, direct (it has no NOWAIT: io_uring gives every read to the kernel's workers)"
-            }
-            Self::File(_) => "a page-cached file of 16 MiB, buffered",
-        }
+        let (path, about) = (file.path().to_owned(), "a page-cached file of 16 MiB, buffered");
+        Ok(Self { path, io_path: "buffered", about, zram: None, _file: Some(file) })
     }
 }
 
 impl Drop for BenchTarget {
     fn drop(&mut self) {
-        if let Self::Zram(number) = self
+        if let Some(number) = self.zram
             && let Err(error) = fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string())
         {
-            eprintln!("cannot remove {}: {error}", self.path().display());
+            eprintln!("cannot remove {}: {error}", self.path.display());
         }
     }
 }
@@ -153,12 +139,4 @@ fn remove_group(group: &Path) {
     if !holds_within(Duration::from_secs(1), || fs::remove_dir(group).is_ok()) {
         eprintln!("cannot remove {}", group.display());
     }
-}
-
-/// Kernel and processor.
-pub(crate) fn machine() -> String {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, name)| name);
-    format!("Linux {}, {model}", rustix::system::uname().release().to_string_lossy())
 }

@@ -1,19 +1,17 @@
 //! What the kernel itself says that the BPF programs of a process took: their run time and calls (`bpf_stats_enabled`), which tell a
 //! part of a thousand where rates scatter by a tenth.
 
-use crate::step::holds_within;
-use anyhow::{Context as _, Result, ensure};
+use crate::programs::looked_at;
+use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::path::Path;
+use std::process::Command;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// What reaching a program takes, which its run time leaves out: two empty ones at a bio made its read longer by 157 to 182 ns
-/// (docs/benchmarks.md, "Counting: the BPF observer").
+/// (xtask/records/benchmarks.md, "Counting").
 const CALL_NS: u64 = 80;
-/// No run takes so long.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// The switch, on for as long as this lives, and then as it was.
 pub(super) struct Counting {
@@ -27,31 +25,12 @@ impl Counting {
         Ok(Self { before: before.trim().to_owned() })
     }
 
-    /// Runs a program to its end: what it wrote, and the time that its BPF programs took, in ns.
+    /// Runs a program to its end: what it wrote, and the time that its BPF programs took, in ns. The counts go away with the programs:
+    /// what they took after the last look is missing.
     pub(super) fn run(&self, command: &mut Command) -> Result<(String, u64)> {
-        let mut output = tempfile::tempfile()?;
-        let writer = output.try_clone()?;
-        let mut child = command
-            .stdout(Stdio::from(writer))
-            .spawn()
-            .with_context(|| format!("cannot start {command:?}"))?;
-        let place = format!("/proc/{}/fdinfo", child.id());
-        let mut seen = Programs::default();
-        let mut ended = None;
-        let is_over = holds_within(LIMIT, || {
-            // The counts go away with the programs: what they took after the last of ten looks a second is missing.
-            seen.look(&place);
-            ended = child.try_wait().transpose();
-            ended.is_some()
-        });
-        if !is_over {
-            child.kill()?;
-            child.wait()?;
-        }
-        let status = ended.with_context(|| format!("{command:?} did not end"))??;
-        ensure!(status.success(), "{command:?}: {status}");
-        std::io::Seek::rewind(&mut output)?;
-        Ok((std::io::read_to_string(output)?, seen.time_ns()))
+        let mut programs = Programs::default();
+        let text = looked_at(command, |process| programs.look(&process.join("fdinfo")))?;
+        Ok((text, programs.time_ns()))
     }
 }
 
@@ -69,7 +48,7 @@ struct Programs(BTreeMap<u64, (u64, u64)>);
 
 impl Programs {
     /// A process that has gone shows nothing more.
-    fn look(&mut self, place: &str) {
+    fn look(&mut self, place: &Path) {
         let files = fs::read_dir(place).into_iter().flatten().flatten();
         files.filter_map(|file| fs::read_to_string(file.path()).ok()).for_each(|text| self.add(&text));
     }

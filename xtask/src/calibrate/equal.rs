@@ -17,93 +17,80 @@ const POWER: f64 = 0.9;
 /// How much slower the second of two unequal LUNs is.
 const SLOWER: f64 = 1.1;
 
-/// What was seen of pairs of cells.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs {
-    pub(crate) all: usize,
-    /// The 95 % interval of the ratio does not hold 1.
-    pub(crate) apart: usize,
-    /// The same, corrected for the number of cells compared in the run.
-    pub(crate) sure: usize,
-    /// Called different on the page.
-    pub(crate) different: usize,
-    pub(crate) half_widths: Vec<f64>,
+/// What the columns of [`row`] are, behind those that name the trial.
+pub(crate) const HEAD: [&str; 6] = [
+    "pairs of cells",
+    "interval without 1, %",
+    "after correction, %",
+    "called different, %",
+    "wanted",
+    "median ±, %",
+];
+
+/// Adds the row of these ratios to a table: those whose 95 % interval does not hold 1, the same corrected for the number of cells
+/// compared in the run, and those that the page calls different; `judge` says whether their share holds what is wanted.
+pub(crate) fn row(
+    table: &mut Table,
+    names: &[&str],
+    ratios: &[Ratio],
+    wanted: &str,
+    judge: impl Fn(f64) -> Option<bool>,
+) {
+    let count = |is_it: fn(&Ratio) -> bool| ratios.iter().filter(|ratio| is_it(ratio)).count();
+    let counts = [
+        count(|ratio| ratio.low > 1.0 || ratio.high < 1.0),
+        count(Ratio::is_sure),
+        count(Ratio::is_different),
+    ];
+    let half_widths: Vec<f64> =
+        ratios.iter().map(|ratio| (ratio.high - ratio.low) / 2.0 / ratio.mean).collect();
+    let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    row.push(ratios.len().to_string());
+    row.extend(counts.map(|count| format!("{} ({count})", percent(share(count, ratios.len())))));
+    row.extend([wanted.to_owned(), percent(median(&half_widths))]);
+    table.row(row, judge(share(counts[2], ratios.len())));
 }
-
-impl Pairs {
-    pub(crate) fn add(&mut self, ratio: &Ratio) {
-        self.all += 1;
-        self.apart += usize::from(ratio.low > 1.0 || ratio.high < 1.0);
-        self.sure += usize::from(ratio.is_sure());
-        self.different += usize::from(ratio.is_different());
-        self.half_widths.push((ratio.high - ratio.low) / 2.0 / ratio.mean);
-    }
-
-    /// Counts and shares, for a table.
-    pub(crate) fn figures(&self) -> [String; 4] {
-        let of = |count: usize| format!("{} ({})", percent(share(count, self.all)), count);
-        [self.all.to_string(), of(self.apart), of(self.sure), of(self.different)]
-    }
-}
-
-/// What the columns of [`Pairs::figures`] are.
-pub(crate) const FIGURES: [&str; 4] =
-    ["pairs of cells", "interval without 1, %", "after correction, %", "called different, %"];
 
 /// The ratios of the cells that two targets of a run have in common, as its page compares them.
 pub(crate) fn ratios(record: &Record) -> Vec<Ratio> {
     let analysis = Analysis::of(record);
-    analysis.comparisons(Kind::Targets).filter_map(|one| one.ratio.ok()).collect()
+    analysis.comparisons(Kind::Targets).filter_map(|comparison| comparison.ratio.ok()).collect()
 }
 
-/// The trial of two LUNs: the reads of the headline.
-pub(crate) fn two_luns(campaign: &Campaign, luns: &Luns) -> Result<Trial> {
+/// The ratios of runs of the headline's reads on two LUNs.
+pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Vec<Ratio>> {
     let system = campaign.system("pair", luns)?;
-    Ok(Trial {
+    let trial = Trial {
         targets: vec![format!("{system}/0"), format!("{system}/1")],
         experiments: &[Experiment::Headline],
         options: PlanOptions { ops: Some(vec![Op::Read]), ..PlanOptions::default() },
-    })
-}
-
-/// Counts over runs.
-pub(crate) fn trial(campaign: &Campaign, luns: &Luns, seeds: &Range<u64>) -> Result<Pairs> {
-    let seen = two_luns(campaign, luns)?.each(seeds.clone(), &campaign.interrupted, ratios)?;
-    let mut pairs = Pairs::default();
-    seen.iter().flatten().for_each(|ratio| pairs.add(ratio));
-    Ok(pairs)
+    };
+    Ok(trial.each(campaign, seeds, ratios)?.concat())
 }
 
 /// The table of simulated LUNs.
 pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
-    let head = ["LUNs", "noise"].into_iter().chain(FIGURES).chain(["wanted", "median ±, %"]);
-    let mut table = Table::new(
-        "Two simulated LUNs in one run of the headline's reads. After correction: the ratio of the rounds is not 1, with a chance of \
-         5 % for all comparisons of the run (Holm). Called different: the same with a chance of 3 %"
-            .into(),
-        head.map(str::to_owned).collect(),
-    );
+    let title = "Two simulated LUNs in one run of the headline's reads. After correction: the ratio of the rounds is not 1, with a \
+                 chance of 5% for all comparisons of the run (Holm). Called different: the same with a chance of 3%";
+    let mut table = Table::new(title, ["LUNs", "noise"].into_iter().chain(HEAD));
     for (factor, common) in [(1.0, true), (1.0, false), (SLOWER, true), (SLOWER, false)] {
         for noise in [INDEPENDENT, AR_90, AR_99, LEVELS] {
-            if campaign.is_interrupted() {
-                return Ok(vec![table]);
-            }
-            let pairs = trial(campaign, &Luns::pair(&noise, common, factor), seeds)?;
-            let found = share(pairs.different, pairs.all);
+            let ratios = trial(campaign, &Luns::pair(&noise, common, factor), seeds)?;
             let is_equal = factor <= 1.0;
             // A difference that is smaller than what the noise leaves open cannot be found.
-            let (wanted, holds) = match (is_equal, noise == INDEPENDENT) {
-                (true, _) => ("≤ 1", Some(found <= FALSE)),
-                (false, true) => ("≥ 90", Some(found >= POWER)),
-                (false, false) => ("–", None),
+            let is_findable = !is_equal && noise == INDEPENDENT;
+            let wanted = if is_equal {
+                "≤ 1"
+            } else if is_findable {
+                "≥ 90"
+            } else {
+                "–"
             };
-            let what = if is_equal { "equal" } else { "one 10 % slower" };
+            let what = if is_equal { "equal" } else { "one 10% slower" };
             let how = if common { "common" } else { "separate" };
-            let mut row = vec![format!("{what}, {how} noise"), noise.name.to_owned()];
-            row.extend(pairs.figures());
-            row.extend([wanted.to_owned(), percent(median(&pairs.half_widths))]);
-            table.row(row, holds);
-            println!("{}", table.last_line());
+            row(&mut table, &[&format!("{what}, {how} noise"), noise.name], &ratios, wanted, |share| {
+                if is_equal { Some(share <= FALSE) } else { is_findable.then_some(share >= POWER) }
+            });
         }
     }
     Ok(vec![table])

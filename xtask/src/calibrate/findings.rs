@@ -41,19 +41,36 @@ pub(crate) fn trial(command: &str, target: &str) -> Trial {
     }
 }
 
-/// Which of the findings a Record has.
-pub(crate) fn told(record: &Record) -> Vec<bool> {
-    CODES.iter().map(|code| record.findings.iter().any(|finding| finding.code == *code)).collect()
+/// Which of [`CODES`] a Record has.
+pub(crate) fn codes(record: &Record) -> Vec<&'static str> {
+    let has = |code: &&&str| record.findings.iter().any(|finding| finding.code == **code);
+    CODES.iter().filter(has).copied().collect()
 }
 
-/// How many Records have each of the findings.
-pub(crate) fn count(told: &[Vec<bool>]) -> Vec<usize> {
-    (0..CODES.len()).map(|at| told.iter().filter(|one| one[at]).count()).collect()
-}
-
-fn head() -> Vec<String> {
+/// An empty table with a column for each of [`CODES`], behind those that name the trial.
+pub(crate) fn table(title: &str, names: &[&str]) -> Table {
     let codes = CODES.iter().map(|code| format!("`{code}`"));
-    ["system", "command", "runs"].map(str::to_owned).into_iter().chain(codes).collect()
+    Table::new(title, names.iter().map(|name| (*name).to_owned()).chain(["runs".to_owned()]).chain(codes))
+}
+
+/// Adds the row of runs whose findings these are: a false one may be in this share of them; one that is true of the target is shown
+/// and not judged.
+pub(crate) fn row(
+    table: &mut Table,
+    names: &[&str],
+    runs: &[Vec<&'static str>],
+    most: f64,
+    is_true: impl Fn(&str) -> bool,
+) {
+    let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    row.push(runs.len().to_string());
+    let mut holds = true;
+    for code in CODES {
+        let share = share(runs.iter().filter(|codes| codes.contains(code)).count(), runs.len());
+        holds &= share <= most || is_true(code);
+        row.push(format!("{}{}", percent(share), if is_true(code) { " (true)" } else { "" }));
+    }
+    table.row(row, Some(holds));
 }
 
 /// The noises that are stationary and have nothing to tell of.
@@ -62,10 +79,10 @@ const STATIONARY: [Noise; 7] = [STEADY, INDEPENDENT, AR_90, AR_99, FLICKER, LEVE
 /// Findings that are true of a system: two levels are two speeds in time, and writes fill the fast part of a flash drive.
 const TRUE: &[(&str, &str)] = &[(LEVELS.name, "latency-bands"), ("`sim:ssd-slc`", "slows-down")];
 
-/// False findings. Those that are true of a system are shown and do not count.
+/// False findings.
 pub(crate) fn false_ones(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
-    let title = "Runs on stationary systems with each finding, %; wanted ≤ 2 of each";
-    let mut table = Table::new(title.into(), head());
+    let mut table =
+        table("Runs on stationary systems with each finding, %; wanted ≤ 2 of each", &["system", "command"]);
     let mut systems: Vec<(String, String)> = Vec::new();
     for (number, noise) in STATIONARY.iter().enumerate() {
         let target = campaign.system(&format!("stationary{number}"), &Luns::memory(noise))?;
@@ -74,20 +91,9 @@ pub(crate) fn false_ones(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<
     systems.extend(["ssd-slc", "tms-ramsan"].map(|name| (format!("`sim:{name}`"), format!("sim:{name}"))));
     for (name, target) in systems {
         for command in COMMANDS {
-            if campaign.is_interrupted() {
-                return Ok(vec![table]);
-            }
-            let told = trial(command, &target).each(seeds.clone(), &campaign.interrupted, told)?;
-            let counts = count(&told);
-            let shares: Vec<f64> = counts.iter().map(|&found| share(found, told.len())).collect();
-            let mut row = vec![name.clone(), format!("`{command}`"), told.len().to_string()];
+            let runs = trial(command, &target).each(campaign, seeds, codes)?;
             let is_true = |code: &str| TRUE.contains(&(name.as_str(), code));
-            row.extend(CODES.iter().zip(&shares).map(|(code, &share)| {
-                format!("{}{}", percent(share), if is_true(code) { " (true)" } else { "" })
-            }));
-            let mut judged = CODES.iter().zip(&shares).filter(|(code, _)| !is_true(code));
-            table.row(row, Some(judged.all(|(_, share)| *share <= FALSE)));
-            println!("{}", table.last_line());
+            row(&mut table, &[&name, &format!("`{command}`")], &runs, FALSE, is_true);
         }
     }
     Ok(vec![table])
@@ -103,65 +109,58 @@ pub(crate) struct True {
 
 impl True {
     /// Whether each run finds it.
-    pub(crate) fn found(&self, campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<bool>> {
+    pub(crate) fn is_found(&self, campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<bool>> {
         let target = campaign.system("true", &self.luns)?;
-        trial(self.command, &target).each(seeds.clone(), &campaign.interrupted, |record| {
-            record.findings.iter().any(|finding| finding.code == self.code)
-        })
+        trial(self.command, &target)
+            .each(campaign, seeds, |record| record.findings.iter().any(|finding| finding.code == self.code))
     }
 }
 
 pub(crate) fn true_ones() -> Vec<True> {
     let stall = Noise {
-        keys: &["pace.noise.stalls = { share = 0.1, least_ns = 10_000_000_000, most_ns = 10_000_000_000 }"],
+        key: "pace.noise.stalls = { share = 0.1, least_ns = 10_000_000_000, most_ns = 10_000_000_000 }",
         ..LONG_STALLS
     };
     let drifting = || Luns::memory(&INDEPENDENT).with("pace.drift = { to = 0.8, over_ns = 60_000_000_000 }");
     let slowly = Luns::memory(&INDEPENDENT).with("pace.drift = { to = 0.8, over_ns = 380_000_000_000 }");
     let late = || Luns::memory(&STEADY).with("late = { share = 0.1, by_ns = 3_000_000 }");
     let step = || Luns::platter([110, 100], &STEADY);
-    let one = |what, luns, command, code| True { what, luns, command, code };
+    let system = |what, luns, command, code| True { what, luns, command, code };
     vec![
-        one("a drift of 20 % over 60 s, independent noise of 10 %", drifting(), "run", "drift"),
-        one(
-            "a drift of 20 % over 380 s, independent noise of 10 %",
+        system("a drift of 20% over 60 s, independent noise of 10%", drifting(), "run", "drift"),
+        system(
+            "a drift of 20% over 380 s, independent noise of 10%",
             slowly,
             "zones --runs 10",
             "passes-differ",
         ),
-        one("10 % of the I/Os 3 ms later", late(), "run", "latency-bands"),
-        one("10 % of the I/Os 3 ms later", late(), "zones", "latency-bands"),
-        one("a step of 10 % in the middle of a disk", step(), "run", "speed-by-position"),
-        one("a step of 10 % in the middle of a disk", step(), "zones", "speed-by-position"),
-        one("a stall of 1 s each 10 s", Luns::memory(&stall), "run", "stalls"),
-        one("stalls of 0.1 to 0.5 s each 1 to 5 s", Luns::memory(&SHORT_STALLS), "run", "stalls"),
-        one("stalls of 0.5 to 2 s each 5 to 20 s", Luns::memory(&LONG_STALLS), "run", "stalls"),
+        system("10% of the I/Os 3 ms later", late(), "run", "latency-bands"),
+        system("10% of the I/Os 3 ms later", late(), "zones", "latency-bands"),
+        system("a step of 10% in the middle of a disk", step(), "run", "speed-by-position"),
+        system("a step of 10% in the middle of a disk", step(), "zones", "speed-by-position"),
+        system("a stall of 1 s each 10 s", Luns::memory(&stall), "run", "stalls"),
+        system("stalls of 0.1 to 0.5 s each 1 to 5 s", Luns::memory(&SHORT_STALLS), "run", "stalls"),
+        system("stalls of 0.5 to 2 s each 5 to 20 s", Luns::memory(&LONG_STALLS), "run", "stalls"),
     ]
 }
 
 /// True findings.
 pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["what is there", "command", "finding", "runs", "found, %", "wanted"];
-    let mut table = Table::new("Runs that tell of what is there".into(), head.map(str::to_owned).to_vec());
-    for one in true_ones() {
-        if campaign.is_interrupted() {
-            break;
-        }
-        let told = one.found(campaign, seeds)?;
-        let found = told.iter().filter(|told| **told).count();
-        let power = share(found, told.len());
-        table.row(
-            vec![
-                one.what.to_owned(),
-                format!("`{}`", one.command),
-                format!("`{}`", one.code),
-                told.len().to_string(),
-                percent(power),
-                "≥ 90".into(),
-            ],
-            Some(power >= POWER),
-        );
-        println!("{}", table.last_line());
+    let mut table = Table::new("Runs that tell of what is there", head);
+    for system in true_ones() {
+        let runs = system.is_found(campaign, seeds)?;
+        let power = share(runs.iter().filter(|is_found| **is_found).count(), runs.len());
+        let [command, code] = [system.command, system.code].map(|word| format!("`{word}`"));
+        let row = vec![
+            system.what.to_owned(),
+            command,
+            code,
+            runs.len().to_string(),
+            percent(power),
+            "≥ 90".into(),
+        ];
+        table.row(row, Some(power >= POWER));
     }
     Ok(vec![table])
 }

@@ -11,87 +11,57 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Noise {
     /// Its name on the page.
     pub(crate) name: &'static str,
-    /// The keys of `luns.faults`; none for a steady device.
-    pub(crate) keys: &'static [&'static str],
+    /// The key of `luns.faults`; empty for a steady device.
+    pub(crate) key: &'static str,
     /// The mean pace over a long time.
     pub(crate) mean: f64,
 }
 
-const fn noise(name: &'static str, keys: &'static [&'static str]) -> Noise {
-    Noise { name, keys, mean: 1.0 }
+const fn noise(name: &'static str, key: &'static str) -> Noise {
+    Noise { name, key, mean: 1.0 }
 }
 
-pub(crate) const STEADY: Noise = noise("steady", &[]);
+pub(crate) const STEADY: Noise = noise("steady", "");
 pub(crate) const INDEPENDENT: Noise = noise(
-    "independent, 10 %",
-    &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.0, step_ns = 100_000_000 }"],
+    "independent, 10%",
+    "pace.noise.autoregressive = { sigma = 0.1, rho = 0.0, step_ns = 100_000_000 }",
 );
-pub(crate) const AR_90: Noise = noise(
-    "AR(1) 0.9, 10 %",
-    &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.9, step_ns = 100_000_000 }"],
-);
+pub(crate) const AR_90: Noise =
+    noise("AR(1) 0.9, 10%", "pace.noise.autoregressive = { sigma = 0.1, rho = 0.9, step_ns = 100_000_000 }");
 pub(crate) const AR_99: Noise = noise(
-    "AR(1) 0.99, 10 %",
-    &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.99, step_ns = 100_000_000 }"],
+    "AR(1) 0.99, 10%",
+    "pace.noise.autoregressive = { sigma = 0.1, rho = 0.99, step_ns = 100_000_000 }",
 );
 pub(crate) const LEVELS: Noise =
-    noise("two levels ±20 %, 5 s each", &["pace.noise.levels = { size = 0.2, dwell_ns = 5_000_000_000 }"]);
+    noise("two levels ±20%, 5 s each", "pace.noise.levels = { size = 0.2, dwell_ns = 5_000_000_000 }");
 pub(crate) const SINE: Noise =
-    noise("sine ±10 % of 60 s", &["pace.noise.sine = { size = 0.1, period_ns = 60_000_000_000 }"]);
+    noise("sine ±10% of 60 s", "pace.noise.sine = { size = 0.1, period_ns = 60_000_000_000 }");
 pub(crate) const FLICKER: Noise =
-    noise("1/f, 10 %", &["pace.noise.flicker = { sigma = 0.1, octaves = 11, step_ns = 100_000_000 }"]);
+    noise("1/f, 10%", "pace.noise.flicker = { sigma = 0.1, octaves = 11, step_ns = 100_000_000 }");
 pub(crate) const SHORT_STALLS: Noise = Noise {
     mean: 0.9,
     ..noise(
-        "stalls, 10 % of each 1 to 5 s",
-        &["pace.noise.stalls = { share = 0.1, least_ns = 1_000_000_000, most_ns = 5_000_000_000 }"],
+        "stalls, 10% of each 1 to 5 s",
+        "pace.noise.stalls = { share = 0.1, least_ns = 1_000_000_000, most_ns = 5_000_000_000 }",
     )
 };
 pub(crate) const LONG_STALLS: Noise = Noise {
     mean: 0.9,
     ..noise(
-        "stalls, 10 % of each 5 to 20 s",
-        &["pace.noise.stalls = { share = 0.1, least_ns = 5_000_000_000, most_ns = 20_000_000_000 }"],
+        "stalls, 10% of each 5 to 20 s",
+        "pace.noise.stalls = { share = 0.1, least_ns = 5_000_000_000, most_ns = 20_000_000_000 }",
     )
 };
 
-const HOST: &str = r#"about = "a device of known pace"
-report = "cargo xtask calibrate"
-[host]
-buffer_bytes = 4096
-cache_bytes = 268_435_456
-merge_bytes = 131_072
-direct_request_bytes = 1_048_576
-direct_in_flight = 32
-sector_bytes = 512
-partial_write = "read-if-partial"
-read_ahead_bytes = 131_072
-queue_limit = 1024
-active_limit = 1024
-write_behind_bytes = 67_108_864
-write_behind_ns = 30_000_000_000
-dirty_limit_bytes = 134_217_728
-close = "flush-and-invalidate"
-[host.cost]
-buffered_call_ns = 100_000
-direct_call_ns = 0
-direct_byte_ns = 0
-byte_ns = 0.5
-line_ns = 0
-prefetch_lines = 0
-new_buffer_ns = 0
-"#;
+const HOST: &str = include_str!("host.toml");
 
-/// The device of most trials: one request after the other, each 1 ms and its bytes at 200 MB/s.
-const MEMORY: &str = "device.ram = { capacity_bytes = 8_589_934_592, read_command_ns = 1_000_000, \
-                      write_command_ns = 1_000_000, read_bytes_per_s = 200e6, write_bytes_per_s = 200e6, \
-                      servers = 1, write_buffer_bytes = 0 }";
-
-/// The same, slower by this factor.
-fn slower(factor: f64) -> String {
-    MEMORY
-        .replace("1_000_000,", &format!("{:.0},", 1e6 * factor))
-        .replace("200e6", &format!("{:.1}", 200e6 / factor))
+/// The device of most trials, slower by this factor: one request after the other, each 1 ms and its bytes at 200 MB/s.
+fn memory(factor: f64) -> String {
+    let (command_ns, bytes_per_s) = (1e6 * factor, 200e6 / factor);
+    format!(
+        "device.ram = {{ capacity_bytes = 8_589_934_592, read_command_ns = {command_ns:.0}, write_command_ns = {command_ns:.0}, \
+         read_bytes_per_s = {bytes_per_s:.1}, write_bytes_per_s = {bytes_per_s:.1}, servers = 1, write_buffer_bytes = 0 }}"
+    )
 }
 
 /// A disk that turns so fast and seeks so quickly that a block of 1 MiB is nearly all transfer, with the given sectors on the
@@ -115,38 +85,29 @@ pub(crate) struct Luns {
 impl Luns {
     /// One LUN of memory.
     pub(crate) fn memory(noise: &Noise) -> Self {
-        Self::of(&[(MEMORY.to_owned(), noise.keys.join("\n"))])
+        Self::slower_memory(noise, 1.0)
     }
 
     /// One LUN of memory that is slower by this factor.
     pub(crate) fn slower_memory(noise: &Noise, factor: f64) -> Self {
-        Self::of(&[(slower(factor), noise.keys.join("\n"))])
+        Self { text: HOST.to_owned() }.lun(&memory(factor), noise)
     }
 
     /// Two LUNs of memory, the second one slower by this factor; their noise is the same or each has its own.
     pub(crate) fn pair(noise: &Noise, is_common: bool, factor: f64) -> Self {
-        let slower = slower(factor);
-        let keys = noise.keys.join("\n");
-        let shared = if is_common { format!("{keys}\nfaults.pace.same_as = 0") } else { keys.clone() };
-        Self::of(&[(MEMORY.to_owned(), keys), (slower, shared)])
+        let pair = Self::memory(noise).lun(&memory(factor), noise);
+        if is_common { pair.with("pace.same_as = 0") } else { pair }
     }
 
     /// One disk with tracks.
     pub(crate) fn platter(sectors: [u32; 2], noise: &Noise) -> Self {
-        Self::of(&[(platter(sectors), noise.keys.join("\n"))])
+        Self { text: HOST.to_owned() }.lun(&platter(sectors), noise)
     }
 
-    fn of(luns: &[(String, String)]) -> Self {
-        let mut text = HOST.to_owned();
-        for (device, keys) in luns {
-            let faults: Vec<String> = keys
-                .lines()
-                .filter(|key| !key.is_empty())
-                .map(|key| if key.starts_with("faults.") { key.to_owned() } else { format!("faults.{key}") })
-                .collect();
-            write!(text, "\n[[luns]]\n{device}\n{}\n", faults.join("\n")).expect("a String takes everything");
-        }
-        Self { text }
+    /// Adds a LUN.
+    fn lun(mut self, device: &str, noise: &Noise) -> Self {
+        write!(self.text, "\n[[luns]]\n{device}\n").expect("a String takes everything");
+        if noise.key.is_empty() { self } else { self.with(noise.key) }
     }
 
     /// Adds a key to the faults of the last LUN.

@@ -2,12 +2,12 @@
 //! bounds leave room for few runs; those of the campaign are what is wanted.
 
 use super::compare;
-use super::coverage::{self, pooled};
+use super::coverage;
 use super::equal;
-use super::findings::{self, CODES, count, told};
-use super::in_turn;
+use super::findings::{self, codes};
 use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, SINE, STEADY};
 use super::trials::{Campaign, Trial};
+use rdsk_analysis::comparison::Ratio;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,8 @@ fn campaign() -> Campaign {
 
 /// Ten intervals of each run.
 fn covered(noise: &Noise, runs: u64) -> f64 {
-    pooled(coverage::trial(&campaign(), noise, &(0..runs)).unwrap().values()).share()
+    let cells = coverage::trial(&campaign(), noise, &(0..runs)).unwrap();
+    coverage::share_held(&cells.into_values().flatten().collect::<Vec<_>>())
 }
 
 #[test]
@@ -30,23 +31,24 @@ fn intervals_of_a_noisy_device_hold_its_true_rate() {
 
 #[test]
 fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() {
-    let all = coverage::trial(&campaign(), &SHORT_STALLS, &(0..4)).unwrap();
-    let sum = pooled(all.values());
-    assert!(sum.held_or_told() >= 0.95, "{sum:?}");
+    let cells = coverage::trial(&campaign(), &SHORT_STALLS, &(0..4)).unwrap();
+    let runs: Vec<_> = cells.into_values().flatten().collect();
+    assert!(coverage::share_held_or_told(&runs) >= 0.95, "{runs:?}");
 }
 
 #[test]
 fn equal_luns_are_not_called_different_and_unequal_ones_are() {
     let campaign = campaign();
+    let different = |ratios: &[Ratio]| ratios.iter().filter(|ratio| ratio.is_different()).count();
     let pairs = |noise: &Noise, is_common: bool, factor: f64| {
         equal::trial(&campaign, &Luns::pair(noise, is_common, factor), &(0..10)).unwrap()
     };
     for (noise, is_common) in [(AR_90, true), (AR_90, false), (LEVELS, true)] {
         let equal = pairs(&noise, is_common, 1.0);
-        assert!(equal.all == 30 && equal.different <= 2, "{}: {equal:?}", noise.name);
+        assert!(equal.len() == 30 && different(&equal) <= 2, "{}: {equal:?}", noise.name);
     }
     let slower = pairs(&INDEPENDENT, true, 1.1);
-    assert!(slower.different >= 25, "{slower:?}");
+    assert!(different(&slower) >= 25, "{slower:?}");
 }
 
 #[test]
@@ -54,18 +56,17 @@ fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
     let campaign = campaign();
     for noise in [STEADY, INDEPENDENT, AR_90] {
         let target = campaign.system("stationary", &Luns::memory(&noise)).unwrap();
-        let all = Trial::run(&target).each(0..3, &campaign.interrupted, told).unwrap();
-        let counts = count(&all);
-        assert!(counts.iter().all(|&found| found == 0), "{}: {counts:?} of {CODES:?}", noise.name);
+        let runs = Trial::run(&target).each(&campaign, &(0..3), codes).unwrap();
+        assert!(runs.len() == 3 && runs.iter().all(Vec::is_empty), "{}: {runs:?}", noise.name);
     }
 }
 
 #[test]
 fn what_is_there_is_found() {
     let campaign = campaign();
-    for one in findings::true_ones() {
-        let found = one.found(&campaign, &(0..2)).unwrap();
-        assert!(found.iter().any(|found| *found), "{} by {}: {found:?}", one.what, one.command);
+    for system in findings::true_ones() {
+        let runs = system.is_found(&campaign, &(0..2)).unwrap();
+        assert!(runs.contains(&true), "{} by {}: {runs:?}", system.what, system.command);
     }
 }
 
@@ -74,9 +75,9 @@ fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is
     let campaign = campaign();
     for noise in [STEADY, AR_90, LEVELS] {
         let factors: &[f64] = if noise == STEADY { &[1.0, compare::SLOWER] } else { &[1.0] };
-        let found = compare::trials(&campaign, &noise, factors, &(0..2)).unwrap();
-        assert!(found[0].all == 2 && found[0].different() == 0.0, "{}: {found:?}", noise.name);
-        assert!(found.get(1).is_none_or(|slower| slower.power() == 1.0), "{found:?}");
+        let trials = compare::trials(&campaign, &noise, factors, &(0..2)).unwrap();
+        assert!(trials[0].len() == 2 && compare::wrong(&trials[0]) == 0, "{}: {trials:?}", noise.name);
+        assert!(trials.get(1).is_none_or(|slower| compare::slower(slower) == 2), "{trials:?}");
     }
 }
 
@@ -85,8 +86,9 @@ fn two_runs_of_one_device_are_not_called_different_and_one_of_a_slower_device_is
 fn one_device_as_both_command_lines_is_not_called_different() {
     let campaign = campaign();
     for noise in [STEADY, INDEPENDENT] {
-        let found = in_turn::trials(&campaign, &noise, 3, &(0..2)).unwrap();
-        assert!(found.wrong == 0 && found.ratios() >= 12, "{}: {found:?}", noise.name);
+        let trials = compare::repeated_trials(&campaign, &noise, 3, &(0..2)).unwrap();
+        let ratios: usize = trials.iter().map(|outcome| outcome.ratios).sum();
+        assert!(compare::wrong(&trials) == 0 && ratios >= 12, "{}: {trials:?}", noise.name);
     }
 }
 

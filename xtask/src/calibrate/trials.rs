@@ -8,7 +8,6 @@ use rdsk_model::{Event, Experiment, Record, StopFlag, Watch};
 use rdsk_targets::{Permission, Roots};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -16,7 +15,7 @@ use tempfile::TempDir;
 /// What all trials share: a directory for their systems, which goes away with it, and the signal that ends them.
 pub(crate) struct Campaign {
     directory: TempDir,
-    pub(crate) interrupted: Arc<AtomicBool>,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Campaign {
@@ -29,13 +28,39 @@ impl Campaign {
         luns.write(self.directory.path(), name)
     }
 
-    /// A file in the directory.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+    /// # Errors
+    /// At an interruption.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
+        Ok(())
     }
 
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+    /// What `run` gives for each seed, in their order, as many at once as there are processors.
+    ///
+    /// # Errors
+    /// At an interruption, and when a run fails.
+    pub(crate) fn each<T: Send>(
+        &self,
+        seeds: &Range<u64>,
+        run: impl Fn(u64) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let next = AtomicU64::new(seeds.start);
+        let results: Mutex<BTreeMap<u64, Result<T>>> = Mutex::new(BTreeMap::new());
+        let work = || {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= seeds.end || self.go_on().is_err() {
+                    return;
+                }
+                let result = run(seed);
+                results.lock().expect("no trial panics while it holds the lock").insert(seed, result);
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+        self.go_on()?;
+        let results = results.into_inner().expect("all workers have ended");
+        results.into_values().collect()
     }
 }
 
@@ -72,77 +97,15 @@ impl Trial {
         Ok(record)
     }
 
-    /// What `read` sees in the Record of each seed, in their order; fewer after an interruption.
+    /// What `read` sees in the Record of each seed.
     pub(crate) fn each<T: Send>(
         &self,
-        seeds: Range<u64>,
-        interrupted: &AtomicBool,
+        campaign: &Campaign,
+        seeds: &Range<u64>,
         read: impl Fn(&Record) -> T + Sync,
     ) -> Result<Vec<T>> {
-        on_all_processors(seeds, interrupted, |seed| self.record(seed).map(|record| read(&record)))
+        campaign.each(seeds, |seed| self.record(seed).map(|record| read(&record)))
     }
-
-    /// The same of pairs of runs: this one with the seed, and each of the others with a seed of its own.
-    pub(crate) fn each_pair<T: Send>(
-        &self,
-        others: &[Self],
-        seeds: Range<u64>,
-        interrupted: &AtomicBool,
-        read: impl Fn(&Record, &Record) -> T + Sync,
-    ) -> Result<Vec<Vec<T>>> {
-        on_all_processors(seeds, interrupted, |seed| {
-            let one = self.record(seed)?;
-            let second = seed.saturating_add(OTHER_SEED);
-            others.iter().map(|other| Ok(read(&one, &other.record(second)?))).collect()
-        })
-    }
-
-    /// What `read` sees in so many runs of two command lines in turn, both of them this one, for each seed; each run has a seed of its
-    /// own, and begins a minute after the one before it.
-    pub(crate) fn each_in_turn<T: Send>(
-        &self,
-        pairs: usize,
-        seeds: Range<u64>,
-        interrupted: &AtomicBool,
-        read: impl Fn(&[Record], &[Record]) -> T + Sync,
-    ) -> Result<Vec<T>> {
-        let run = |seed: u64, pair: usize, side: usize| -> Result<Record> {
-            let place = 2 * pair + side;
-            let mut record = self.record(seed.saturating_add(OTHER_SEED.saturating_mul(place as u64)))?;
-            record.started_at = format!("2026-01-01T10:{place:02}:00Z");
-            Ok(record)
-        };
-        on_all_processors(seeds, interrupted, |seed| {
-            let side = |side| (0..pairs).map(|pair| run(seed, pair, side)).collect::<Result<Vec<_>>>();
-            Ok(read(&side(0)?, &side(1)?))
-        })
-    }
-}
-
-/// What each further run of a trial adds to the seed; no campaign has so many runs.
-const OTHER_SEED: u64 = 1_000_000;
-
-fn on_all_processors<T: Send>(
-    seeds: Range<u64>,
-    interrupted: &AtomicBool,
-    one: impl Fn(u64) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let next = AtomicU64::new(seeds.start);
-    let seen: Mutex<BTreeMap<u64, Result<T>>> = Mutex::new(BTreeMap::new());
-    let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end || interrupted.load(Ordering::Relaxed) {
-                return;
-            }
-            let found = one(seed);
-            seen.lock().expect("no trial panics while it holds the lock").insert(seed, found);
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let seen = seen.into_inner().expect("all workers have ended");
-    seen.into_values().collect()
 }
 
 struct Silent;

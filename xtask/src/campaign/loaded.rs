@@ -4,15 +4,13 @@
 //! run; it measures nothing itself.
 
 use crate::campaign::Campaign;
-use crate::programs::text_of;
-use crate::step;
-use crate::suite::{self, Strictness};
+use crate::suite::{self, Strictness, Tested};
+use crate::{origin, step};
 use anyhow::{Context as _, Result, bail};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -25,16 +23,6 @@ const BUSY_LOOPS: usize = 2;
 const BLOCKS: u64 = 2000;
 const BLOCK: [u8; 4096] = [0x5a; 4096];
 const HEAD: &str = "| date | commit | took, min | passed | failed | skipped | names of the failed |";
-
-/// One run of the suite.
-struct SuiteRun {
-    took: Duration,
-    /// "1378 passed, 0 failed, 48 skipped".
-    totals: String,
-    failures: Vec<String>,
-    /// Why the whole failed, if it did.
-    trouble: Option<String>,
-}
 
 /// Runs the suite `runs` times and writes the page after each, so that an interruption loses nothing.
 ///
@@ -50,7 +38,7 @@ pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) ->
     }
     // Before the load, and so that no row has the time of the compiler.
     suite::build_tests(root, limit, &interrupted)?;
-    let commit = code_commit(root)?;
+    let commit = origin::commit(root)?;
     let load = Load::start(root)?;
     let mut failed = 0;
     for run in 1..=runs {
@@ -60,53 +48,27 @@ pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) ->
             println!("interrupted: this run has no row");
             break;
         }
-        let done = SuiteRun {
-            took: start.elapsed(),
-            totals: tested.counts.totals(&tested.skips),
-            failures: tested.counts.failures,
-            trouble: tested.trouble,
-        };
-        failed += usize::from(done.trouble.is_some());
-        println!(
-            "── run {run} of {runs}: {} in {:.1} min {:?}",
-            done.totals,
-            minutes(done.took),
-            done.failures
-        );
-        let date = text_of(Command::new("date").args(["-u", "+%F %R"]))?;
+        failed += usize::from(tested.trouble.is_some());
+        let row = row(&origin::now("+%F %R")?, &commit, start.elapsed(), &tested);
+        println!("── run {run} of {runs}: {row}");
         let text = fs::read_to_string(page).unwrap_or_default();
-        crate::write(page, &with(&text, &row(date.trim(), &commit, &done)))?;
+        crate::write(page, &with(&text, &row))?;
     }
     drop(load);
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Pages of results, on which no run of the suite depends.
-const RESULTS: [&str; 2] = [":!xtask/records", ":!docs/calibration.md"];
-
-/// The last commit that changed what a run of the suite depends on; with `-dirty` where something of that is not committed.
-fn code_commit(root: &Path) -> Result<String> {
-    let git = |words: &[&str]| {
-        let mut command = Command::new("git");
-        text_of(command.current_dir(root).args(words).args(["--", "."]).args(RESULTS))
-    };
-    let commit = git(&["log", "-1", "--format=%h", "--abbrev=10"])?;
-    let dirty = if git(&["status", "--porcelain"])?.trim().is_empty() { "" } else { "-dirty" };
-    Ok(format!("{}{dirty}", commit.trim()))
-}
-
-fn minutes(took: Duration) -> f64 {
-    took.as_secs_f64() / 60.0
-}
-
-fn row(date: &str, commit: &str, run: &SuiteRun) -> String {
-    let counts = run.totals.split(", ").map(|part| part.split(' ').next().unwrap_or_default());
-    let counts: Vec<&str> = counts.collect();
-    let mut names = run.failures.join(", ");
-    if let (true, Some(trouble)) = (names.is_empty(), &run.trouble) {
+fn row(date: &str, commit: &str, took: Duration, tested: &Tested) -> String {
+    // "1378 passed, 0 failed, 48 skipped"
+    let totals = tested.counts.totals(&tested.skips);
+    let counts: Vec<&str> =
+        totals.split(", ").map(|part| part.split(' ').next().unwrap_or_default()).collect();
+    let mut names = tested.counts.failures.join(", ");
+    if let (true, Some(trouble)) = (names.is_empty(), &tested.trouble) {
         names.clone_from(trouble);
     }
-    format!("| {date} | {commit} | {:.1} | {} | {names} |", minutes(run.took), counts.join(" | "))
+    let minutes = took.as_secs_f64() / 60.0;
+    format!("| {date} | {commit} | {minutes:.1} | {} | {names} |", counts.join(" | "))
 }
 
 /// The page with one more row.
@@ -114,31 +76,14 @@ fn with(page: &str, row: &str) -> String {
     let earlier =
         page.lines().skip_while(|line| *line != HEAD).skip(2).take_while(|line| line.starts_with('|'));
     let rows: Vec<&str> = earlier.chain([row]).collect();
-    let commit = commit_of(row);
-    let in_a_row = rows.iter().rev().take_while(|row| is_good(row) && commit_of(row) == commit).count();
-    let mut text = format!(
+    format!(
         "# Campaign `loaded`\n\nMade by `cargo xtask campaign loaded`: the tests of `cargo xtask test` again and again on a machine \
          with {BUSY_LOOPS} busy loops and a writer that syncs every 4 KiB beside them. A failed row is kept; what failed was mended \
          or moved to the campaign `timing` before the next. The commit is the last one that changed more than the pages of \
-         campaigns.\n\n{} runs, the last {in_a_row} of commit {commit} without a failure.\n\n{HEAD}\n\
-         |---|---|---:|---:|---:|---:|---|\n",
-        rows.len()
-    );
-    for row in rows {
-        writeln!(text, "{row}").expect("a String takes everything");
-    }
-    text
-}
-
-/// The commit of a row.
-fn commit_of(row: &str) -> &str {
-    row.split('|').nth(2).unwrap_or_default().trim()
-}
-
-/// Whether the row has no failure.
-fn is_good(row: &str) -> bool {
-    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-    cells.get(5) == Some(&"0") && cells.get(7) == Some(&"")
+         campaigns.\n\n{} runs.\n\n{HEAD}\n|---|---|---:|---:|---:|---:|---|\n{}\n",
+        rows.len(),
+        rows.join("\n")
+    )
 }
 
 /// Threads that keep processors and the disk busy until it goes away.
@@ -186,68 +131,33 @@ fn write_and_sync(file: &File, stop: &AtomicBool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_counts::TestCounts;
 
-    fn run_with(failures: &[&str], trouble: Option<&str>) -> SuiteRun {
-        SuiteRun {
-            took: Duration::from_secs(90),
-            totals: format!("10 passed, {} failed, 2 skipped", failures.len()),
-            failures: failures.iter().map(|&name| name.to_owned()).collect(),
-            trouble: trouble.map(str::to_owned),
-        }
+    fn run_with(failures: &[&str], trouble: Option<&str>) -> Tested {
+        let failed = failures.len() as u64;
+        let failures = failures.iter().map(|&name| name.to_owned()).collect();
+        let counts = TestCounts { passed: 10, failed, ignored: 2, failures, ..TestCounts::default() };
+        Tested { counts, trouble: trouble.map(str::to_owned), ..Tested::default() }
     }
 
     #[test]
-    fn rows_are_kept_and_good_ones_in_a_row_counted() {
+    fn rows_are_kept() {
         let mut page = String::new();
-        let hung = || run_with(&[], Some("not finished after 9 s, so it was ended"));
-        let failed = || run_with(&["rdsk --test a: b"], Some("1 of 80 programs failed"));
-        let good = || run_with(&[], None);
-        for (run, commit, said) in [
-            (good(), "abc", "1 runs, the last 1 of commit abc without"),
-            (good(), "abc", "2 runs, the last 2 of commit abc without"),
-            (failed(), "abc", "3 runs, the last 0 of commit abc without"),
-            (good(), "abc", "4 runs, the last 1 of commit abc without"),
-            // What passed before a change says nothing of the code after it.
-            (good(), "abd", "5 runs, the last 1 of commit abd without"),
-            (good(), "abd", "6 runs, the last 2 of commit abd without"),
-            (hung(), "abd", "7 runs, the last 0 of commit abd without"),
+        for run in [
+            run_with(&[], None),
+            run_with(&["rdsk --test a: b"], Some("1 of 80 programs failed")),
+            run_with(&[], Some("not finished after 9 s, so it was ended")),
         ] {
-            page = with(&page, &row("2026-11-22 12:00", commit, &run));
-            assert!(page.contains(said), "no {said:?} in {page}");
+            page = with(&page, &row("2026-11-22 12:00", "abc", Duration::from_secs(90), &run));
         }
-        assert!(page.contains("| 2026-11-22 12:00 | abc | 1.5 | 10 | 1 | 2 | rdsk --test a: b |"), "{page}");
-        assert_eq!(page.lines().filter(|line| line.contains("| abc |")).count(), 4, "{page}");
-    }
-
-    #[test]
-    fn the_commit_is_that_of_the_code() {
-        let scratch = tempfile::tempdir().unwrap();
-        let root = scratch.path();
-        let git = |words: &[&str]| {
-            let names = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-            let mut command = Command::new("git");
-            command.current_dir(root).args(names).args(words);
-            // A hook of the developer's own git, or a key that signs, is no part of this.
-            command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-            assert!(command.output().unwrap().status.success(), "{words:?}");
-        };
-        let put = |name: &str, text: &str| crate::write(&root.join(name), text).unwrap();
-        git(&["init"]);
-        put("code.rs", "1");
-        git(&["add", "."]);
-        git(&["commit", "-m", "one"]);
-        let first = code_commit(root).unwrap();
-        assert_eq!(first.len(), 10);
-        put("xtask/records/campaigns/loaded.md", "a row");
-        put("docs/calibration.md", "a table");
-        assert_eq!(code_commit(root).unwrap(), first);
-        git(&["add", "."]);
-        git(&["commit", "-m", "the page"]);
-        assert_eq!(code_commit(root).unwrap(), first);
-        put("code.rs", "2");
-        assert_eq!(code_commit(root).unwrap(), format!("{first}-dirty"));
-        git(&["commit", "-am", "two"]);
-        assert_ne!(code_commit(root).unwrap().trim_end_matches("-dirty"), first);
+        let names = ["", "rdsk --test a: b", "not finished after 9 s, so it was ended"];
+        let rows: Vec<String> = [(0, names[0]), (1, names[1]), (0, names[2])]
+            .map(|(failed, names)| format!("| 2026-11-22 12:00 | abc | 1.5 | 10 | {failed} | 2 | {names} |"))
+            .to_vec();
+        assert!(
+            page.contains("\n3 runs.\n") && page.ends_with(&format!("\n{}\n", rows.join("\n"))),
+            "{page}"
+        );
     }
 
     #[test]

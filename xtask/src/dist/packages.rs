@@ -78,7 +78,7 @@ fn remove(place: &Path, ending: &str) -> Result<()> {
 pub(super) fn in_place(place: &Path, ending: &str) -> Result<PathBuf> {
     for entry in fs::read_dir(place).with_context(|| place.display().to_string())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|found| found == ending) {
+        if path.extension().is_some_and(|its| its == ending) {
             return Ok(path);
         }
     }

@@ -6,10 +6,11 @@ mod service;
 mod tree;
 
 use super::packages;
+use crate::programs::text_of;
 use anyhow::{Context as _, Result, ensure};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
+use std::process::Command;
 use tree::Tree;
 
 /// A system that something is tried on.
@@ -120,18 +121,8 @@ fn completions(tree: &Tree<'_>, system: &System) -> Result<()> {
 
 /// The name of every file of the tree that is not the package manager's own.
 fn names(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
-    let (mut names, mut waiting) = (BTreeSet::new(), vec![tree.root.to_owned()]);
-    while let Some(directory) = waiting.pop() {
-        for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                waiting.push(entry.path());
-            }
-            let name = entry.path().strip_prefix(tree.root)?.display().to_string();
-            if !OF_THE_SYSTEM.iter().any(|start| name.starts_with(start)) {
-                names.insert(name);
-            }
-        }
-    }
-    Ok(names)
+    let mut find = Command::new("find");
+    let names = text_of(find.arg(tree.root).args(["!", "-type", "d", "-printf", "%P\\n"]))?;
+    let is_of_package = |name: &&str| !OF_THE_SYSTEM.iter().any(|start| name.starts_with(start));
+    Ok(names.lines().filter(is_of_package).map(str::to_owned).collect())
 }

@@ -1,106 +1,84 @@
-//! A page of docs/reports: cells with the report's figure, rdsk's, the error and what is allowed. It draws and runs nothing.
+//! A page of docs/reports, read and filled in. A section has a title, the commands that measure it, and a table with a row for each
+//! figure of the report:
+//!
+//! ```text
+//! | cell | report | rdsk | error | allowed | row is |
+//! | w/s | 13006.1 | 13075 | +0.5 % | ±10 % | fitted |
+//! ```
+//!
+//! rdsk's figure and the error are filled in. What is allowed is a share of the report's figure (`±10 %`), a factor (`within 2 ×`), or
+//! a statement that was made without one figure: `at most 1`, `at least 2`, `1.27 to 1.33`. `–` is a variant without a statement.
 
-use std::fmt::Write as _;
+use super::figures::Records;
+use anyhow::{Context as _, Result};
+use std::ops::RangeInclusive;
 
-/// The allowed difference between a report's figure and rdsk's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Allowed {
-    /// A share of the report's figure.
-    Share(f64),
-    /// A factor in either direction.
-    Factor(f64),
-    /// At most this much, whatever the report printed: queue depths that are a bound, counts that must be 0.
-    AtMost(f64),
-    /// At least this much: a statement that was made without a figure.
-    AtLeast(f64),
-    /// From the one to the other: a statement that was made with two figures.
-    Range(f64, f64),
+/// The figure of a row: of the Records of its section, the section's title and the row's name.
+pub(super) type FigureOf = fn(&[&serde_json::Value], &str, &str) -> f64;
+
+/// What stands for something that is not there.
+const NONE: &str = "–";
+
+/// One row of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row<'p> {
+    /// What it is: the row and the column of the report's table.
+    pub(super) what: &'p str,
+    /// What the report printed.
+    report: Option<f64>,
+    printed: &'p str,
+    allowed: &'p str,
+    /// What its agreement with the report shows: `fitted`, `follows`, `prediction`, or `–`.
+    pub(super) basis: &'p str,
 }
 
-/// What a row's agreement with the report shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Basis {
-    /// A figure of the system was chosen so that this row agrees: nothing.
-    Fitted,
-    /// It follows by arithmetic from fitted rows and from what the report says of the system: nothing more than those.
-    Follows,
-    /// Nothing was chosen for it: that the model holds.
-    Predicted,
-}
-
-/// One cell of a report's table.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    /// What it is: the row and the column.
-    pub(crate) what: String,
-    /// What the report printed; `None` for a variant without a figure in the report.
-    pub(crate) report: Option<f64>,
-    /// What rdsk gives.
-    pub(crate) rdsk: f64,
-    /// How far apart they may be.
-    pub(crate) allowed: Allowed,
-    /// What its agreement shows.
-    pub(crate) basis: Basis,
-}
-
-impl Cell {
-    pub(crate) fn new(
-        what: impl Into<String>,
-        report: impl Into<Option<f64>>,
-        rdsk: f64,
-        allowed: Allowed,
-    ) -> Self {
-        Self { what: what.into(), report: report.into(), rdsk, allowed, basis: Basis::Predicted }
-    }
-
-    /// The same, of a row that follows from others.
-    pub(crate) fn following(self) -> Self {
-        Self { basis: Basis::Follows, ..self }
+impl<'p> Row<'p> {
+    /// Reads a line; `None` for the head of a table, and for what is none.
+    pub(super) fn read(line: &'p str) -> Option<Self> {
+        let columns: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
+        let [what, printed, _, _, allowed, basis] = columns[..] else { return None };
+        (what != "cell").then(|| Self { what, report: printed.parse().ok(), printed, allowed, basis })
     }
 
     /// Whether the report says anything that it is compared with.
-    pub(crate) fn is_compared(&self) -> bool {
-        self.report.is_some()
-            || !matches!(self.allowed, Allowed::Share(_) | Allowed::Factor(_) | Allowed::AtLeast(0.0))
+    pub(super) fn is_compared(&self) -> bool {
+        self.allowed != NONE
     }
 
-    /// Whether rdsk's figure is within the tolerance.
-    fn is_inside(&self) -> bool {
-        match (self.report, self.allowed) {
-            (_, Allowed::AtMost(most)) => self.rdsk <= most,
-            (_, Allowed::AtLeast(least)) => self.rdsk >= least,
-            (_, Allowed::Range(low, high)) => (low..=high).contains(&self.rdsk),
-            (None, _) => true,
-            (Some(report), Allowed::Share(share)) => (self.rdsk / report - 1.0).abs() <= share,
-            (Some(report), Allowed::Factor(factor)) => {
-                (1.0 / factor..=factor).contains(&(self.rdsk / report))
-            }
+    /// From which figure to which one rdsk's may be.
+    fn range(&self) -> Result<RangeInclusive<f64>> {
+        let number = |text: &str| text.parse::<f64>().with_context(|| format!("{text} is no number"));
+        let report = || self.report.with_context(|| format!("{}: the report has no figure", self.what));
+        let allowed = self.allowed;
+        if !self.is_compared() {
+            return Ok(0.0..=f64::INFINITY);
         }
+        if let Some(percent) = allowed.strip_prefix('±').and_then(|rest| rest.strip_suffix('%')) {
+            let share = number(percent)? / 100.0;
+            return Ok(report()? * (1.0 - share)..=report()? * (1.0 + share));
+        }
+        if let Some(factor) = allowed.strip_prefix("within ").and_then(|rest| rest.strip_suffix('x')) {
+            return Ok(report()? / number(factor)?..=report()? * number(factor)?);
+        }
+        if let Some(most) = allowed.strip_prefix("at most ") {
+            return Ok(f64::NEG_INFINITY..=number(most)?);
+        }
+        if let Some(least) = allowed.strip_prefix("at least ") {
+            return Ok(number(least)?..=f64::INFINITY);
+        }
+        let (low, high) = allowed.split_once(" to ").with_context(|| format!("what is \"{allowed}\"?"))?;
+        Ok(number(low)?..=number(high)?)
     }
 
-    fn row(&self) -> String {
-        let report = self.report.map_or_else(|| "–".to_owned(), figure);
-        let error = match (self.report, self.allowed) {
-            (Some(report), Allowed::Factor(_)) => format!("{:.2} ×", self.rdsk / report),
-            (Some(report), _) if report > 0.0 => format!("{:+.1} %", (self.rdsk / report - 1.0) * 100.0),
-            _ => "–".to_owned(),
+    /// The line with rdsk's figure in it.
+    fn filled(&self, rdsk: f64) -> String {
+        let error = match self.report {
+            Some(report) if self.allowed.starts_with("within") => format!("{:.2}x", rdsk / report),
+            Some(report) if report > 0.0 => format!("{:+.1}%", (rdsk / report - 1.0) * 100.0),
+            _ => NONE.to_owned(),
         };
-        let allowed = match (self.report, self.allowed) {
-            (_, Allowed::AtMost(most)) => format!("at most {}", figure(most)),
-            (_, Allowed::AtLeast(0.0)) => "–".to_owned(),
-            (_, Allowed::AtLeast(least)) => format!("at least {}", figure(least)),
-            (_, Allowed::Range(low, high)) => format!("{} to {}", figure(low), figure(high)),
-            (None, _) => "–".to_owned(),
-            (_, Allowed::Share(share)) => format!("±{:.0} %", share * 100.0),
-            (_, Allowed::Factor(factor)) => format!("within {factor:.0} ×"),
-        };
-        let basis = match self.basis {
-            _ if !self.is_compared() => "–",
-            Basis::Fitted => "fitted",
-            Basis::Follows => "follows",
-            Basis::Predicted => "prediction",
-        };
-        format!("| {} | {report} | {} | {error} | {allowed} | {basis} |", self.what, figure(self.rdsk))
+        let Self { what, printed, allowed, basis, .. } = self;
+        format!("| {what} | {printed} | {} | {error} | {allowed} | {basis} |", figure(rdsk))
     }
 }
 
@@ -121,89 +99,75 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// A table with the command that gives it again.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    /// What is compared, with its unit.
-    pub(crate) title: String,
-    /// The command line, without the program's name.
-    pub(crate) command: String,
-    pub(crate) cells: Vec<Cell>,
+/// The page with rdsk's figures, and the rows that are outside of what is allowed.
+pub(super) struct Filled {
+    pub(super) text: String,
+    pub(super) outside: Vec<String>,
 }
 
-/// A page.
-#[derive(Clone, Debug)]
-pub(crate) struct Report {
-    /// Name of the file, without its ending.
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    /// What was asked then, and what the table shows; paragraphs.
-    pub(crate) text: &'static str,
-    /// The paragraph on what was fitted and what is predicted; [`super::counts::settle`] makes it.
-    pub(crate) counts: String,
-    pub(crate) tables: Vec<Table>,
-}
-
-impl Report {
-    /// The page as Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = format!(
-            "# {}\n\n<!-- made by `cargo xtask docs`; edit xtask/src/docs instead -->\n\n{}\n\n{}\n",
-            self.title, self.text, self.counts
-        );
-        for table in &self.tables {
-            write!(text, "\n## {}\n\n    rdsk {}\n\n", table.title, table.command)
-                .expect("writing to a String cannot fail");
-            text.push_str(
-                "| cell | report | rdsk | error | allowed | row is |\n|---|---:|---:|---:|---:|---|\n",
-            );
-            for cell in &table.cells {
-                text.push_str(&cell.row());
-                text.push('\n');
-            }
+/// Runs the commands of each section and fills in its rows.
+pub(super) fn filled(page: &str, records: &mut Records<'_>, figure_of: FigureOf) -> Result<Filled> {
+    let (mut text, mut outside) = (String::new(), Vec::new());
+    let (mut title, mut commands) = ("", Vec::new());
+    for line in page.lines() {
+        if let Some(section) = line.strip_prefix("## ") {
+            (title, commands) = (section, Vec::new());
         }
-        text
+        commands.extend(line.strip_prefix("    rdsk "));
+        let mut line = line.to_owned();
+        if let Some(row) = Row::read(&line) {
+            let rdsk = figure_of(&records.of(&commands)?, title, row.what);
+            let filled = row.filled(rdsk);
+            // A missing figure is NaN, which no range holds.
+            if !row.range()?.contains(&rdsk) {
+                outside.push(format!("{title}: {filled}"));
+            }
+            line = filled;
+        }
+        text.push_str(&line);
+        text.push('\n');
     }
-
-    /// The cells that are too far from the report's, in words.
-    pub(crate) fn outside(&self) -> Vec<String> {
-        let cells = self.tables.iter().flat_map(|table| table.cells.iter().map(move |cell| (table, cell)));
-        cells
-            .filter(|(_, cell)| !cell.is_inside())
-            .map(|(table, cell)| format!("{}: {}: {}", self.name, table.title, cell.row()))
-            .collect()
-    }
+    Ok(Filled { text, outside })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cell(report: Option<f64>, rdsk: f64, allowed: Allowed) -> Cell {
-        Cell::new("x", report, rdsk, allowed)
+    fn is_inside(report: &str, rdsk: f64, allowed: &str) -> bool {
+        let line = format!("| x | {report} | 0 | 0 | {allowed} | prediction |");
+        Row::read(&line).unwrap().range().unwrap().contains(&rdsk)
     }
 
     #[test]
     fn a_cell_outside_its_tolerance_is_told() {
-        assert!(cell(Some(100.0), 109.0, Allowed::Share(0.1)).is_inside());
-        assert!(!cell(Some(100.0), 111.0, Allowed::Share(0.1)).is_inside());
-        assert!(cell(Some(1.3), 2.59, Allowed::Factor(2.0)).is_inside());
-        assert!(!cell(Some(1.3), 2.61, Allowed::Factor(2.0)).is_inside());
-        assert!(!cell(Some(0.9), 1.01, Allowed::AtMost(1.0)).is_inside());
-        assert!(!cell(None, 1.04, Allowed::AtLeast(1.05)).is_inside());
-        assert!(cell(None, 1.27, Allowed::Range(1.27, 1.33)).is_inside());
-        assert!(!cell(None, 1.34, Allowed::Range(1.27, 1.33)).is_inside());
-        assert!(!cell(None, f64::NAN, Allowed::AtLeast(0.0)).is_inside(), "no figure is no statement");
-        assert!(!cell(Some(1.0), f64::NAN, Allowed::Share(9.0)).is_inside(), "no figure is no agreement");
-        assert_eq!(
-            cell(Some(15.06), 14.96, Allowed::Share(0.05)).row(),
-            "| x | 15.06 | 14.96 | -0.7 % | ±5 % | prediction |"
-        );
+        assert!(is_inside("100", 109.0, "±10%") && !is_inside("100", 111.0, "±10%"));
+        assert!(is_inside("1.3", 2.59, "within 2x") && !is_inside("1.3", 2.61, "within 2x"));
+        assert!(!is_inside("0.9", 1.01, "at most 1") && !is_inside("–", 1.04, "at least 1.05"));
+        assert!(is_inside("–", 1.27, "1.27 to 1.33") && !is_inside("–", 1.34, "1.27 to 1.33"));
+        assert!(!is_inside("–", f64::NAN, "–"), "no figure is no statement");
+        assert!(!is_inside("1", f64::NAN, "±900%"), "no figure is no agreement");
+        for bad in ["| x | – | 0 | 0 | ±5% | – |", "| x | 1 | 0 | 0 | about | – |"] {
+            assert!(Row::read(bad).unwrap().range().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_row_gets_figure_and_error() {
+        let row = Row::read("| x | 15.06 | 1 | +9% | ±5% | prediction |").unwrap();
+        assert_eq!(row.filled(14.96), "| x | 15.06 | 14.96 | -0.7% | ±5% | prediction |");
+        let row = Row::read("| x | 1.3 | – | – | within 2x | fitted |").unwrap();
+        assert_eq!(row.filled(1.291), "| x | 1.3 | 1.291 | 0.99x | within 2x | fitted |");
+        for line in
+            ["| cell | report | rdsk | error | allowed | row is |", "|---|---:|---:|---:|---:|---|", ""]
+        {
+            assert_eq!(Row::read(line), None);
+        }
     }
 
     #[test]
     fn figures_have_four_digits() {
-        let all = [-0.0, 0.31, 2.591, 15.06, 442.58, 13006.1].map(figure);
-        assert_eq!(all, ["0", "0.31", "2.591", "15.06", "442.6", "13006"]);
+        let figures = [-0.0, 0.31, 2.591, 15.06, 442.58, 13006.1].map(figure);
+        assert_eq!(figures, ["0", "0.31", "2.591", "15.06", "442.6", "13006"]);
     }
 }

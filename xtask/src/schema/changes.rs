@@ -84,7 +84,7 @@ impl<'s> Comparison<'s> {
         let keys = |node: &'s Node| node.get("properties").and_then(Value::as_object);
         let is_sure = |node: &Node, key: &str| {
             let sure = node.get("required").and_then(Value::as_array);
-            sure.is_some_and(|sure| sure.iter().any(|one| one == key))
+            sure.is_some_and(|sure| sure.iter().any(|name| name == key))
         };
         for (key, value) in keys(before).into_iter().flatten() {
             let place = format!("{place}/{key}");

@@ -67,7 +67,7 @@ fn in_words_of_documents(schema: &mut Value, absence: Absence) {
         without_null(node);
     }
     let required = node.get("required").cloned().unwrap_or_default();
-    let is_required = |key: &str| required.as_array().is_some_and(|keys| keys.iter().any(|one| one == key));
+    let is_required = |key: &str| required.as_array().is_some_and(|keys| keys.iter().any(|name| name == key));
     for (key, value) in node.iter_mut() {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
@@ -78,7 +78,7 @@ fn in_words_of_documents(schema: &mut Value, absence: Absence) {
             }
             ("$defs", Value::Object(types)) => each(types),
             ("anyOf" | "oneOf", Value::Array(choices)) => {
-                choices.iter_mut().for_each(|one| in_words_of_documents(one, Absence::Null));
+                choices.iter_mut().for_each(|choice| in_words_of_documents(choice, Absence::Null));
             }
             ("items" | "additionalProperties", value) => in_words_of_documents(value, Absence::Null),
             _ => {}
@@ -87,7 +87,7 @@ fn in_words_of_documents(schema: &mut Value, absence: Absence) {
 }
 
 fn each(types: &mut Map<String, Value>) {
-    types.values_mut().for_each(|one| in_words_of_documents(one, Absence::Null));
+    types.values_mut().for_each(|schema| in_words_of_documents(schema, Absence::Null));
 }
 
 /// What is left out where there is none is never null.

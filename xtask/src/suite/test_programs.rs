@@ -41,6 +41,14 @@ impl TestProgram {
         command
     }
 
+    /// Each test of a part by its name, with the command that runs it alone.
+    pub(crate) fn each_test(&self) -> impl Iterator<Item = (&str, Command)> {
+        self.arguments.iter().filter(|argument| *argument != "--exact").map(|name| {
+            let alone = Self { arguments: vec!["--exact".to_owned(), name.clone()], ..self.clone() };
+            (name.as_str(), alone.command())
+        })
+    }
+
     /// A part for each file, so that the longest begin first and no lane waits for one process with most of the tests.
     ///
     /// # Errors
@@ -219,6 +227,9 @@ mod tests {
             ("rdsk --test it ba::", vec!["--exact", "ba::four"]),
         ];
         assert_eq!(shown, expected);
+        let alone: Vec<(&str, Command)> = parts[0].each_test().collect();
+        assert_eq!(alone.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a::one", "a::three"]);
+        assert_eq!(alone[1].1.get_args().collect::<Vec<_>>(), ["--exact", "a::three"]);
         assert!(TestProgram::script("rdsk --test it", "echo 'one: test'").by_file().is_err());
         assert!(TestProgram::script("rdsk --test it", "false").by_file().is_err());
         assert_eq!(TestProgram::script("rdsk --test guest", script).by_file().unwrap().len(), 1);

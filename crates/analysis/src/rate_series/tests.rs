@@ -155,7 +155,7 @@ fn visits_that_differ_by_chance_are_no_fall() {
     };
     assert_eq!(false_alarms(11, visits), 0);
     let between = laid_out("r", Op::Read, &[steady(200, 100.0), steady(200, 70.0)]);
-    assert_eq!(level_shifts(&between), [], "30 % between two visits");
+    assert_eq!(level_shifts(&between), [], "30% between two visits");
     let mut found = level_shifts(&laid_out("r", Op::Read, &[steady(200, 100.0), steady(200, 50.0)]));
     let fall = found.pop().expect("a fall to half between two visits is one");
     assert!(!fall.within_visit && found.is_empty());

@@ -2,8 +2,8 @@
 //! devices, one target of several, the queue, the processor, data generation; the last two come before a device that is only
 //! busy. Without counters it is not known.
 
-use super::shares::{Point, TargetShare};
-use crate::saturation::device_ns;
+use super::TargetShare;
+use super::shares::Point;
 use crate::{medium, metrics, words};
 use rdsk_model::{
     CellRecord, Confidence, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode,
@@ -107,8 +107,13 @@ impl Limit {
 
 /// The limit at a knee: that of its own cell, or, if its counters show none, that of the next larger count, at which it
 /// must show since nothing more was gained. A larger count that brings further targets in always judges: that one target is
-/// busy does not say why two do no more.
-pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
+/// busy does not say why two do no more. `device_ns` are the times of a request in the device at both counts, where BPF took them.
+pub(super) fn limit(
+    record: &Record,
+    at: &Point<'_>,
+    next: &Point<'_>,
+    device_ns: Option<(f64, f64)>,
+) -> Limit {
     let more_targets = next.targets.len() > at.targets.len();
     match (more_targets, of_point(record, at)) {
         (true, _) => match of_point(record, next) {
@@ -119,25 +124,35 @@ pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
             other => other,
         },
         (false, Limit::Unknown) => of_point(record, next),
-        (false, Limit::DeviceBusy(cause)) => in_the_device(record, at, next, cause),
-        (false, known) => known,
+        (false, Limit::DeviceBusy(cause)) => in_the_device(record, at, next, device_ns, cause),
+        (false, limit) => limit,
     }
 }
 
 /// A device that is busy all the time, with what BPF says of the time that requests spent in it: a busy device that serves many
 /// at once may have room for more. Where more streams leave that time as it was, they do not wait in the device, and it is not
 /// the limit.
-fn in_the_device(record: &Record, at: &Point<'_>, next: &Point<'_>, mut cause: Cause) -> Limit {
-    let Some((before, after)) = device_ns(at.cell).zip(device_ns(next.cell)) else {
+fn in_the_device(
+    record: &Record,
+    at: &Point<'_>,
+    next: &Point<'_>,
+    device_ns: Option<(f64, f64)>,
+    mut cause: Cause,
+) -> Limit {
+    let Some((before, after)) = device_ns else {
         return Limit::DeviceBusy(cause);
     };
     let waits_in_it = after > SAME_TIME * before;
     if !waits_in_it && next.count() >= 2 * at.count() {
         return used_up(record, next.cell).unwrap_or(Limit::Unknown);
     }
-    let ns = |ns: f64| words::nanos(metrics::whole(ns));
-    let line =
-        format!("{}: in the device = {} each, in {} = {}", next.cell.id, ns(after), at.cell.id, ns(before));
+    let line = format!(
+        "{}: in the device = {} each, in {} = {}",
+        next.cell.id,
+        words::mean_nanos(after),
+        at.cell.id,
+        words::mean_nanos(before)
+    );
     cause.evidence.push(line);
     Limit::DeviceBusy(if waits_in_it { cause.proven() } else { cause })
 }

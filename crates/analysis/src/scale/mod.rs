@@ -5,9 +5,10 @@
 mod limit;
 mod shares;
 
-pub use limit::{BUSY, Cause, IDLE, Limit, limit, name, of_point};
-pub(crate) use shares::targets;
-pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
+pub use crate::target_shares::TargetShare;
+use limit::limit;
+pub use limit::{BUSY, Cause, IDLE, Limit, name, of_point};
+pub use shares::{Fairness, Point, Ramp, StreamShare};
 
 use std::collections::BTreeSet;
 
@@ -73,8 +74,15 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Mean time of a cell's requests in the device; `None` where it is not known.
+type DeviceNs<'s> = &'s dyn Fn(&CellRecord) -> Option<f64>;
+
 /// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
-pub(crate) fn analyse<'a>(record: &'a Record, family: Option<&Family<'_>>) -> Vec<Grid<'a>> {
+pub(crate) fn analyse<'a>(
+    record: &'a Record,
+    family: Option<&Family<'_>>,
+    device_ns: DeviceNs<'_>,
+) -> Vec<Grid<'a>> {
     let mut grids: Vec<Grid<'a>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {
         let (op, targets) = (cell.workload.op, &cell.workload.targets);
@@ -87,7 +95,7 @@ pub(crate) fn analyse<'a>(record: &'a Record, family: Option<&Family<'_>>) -> Ve
     }
     for line in grids.iter_mut().flat_map(|grid| &mut grid.lines) {
         line.points.sort_by_key(Point::count);
-        line.finish(record, family);
+        line.finish(record, family, device_ns);
     }
     for grid in &mut grids {
         grid.lines.sort_by_key(|line| line.block_bytes);
@@ -106,7 +114,7 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
 
 impl Line<'_> {
     /// What needs all cells of the line: the speed-ups and the knee.
-    fn finish(&mut self, record: &Record, family: Option<&Family<'_>>) {
+    fn finish(&mut self, record: &Record, family: Option<&Family<'_>>, device_ns: DeviceNs<'_>) {
         let single = self.point(1).filter(|point| point.is_whole()).map(|point| point.cell);
         for point in &mut self.points {
             let against = single.filter(|_| point.is_whole());
@@ -130,7 +138,7 @@ impl Line<'_> {
                 knee: Knee { index: whole[found.index], ..found },
                 streams: at.count(),
                 next_streams: next.count(),
-                limit: limit(record, at, next),
+                limit: limit(record, at, next, device_ns(at.cell).zip(device_ns(next.cell))),
             }
         });
     }

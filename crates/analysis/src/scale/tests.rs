@@ -190,7 +190,7 @@ fn a_busy_device_without_an_arm_is_an_inference_unless_requests_wait_in_it() {
 #[test]
 fn shares_of_streams_and_targets() {
     let record = record(disks(2), vec![streams(2, &[30, 10, 20], 0)]);
-    let grids = analyse(&record, None);
+    let grids = analyse(&record, None, &|_| None);
     let point = &grids[0].lines[0].points[0];
     let rates: Vec<f64> = point.streams.iter().map(|stream| stream.bytes_per_s / MIB as f64).collect();
     assert_eq!(rates, [30.0, 10.0, 20.0]);
@@ -211,7 +211,7 @@ fn the_ramp_stands_apart_and_blurs_the_shares() {
             Some(Windows { width_ns: SECOND / 10, bytes: [vec![MIB; 2], vec![3 * MIB; 18]].concat() });
     });
     let record = record(disks(1), vec![late]);
-    let grids = analyse(&record, None);
+    let grids = analyse(&record, None, &|_| None);
     let point = &grids[0].lines[0].points[0];
     assert_eq!(point.skew_ns, Some(7_000_000));
     let ramp = point.ramp.unwrap();
@@ -228,7 +228,7 @@ fn speed_up_and_knee_leave_failed_cells_out() {
             vec![IoError { target: 0, stream: Some(1), offset_bytes: 0, errno: 5, message: "EIO".into() }];
     });
     let record = record(disks(1), vec![streams(1, &[15; 4], 0), streams(1, &[40], 0), failed]);
-    let line = &analyse(&record, None)[0].lines[0];
+    let line = &analyse(&record, None, &|_| None)[0].lines[0];
     assert_eq!((line.point(4).unwrap().speed_up, line.point(2).unwrap().speed_up), (Some(1.5), None));
     let record = all_in_rounds(&record);
     let analysis = Analysis::of(&record);
@@ -263,8 +263,8 @@ fn streams_of_two_sittings_have_no_speed_up_and_no_knee() {
 fn a_busy_device_is_the_limit() {
     let record = flat(|_| ());
     let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
-    assert_eq!(cause.text, "/dev/sd0 was busy 96.0 % of the time");
-    assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0 %"]);
+    assert_eq!(cause.text, "/dev/sd0 was busy 96.0% of the time");
+    assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0%"]);
     let turns = all_in_rounds(&record);
     let stop = Analysis::of(&turns).scale()[0].lines[0].knee.clone().unwrap();
     assert_eq!((stop.streams, stop.next_streams), (1, 4));
@@ -320,7 +320,7 @@ fn one_target_of_several_is_named() {
     ];
     let Limit::SomeTargets(cause) = limit_of(&record(disks(2), cells)) else { panic!() };
     assert_eq!(cause.targets, [1]);
-    assert_eq!(cause.text, "/dev/sd1 was busy 99.0 % of the time, while /dev/sd0 had idle time");
+    assert_eq!(cause.text, "/dev/sd1 was busy 99.0% of the time, while /dev/sd0 had idle time");
 }
 
 #[test]

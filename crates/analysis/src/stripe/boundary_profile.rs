@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
-use super::answer::{BoundaryStep, Sample};
+use super::geometry::{BoundaryStep, Sample};
 
 /// Odd parts of a chunk that is no power of two.
 const ODD_PARTS: [u64; 3] = [3, 5, 7];

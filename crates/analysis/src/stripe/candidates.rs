@@ -24,7 +24,7 @@ const MIN_SAVING: f64 = 1.03;
 
 /// A sample, ready for fitting.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct Observation {
     pub(super) probe: Probe,
     /// Offset as a share of the span.
     pub(super) place: f64,
@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) weight: f64,
 }
 
-impl Row {
+impl Observation {
     pub(super) fn latency_ns(&self) -> f64 {
         self.target / self.weight
     }
@@ -60,19 +60,19 @@ pub(super) struct Saving {
 impl Saving {
     /// Whether full stripes cost less than smaller writes within one stripe, as only spared reads can make them: the
     /// medians in ns and the chance of such a difference (Mann and Whitney).
-    pub(super) fn of(rows: &[Row], layout: &Layout) -> Option<Saving> {
+    pub(super) fn of(rows: &[Observation], layout: &Layout) -> Option<Saving> {
         let stripe = layout.stripe_bytes();
-        let begin = |row: &Row| layout.unshifted(row.probe.offset_bytes);
+        let begin = |row: &Observation| layout.unshifted(row.probe.offset_bytes);
         let whole: Vec<f64> = rows
             .iter()
             .filter(|row| row.probe.bytes == stripe && begin(row).is_multiple_of(stripe))
-            .map(Row::latency_ns)
+            .map(Observation::latency_ns)
             .collect();
         let partial: Vec<f64> = rows
             .iter()
             .filter(|row| row.probe.bytes < stripe && (begin(row) % stripe) + row.probe.bytes <= stripe)
             .filter(|row| row.probe.bytes * 8 >= stripe)
-            .map(Row::latency_ns)
+            .map(Observation::latency_ns)
             .collect();
         let (whole_ns, partial_ns) = (median(&whole)?, median(&partial)?);
         if whole.len() < 3 {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rdsk_model::Op;
 use rdsk_stats::median;
 
-use super::answer::{Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
-use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
+use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Observation, SEEN_LOG_ODDS, Saving};
+use super::geometry::{Figure, Geometry, SURE, SizePoint, exact as bytes};
 use super::shape::{Layout, Redundancy};
 use crate::metrics::whole;
 use crate::words::{nanos, plural};
@@ -36,7 +36,7 @@ const UNUSUAL: f64 = 0.8;
 /// Everything that the conclusion rests on.
 pub(super) struct Case<'a> {
     pub(super) op: Op,
-    pub(super) rows: &'a [Row],
+    pub(super) rows: &'a [Observation],
     pub(super) profile: &'a BoundaryProfile,
     pub(super) null: &'a Fit,
     /// Likeliest first.
@@ -67,8 +67,8 @@ struct Proof {
 }
 
 /// Draws the conclusion from the candidates.
-pub(super) fn conclude(case: &Case<'_>) -> Answer {
-    let none = |why: &str| inconclusive(case.op, case.rows, Some(case.profile), why.to_owned());
+pub(super) fn conclude(case: &Case<'_>) -> Geometry {
+    let none = |why: &str| inconclusive(case.rows, Some(case.profile), why.to_owned());
     let Some(best) = case.candidates.first() else {
         return none("none of the candidate layouts explains the latencies");
     };
@@ -83,7 +83,7 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
     };
     if shares.none >= 0.5 || (!is_seen && gain_p > DOUBTFUL) {
         let why = "latency has none of the steps by size or offset that a stripe would cause";
-        return Answer { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
+        return Geometry { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
     }
     let reads_margin = reads_margin(case, &best.layout);
     let is_striped =
@@ -101,7 +101,7 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
             best.layout.data,
             bytes(chunk_bytes)
         );
-        return Answer { none_confidence: AMBIGUOUS, ..none(&why) };
+        return Geometry { none_confidence: AMBIGUOUS, ..none(&why) };
     }
     claim(case, best, shares, &proof)
 }
@@ -138,7 +138,7 @@ fn shares(case: &Case<'_>, layout: &Layout) -> Shares {
 }
 
 /// An answer that names what was seen, each part with the confidence it deserves.
-fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> Answer {
+fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> Geometry {
     let layout = best.layout;
     let has_parity = layout.redundancy == Redundancy::Parity;
     let has_reads = proof.is_whole_cheaper() || proof.reads_margin > CLEAR;
@@ -148,8 +148,7 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
         Op::Read => None,
     };
     let stripe_confidence = shares.stripe.min(limit(case, &layout, proof));
-    Answer {
-        op: case.op,
+    Geometry {
         chunk: Some(Figure {
             bytes: layout.chunk_bytes,
             confidence: shares.chunk.min(chunk_limit(case, &layout, proof)),
@@ -312,9 +311,8 @@ pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, star
 }
 
 /// An answer that names no stripe.
-pub(super) fn inconclusive(op: Op, rows: &[Row], profile: Option<&BoundaryProfile>, why: String) -> Answer {
-    Answer {
-        op,
+pub(super) fn inconclusive(rows: &[Observation], profile: Option<&BoundaryProfile>, why: String) -> Geometry {
+    Geometry {
         chunk: None,
         stripe: None,
         parity: None,
@@ -328,8 +326,8 @@ pub(super) fn inconclusive(op: Op, rows: &[Row], profile: Option<&BoundaryProfil
 }
 
 /// Cost over size, by octaves.
-fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
-    let is_aligned = |row: &Row| match layout {
+fn sizes(rows: &[Observation], layout: Option<&Layout>) -> Vec<SizePoint> {
+    let is_aligned = |row: &Observation| match layout {
         Some(layout) => {
             let stripe = layout.stripe_bytes();
             layout.unshifted(row.probe.offset_bytes).is_multiple_of(stripe)
@@ -339,10 +337,10 @@ fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
     };
     let octaves: BTreeSet<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
     let point = |octave: u32| {
-        let in_it = |row: &&Row| row.probe.bytes.ilog2() == octave;
+        let in_it = |row: &&Observation| row.probe.bytes.ilog2() == octave;
         let taken = |aligned: bool| -> Vec<f64> {
             let chosen = rows.iter().filter(in_it).filter(|row| is_aligned(row) == aligned);
-            chosen.map(Row::latency_ns).collect()
+            chosen.map(Observation::latency_ns).collect()
         };
         let (aligned, other) = (taken(true), taken(false));
         SizePoint {

@@ -1,7 +1,7 @@
 //! What the kernel says of the arrays that a target is or lies on, level by level, and what follows from it: chunk, full stripe, and
 //! where the first one begins. It reads no sysfs, and measures nothing.
 
-use super::answer::exact;
+use super::geometry::exact;
 use super::level::Level;
 use crate::groups::by_key;
 use crate::words::list;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use rdsk_model::Op;
 use rdsk_stats::{LeastSquares, median};
 
-use super::answer::{Answer, Sample};
 use super::boundary_profile::{BoundaryProfile, boundary_profile, is_triple};
-use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving, UNKNOWNS};
+use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Observation, SEEN_LOG_ODDS, Saving, UNKNOWNS};
 use super::conclude::{Case, conclude, inconclusive};
+use super::geometry::{Geometry, Sample};
 use super::shape::{Layout, PLAIN, Redundancy, SHAPE, plain};
 use super::sweep::{Probe, SITE_BYTES};
 
@@ -36,12 +36,12 @@ const AS_MUCH: f64 = 0.7;
 /// the largest request. Latency alone cannot distinguish a stripe without parity over flash from the dies within one flash
 /// device; such steps are named in the evidence and are no stripe. Reads visit all members in turn, parity or not, so
 /// reads show the full stripe with little confidence.
-pub fn infer(op: Op, samples: &[Sample]) -> Answer {
+pub fn infer(op: Op, samples: &[Sample]) -> Geometry {
     let profile = boundary_profile(samples);
     let rows = rows(samples);
     let Some(profile) = profile.filter(|_| rows.len() >= MIN_SAMPLES) else {
         let why = format!("{} of {} samples are too few for a conclusion", rows.len(), samples.len());
-        return inconclusive(op, &rows, None, why);
+        return inconclusive(&rows, None, why);
     };
     let null = fit(&rows, None);
     let candidates = candidates(op, &rows, &profile, &null);
@@ -49,7 +49,7 @@ pub fn infer(op: Op, samples: &[Sample]) -> Answer {
 }
 
 /// The samples that sizes are fitted to: those of no triple, not the first at a site, and no outliers.
-fn rows(samples: &[Sample]) -> Vec<Row> {
+fn rows(samples: &[Sample]) -> Vec<Observation> {
     let span = samples.iter().map(|sample| sample.offset_bytes + sample.bytes).max().unwrap_or(0).max(1);
     let mut chosen: Vec<&Sample> = Vec::new();
     for (before, pair) in samples.windows(2).enumerate() {
@@ -72,7 +72,7 @@ fn rows(samples: &[Sample]) -> Vec<Row> {
             let target = sample.latency_ns as f64 / usual_ns;
             let probe = Probe { offset_bytes: sample.offset_bytes, bytes: sample.bytes };
             let place = sample.offset_bytes as f64 / span as f64;
-            (target <= OUTLIER).then_some(Row { probe, place, target, weight: 1.0 / usual_ns })
+            (target <= OUTLIER).then_some(Observation { probe, place, target, weight: 1.0 / usual_ns })
         })
         .collect()
 }
@@ -90,7 +90,7 @@ fn in_triple(samples: &[Sample], index: usize) -> bool {
 }
 
 /// Fits what the samples have in common, with a layout or without.
-fn fit(rows: &[Row], layout: Option<&Layout>) -> Fit {
+fn fit(rows: &[Observation], layout: Option<&Layout>) -> Fit {
     let mut sums = LeastSquares::default();
     for row in rows {
         let mut figures = [0.0; UNKNOWNS];
@@ -105,7 +105,7 @@ fn fit(rows: &[Row], layout: Option<&Layout>) -> Fit {
     sums.solve()
 }
 
-fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Vec<Candidate> {
+fn candidates(op: Op, rows: &[Observation], profile: &BoundaryProfile, null: &Fit) -> Vec<Candidate> {
     let largest = rows.iter().map(|row| row.probe.bytes).max().unwrap_or(0);
     let chunks = profile.candidates();
     let best_odds = chunks.iter().map(|&chunk| profile.best_case(chunk)).fold(0.0, f64::max);
@@ -156,7 +156,12 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
 }
 
 /// `None` if a layout explains the samples only by revolutions and bytes that cost less than nothing.
-fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout) -> Option<Candidate> {
+fn candidate(
+    rows: &[Observation],
+    profile: &BoundaryProfile,
+    null: &Fit,
+    layout: Layout,
+) -> Option<Candidate> {
     let fit = fit(rows, Some(&layout));
     let cost = &fit.factors[PLAIN..];
     let odds = profile.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
@@ -179,7 +184,7 @@ fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout
 }
 
 /// Whether a part of the presumed stripe already is a whole one: it saves as much against parts of its own.
-fn is_several(rows: &[Row], layout: &Layout, saving: Saving) -> bool {
+fn is_several(rows: &[Observation], layout: &Layout, saving: Saving) -> bool {
     let spares = |saving: Saving| 1.0 - saving.whole_ns / saving.partial_ns;
     (2..layout.data)
         .filter(|&parts| layout.data.is_multiple_of(parts) || layout.chunk_bytes.is_multiple_of(parts))

@@ -3,11 +3,11 @@
 //! [`infer`] fits layouts to their latencies. [`StripeResult`] is what either shows, beside the kernel's hints ([`compare_with_sysfs`]). No
 //! I/O is issued here, and what the evidence does not show stays open.
 
-mod answer;
 mod boundary_profile;
 mod candidates;
 mod conclude;
 mod described;
+mod geometry;
 mod inference;
 mod level;
 mod requests;
@@ -16,8 +16,8 @@ mod shape;
 mod sweep;
 mod sysfs_hints;
 
-pub use answer::{Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
 pub use described::{ArrayLayout, Described, unrest};
+pub use geometry::{BoundaryStep, Figure, Geometry, SURE, Sample, SizePoint, exact};
 pub use inference::infer;
 pub use level::Level;
 pub use requests::{DiskBytes, RequestCost, RequestKind, StripeRequest, requests};

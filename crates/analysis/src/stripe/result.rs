@@ -1,15 +1,16 @@
 //! The result of `stripe` on one target in one direction: what the kernel says of the array and what its stripes cost, or without such words
 //! what the latencies of the sweep say; beside it the kernel's hints. Derived from a Record.
 
-use super::answer::{Answer, Figure, SURE, Sample, SizePoint};
 use super::conclude;
 use super::described::{Described, no_array, unrest};
+use super::geometry::{Figure, Geometry, SURE, Sample, SizePoint};
 use super::inference::infer;
 use super::requests::{RequestCost, RequestKind, beside, costs};
 use super::sysfs_hints::{Agreement, compare_with_sysfs};
 use crate::groups::by_key;
-use crate::metrics::{first_device, first_target, is_of_memory};
-use rdsk_model::{CellRecord, Device, Op, Record, VerdictCode};
+use crate::metrics::{self, first_device, first_target, is_of_memory};
+use rdsk_model::{CellRecord, Device, Record, VerdictCode};
+use std::ops::Deref;
 
 /// The most confidence in latencies that others' I/O may have changed.
 const IN_DOUBT: f64 = 0.5;
@@ -25,7 +26,7 @@ pub struct StripeResult {
     /// What requests of each kind cost, where the kernel's words say which there are.
     pub costs: Vec<RequestCost>,
     /// The geometry; offsets count from the first byte of the target.
-    pub answer: Answer,
+    pub geometry: Geometry,
     /// How the kernel's hints relate to it; `None` if there are none.
     pub hints: Option<(Agreement, String)>,
     /// Whether the requests reached a device at all; if not, their times say nothing.
@@ -43,39 +44,26 @@ pub struct StripeResult {
 impl StripeResult {
     /// Chunk in bytes and how sure it is: 1 where the kernel names it.
     pub fn chunk(&self) -> Option<(u64, f64)> {
-        self.answer.chunk.map(|figure| (figure.bytes, figure.confidence))
+        self.geometry.chunk.map(|figure| (figure.bytes, figure.confidence))
     }
 
     /// Full stripe in bytes and how sure it is.
     pub fn stripe(&self) -> Option<(u64, f64)> {
-        self.answer.stripe.map(|figure| (figure.bytes, figure.confidence))
+        self.geometry.stripe.map(|figure| (figure.bytes, figure.confidence))
     }
 
     /// Whether enough is known for a conclusion, which may be that there is no stripe.
     pub fn is_conclusive(&self) -> bool {
-        let is_seen = self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0);
+        let is_seen = self.is_of_device && (self.chunk().is_some() || self.none_confidence > 0.0);
         self.described.is_some() || is_seen
     }
+}
 
-    /// How likely it is that there is no stripe, 0 … 1.
-    pub fn none_confidence(&self) -> f64 {
-        self.answer.none_confidence
-    }
+impl Deref for StripeResult {
+    type Target = Geometry;
 
-    /// Whether partial stripes cost reads; `None` when it cannot be told.
-    pub fn parity(&self) -> Option<bool> {
-        self.answer.parity
-    }
-
-    /// What to write, and where, as a sentence.
-    pub fn advice(&self) -> String {
-        self.answer.advice.clone()
-    }
-
-    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` if it
-    /// makes no difference or is not known.
-    pub fn start_offset_bytes(&self) -> Option<u64> {
-        self.answer.start_offset_bytes
+    fn deref(&self) -> &Geometry {
+        &self.geometry
     }
 }
 
@@ -93,7 +81,7 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
     let sizes = || cells.iter().map(|cell| cell.workload.block_bytes);
     let made = cells.iter().map(requests).sum();
     let mut result = StripeResult {
-        answer: answer(cell.workload.op, &described, &costs),
+        geometry: geometry(&described, &costs),
         hints: None,
         is_of_device: cells.iter().any(|cell| !is_of_memory(cell)),
         requests: made,
@@ -107,8 +95,8 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
     Some(result)
 }
 
-/// The answer that the kernel's words are.
-fn answer(op: Op, described: &Described, costs: &[RequestCost]) -> Answer {
+/// The geometry that the kernel's words are.
+fn geometry(described: &Described, costs: &[RequestCost]) -> Geometry {
     let figure = |bytes| Figure { bytes, confidence: 1.0 };
     let (chunk, stripe) = (described.chunk_bytes, described.stripe_bytes);
     let none_confidence = match chunk {
@@ -118,8 +106,7 @@ fn answer(op: Op, described: &Described, costs: &[RequestCost]) -> Answer {
     };
     let words =
         described.levels.iter().map(|layout| format!("{}, as {} says", layout.sentence(), layout.source));
-    Answer {
-        op,
+    Geometry {
         chunk: chunk.map(figure),
         stripe: stripe.map(figure),
         parity: Some(described.has_parity).filter(|_| chunk.is_some()),
@@ -189,31 +176,32 @@ fn by_latency(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     if samples.is_empty() {
         return None;
     }
-    let mut answer = infer(workload.op, &samples);
-    if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
-        doubt(&mut answer, "other I/O used the device meanwhile, so none of this is certain");
+    let mut geometry = infer(workload.op, &samples);
+    if metrics::has_verdict(cell, VerdictCode::Disturbed) {
+        doubt(&mut geometry, "other I/O used the device meanwhile, so none of this is certain");
     }
     let device = first_device(record, cell);
     for array in device.iter().flat_map(|device| device.arrays()) {
         for why in no_array(array).into_iter().chain(unrest(array)) {
-            doubt(&mut answer, &format!("{why}, so none of this is certain"));
+            doubt(&mut geometry, &format!("{why}, so none of this is certain"));
         }
     }
     // Fitted from the first byte of the span.
-    let start = answer.start_offset_bytes.zip(answer.stripe);
-    answer.start_offset_bytes = start.map(|(start, stripe)| (workload.offset_bytes + start) % stripe.bytes);
+    let start = geometry.start_offset_bytes.zip(geometry.stripe);
+    geometry.start_offset_bytes = start.map(|(start, stripe)| (workload.offset_bytes + start) % stripe.bytes);
     if let (Some(chunk), Some(stripe)) =
-        (answer.chunk, answer.stripe.filter(|stripe| stripe.confidence >= SURE))
+        (geometry.chunk, geometry.stripe.filter(|stripe| stripe.confidence >= SURE))
     {
-        let has_parity = answer.parity == Some(true);
-        answer.advice = conclude::advice(chunk.bytes, stripe.bytes, has_parity, answer.start_offset_bytes);
+        let has_parity = geometry.parity == Some(true);
+        geometry.advice =
+            conclude::advice(chunk.bytes, stripe.bytes, has_parity, geometry.start_offset_bytes);
     }
     let sizes = || samples.iter().map(|sample| sample.bytes);
     let mut result = StripeResult {
         described: None,
         costs: Vec::new(),
         hints: None,
-        answer,
+        geometry,
         is_of_device: !is_of_memory(cell),
         requests: samples.len() as u64,
         planned: points.len() as u64,
@@ -225,12 +213,12 @@ fn by_latency(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
 }
 
 /// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
-fn doubt(answer: &mut Answer, why: &str) {
-    for figure in [&mut answer.chunk, &mut answer.stripe].into_iter().flatten() {
+fn doubt(geometry: &mut Geometry, why: &str) {
+    for figure in [&mut geometry.chunk, &mut geometry.stripe].into_iter().flatten() {
         figure.confidence = figure.confidence.min(IN_DOUBT);
     }
-    answer.none_confidence = answer.none_confidence.min(IN_DOUBT);
-    answer.evidence.push(why.to_owned());
+    geometry.none_confidence = geometry.none_confidence.min(IN_DOUBT);
+    geometry.evidence.push(why.to_owned());
 }
 
 fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, String)> {
@@ -264,8 +252,8 @@ mod tests {
         let record = described(raid5(0), &[]);
         let seen = of(&record);
         assert_eq!((seen.chunk(), seen.stripe()), (Some((64 * KIB, 1.0)), Some((192 * KIB, 1.0))));
-        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
-        assert!(seen.advice().starts_with("write multiples of 192 KiB at multiples of 192 KiB: "));
+        assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)));
+        assert!(seen.advice.starts_with("write multiples of 192 KiB at multiples of 192 KiB: "));
         let costs: Vec<(String, Option<DiskBytes>)> =
             seen.costs.iter().map(|cost| (cost.name(), cost.disks)).collect();
         let moved = |read: u64, written: u64| {
@@ -275,33 +263,33 @@ mod tests {
         assert_eq!(costs[2], ("single chunks".into(), moved(128, 128)));
         assert_eq!(costs[3], ("4 KiB within a chunk".into(), moved(8, 8)));
         assert!(costs[1].1.unwrap().read_bytes > 0.0 && costs.len() == 4, "{costs:?}");
-        let [small, chunk, whole] = &seen.answer.sizes[..] else { panic!("{:?}", seen.answer.sizes) };
+        let [small, chunk, whole] = &seen.sizes[..] else { panic!("{:?}", seen.sizes) };
         assert!(
             small.other_median_ns < chunk.other_median_ns && whole.aligned_median_ns < whole.other_median_ns
         );
         // The first cell has it all.
         assert!(record.cells[1..].iter().all(|cell| stripe(&record, cell).is_none()));
         let partition = of(&described(raid5(1 << 20), &[]));
-        assert_eq!(partition.start_offset_bytes(), Some(128 * KIB));
+        assert_eq!(partition.start_offset_bytes, Some(128 * KIB));
         assert!(
-            partition.advice().contains("at 128 KiB and then at multiples of 192 KiB"),
+            partition.advice.contains("at 128 KiB and then at multiples of 192 KiB"),
             "{}",
-            partition.advice()
+            partition.advice
         );
     }
 
     #[test]
     fn a_mirror_has_no_stripe_and_a_stack_says_its_levels() {
         let mirror = of(&described(words("md0", "raid1", None), &[]));
-        assert_eq!((mirror.chunk(), mirror.none_confidence(), mirror.costs.len()), (None, 1.0, 1));
+        assert_eq!((mirror.chunk(), mirror.none_confidence, mirror.costs.len()), (None, 1.0, 1));
         let below = ["md1", "md2"].map(|name| words(name, "raid5", Some(512 * KIB)));
         let stack = of(&described(words("md0", "raid0", Some(64 * KIB)), &below));
-        assert_eq!((stack.stripe(), stack.parity()), (Some((256 * KIB, 1.0)), Some(true)));
+        assert_eq!((stack.stripe(), stack.parity), (Some((256 * KIB, 1.0)), Some(true)));
         let expected = "write long sequences: md1 and md2 are RAID 5, left-symmetric, 4 members, chunk 512 KiB, full stripe 1.5 MiB, and";
-        assert!(stack.advice().starts_with(expected), "{}", stack.advice());
+        assert!(stack.advice.starts_with(expected), "{}", stack.advice);
         let unlike = [words("md1", "raid5", Some(512 * KIB)), words("md2", "raid5", Some(64 * KIB))];
         let row = of(&described(words("dm-0", "linear", None), &unlike));
-        assert!(row.chunk().is_none() && row.none_confidence() < SURE && row.is_conclusive());
+        assert!(row.chunk().is_none() && row.none_confidence < SURE && row.is_conclusive());
     }
 
     /// The geometry stays the kernel's; what requests cost is another matter.
@@ -316,14 +304,14 @@ mod tests {
             let seen = of(&described(state(words("md0", "raid5", Some(64 * KIB))), &[]));
             assert_eq!(seen.stripe(), Some((192 * KIB, 1.0)));
             assert_eq!(seen.described.as_ref().unwrap().doubts.len(), 1);
-            assert!(seen.answer.evidence.last().unwrap().starts_with("md0 is "));
+            assert!(seen.evidence.last().unwrap().starts_with("md0 is "));
             for mut record in [array(64 << 10, 3), single()] {
                 let unnamed = ArrayFacts { level: None, chunk_bytes: None, ..words("dm-0", "", None) };
                 record.targets[0].device.as_mut().unwrap().array = Some(state(unnamed));
                 let seen = of(&record);
                 let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
                 assert!(
-                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE,
+                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence < SURE,
                     "{seen:?}"
                 );
             }
@@ -337,7 +325,7 @@ mod tests {
         let seen = of(&record);
         assert!(seen.described.is_none() && seen.chunk().is_some_and(|(_, sure)| sure < SURE), "{seen:?}");
         let why = "dm-0 is a cache and no array, so none of this is certain";
-        assert_eq!(seen.answer.evidence.last().map(String::as_str), Some(why));
+        assert_eq!(seen.evidence.last().map(String::as_str), Some(why));
     }
 
     /// Records of the first schema, whose requests lay where the members' counters asked for them.
@@ -390,8 +378,8 @@ mod tests {
         let seen = of(&record);
         assert_eq!(seen.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
         // The first stripe begins with the span, 64 KiB into one of those that would begin with the target.
-        assert_eq!(seen.start_offset_bytes(), Some(64 << 10));
-        assert!(seen.advice().contains("64 KiB"), "{}", seen.advice());
+        assert_eq!(seen.start_offset_bytes, Some(64 << 10));
+        assert!(seen.advice.contains("64 KiB"), "{}", seen.advice);
     }
 
     #[test]

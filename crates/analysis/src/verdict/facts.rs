@@ -8,6 +8,17 @@ use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, Filesystem, IoPath, Op, Target, TargetKind, VerdictCode};
 use rdsk_units::printable;
 
+/// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
+pub(super) const FOREIGN_BYTES: u64 = 1 << 20;
+pub(super) const FOREIGN_SHARE: f64 = 0.1;
+/// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
+pub(super) const COMPRESSED_SHARE: f64 = 0.01;
+
+/// Whether so many bytes of others beside ours disturb.
+pub(super) fn are_foreign(foreign: u64, ours: u64) -> bool {
+    foreign > FOREIGN_BYTES && metrics::ratio(foreign, ours) > FOREIGN_SHARE
+}
+
 /// Filesystems that can keep a file in fewer bytes than it has.
 const COMPRESSING: &[&str] =
     &["btrfs", "bcachefs", "cramfs", "erofs", "f2fs", "jffs2", "ntfs3", "squashfs", "ubifs", "zfs"];

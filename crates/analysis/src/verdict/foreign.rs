@@ -15,9 +15,6 @@ use rdsk_units::grouped;
 const MIN_REQUESTS: f64 = 64.0;
 const MIN_PER_S: f64 = 10.0;
 const MIN_PER_IO: f64 = 0.25;
-/// Bytes of others on the same disk, as in the verdicts on bytes.
-const FOREIGN_BYTES: u64 = 1 << 20;
-const FOREIGN_SHARE: f64 = 0.1;
 /// Pages that do not lie together in memory and still make one request, for devices that do not say (`max_segments`): drivers
 /// take more (virtio 126 or 254, AHCI 168, NVMe 127).
 const PAGES_PER_REQUEST: u64 = 64;

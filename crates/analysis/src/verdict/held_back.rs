@@ -145,16 +145,13 @@ mod tests {
     fn a_limit_that_small_writes_do_not_reach_is_named_where_they_waited_for_it() {
         let (code, text) = judged(&small_writes(10, 60));
         assert_eq!(code, VerdictCode::Throttled, "{text}");
-        let expected = "8.57 MiB/s is 85.7 % of the limit of 10.0 MiB/s that /cg/write_bps sets for writes: 96.7 % of the time with \
+        let expected = "8.57 MiB/s is 85.7% of the limit of 10.0 MiB/s that /cg/write_bps sets for writes: 96.7% of the time with \
                         writes in flight passed before they reached sda";
         assert_eq!(text, expected);
         // The device itself needed the time; the limit is there all the same.
         let (code, text) = judged(&small_writes(10, 1700));
         assert_eq!(code, VerdictCode::Device, "{text}");
-        assert!(
-            text.contains("8.57 MiB/s is 85.7 % of the limit of 10.0 MiB/s that /cg/write_bps"),
-            "{text}"
-        );
+        assert!(text.contains("8.57 MiB/s is 85.7% of the limit of 10.0 MiB/s that /cg/write_bps"), "{text}");
         // Far below a limit nothing waits for it.
         let (code, text) = judged(&small_writes(40, 60));
         assert_eq!(code, VerdictCode::Device, "{text}");
@@ -169,7 +166,7 @@ mod tests {
                 cell.result.in_flight_mean = Some(in_flight);
             })
         };
-        assert_eq!(judged(&half(1.0)).0, VerdictCode::Device, "61 % of it, all the time");
+        assert_eq!(judged(&half(1.0)).0, VerdictCode::Device, "61% of it, all the time");
         assert_eq!(judged(&half(0.5)).0, VerdictCode::Throttled);
         assert_eq!(judged(&half(0.1)).0, VerdictCode::Device, "it hardly wrote");
     }

@@ -3,8 +3,8 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::scale::TargetShare;
-use crate::{groups, medium, metrics, scale, words};
+use crate::target_shares::{TargetShare, targets};
+use crate::{groups, medium, metrics, words};
 use rdsk_model::{DeviceEvidence, EngineKind, Estimate, Experiment, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
@@ -82,7 +82,7 @@ pub(super) fn own_rates(facts: &Facts<'_>, limit: &Limit) -> (Option<f64>, Optio
 /// What one of several targets had; `None` for the only one, which has the rate of the cell.
 fn share(facts: &Facts<'_>, target: u32) -> Option<TargetShare> {
     let its = |share: &TargetShare| share.target == target && share.elapsed_ns > 0;
-    (facts.targets.len() > 1).then(|| scale::targets(facts.cell).into_iter().find(its))?
+    (facts.targets.len() > 1).then(|| targets(facts.cell).into_iter().find(its))?
 }
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {

@@ -393,7 +393,7 @@ mod tests {
             check(
                 &on_loop(Op::Read, direct_io, 0, hole),
                 VerdictCode::Hole,
-                "100 % of its backing file /srv/b.img",
+                "100% of its backing file /srv/b.img",
             );
             // Others may read from the disk meanwhile.
             check(&on_loop(Op::Read, direct_io, SIZE, hole), VerdictCode::Hole, "never written");
@@ -409,7 +409,7 @@ mod tests {
                 });
             })
         };
-        check(&half(SIZE / 2), VerdictCode::Hole, "50.0 % of its backing file");
+        check(&half(SIZE / 2), VerdictCode::Hole, "50.0% of its backing file");
         check(&half(SIZE), VerdictCode::Device, "");
         // The span may be the part that was written.
         let part = with(on_loop(Op::Read, true, SIZE, hole), |cell| {
@@ -444,7 +444,7 @@ mod tests {
         );
         check(&on_loop(Op::Read, false, SIZE, whole), VerdictCode::PageCache, "which held all of it");
         let half = on_loop(Op::Read, false, SIZE / 2, |file| file.page_cache = cached(SIZE / 2, SIZE));
-        check(&half, VerdictCode::PageCache, "and 50.0 % came from there; vda read 32 MiB");
+        check(&half, VerdictCode::PageCache, "and 50.0% came from there; vda read 32 MiB");
         check(
             &on_loop(Op::Read, true, SIZE / 2, |_| {}),
             VerdictCode::Unverified,

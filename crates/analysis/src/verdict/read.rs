@@ -1,7 +1,7 @@
 //! What a read cell measured: holes, memory, or a device that others used too. It never judges writes.
 
 use super::Judgement;
-use super::facts::Facts;
+use super::facts::{COMPRESSED_SHARE, Facts, are_foreign};
 use super::uncounted::{self, memory_had_nothing};
 use crate::medium::is_memory_disk;
 use crate::{metrics, words};
@@ -10,16 +10,11 @@ use rdsk_units::percent;
 
 /// Below this share of bytes from the device, memory answered some reads. Readahead and partial last blocks stay above.
 const DEVICE_SHARE: f64 = 0.9;
-/// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
-const COMPRESSED_SHARE: f64 = 0.01;
 /// The same of filesystems that are made once, with extents as large as one likes (measured on 6.1, 2026-11, erofs with text: 0.43 %).
 const PACKED_SHARE: f64 = 0.001;
 const PACKED: &[&str] = &["erofs", "squashfs"];
 /// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;
-/// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
-const FOREIGN_BYTES: u64 = 1 << 20;
-const FOREIGN_SHARE: f64 = 0.1;
 /// What the kernel may read ahead of each stream when it is unknown what it charged to us (the largest usual
 /// `read_ahead_kb`, doubled).
 const READAHEAD_BYTES: u64 = 8 << 20;
@@ -196,8 +191,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         Some(charged) => charged.max(facts.bytes),
         None => facts.bytes + readahead,
     };
-    let is_much =
-        |foreign: u64| foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE;
+    let is_much = |foreign: u64| are_foreign(foreign, facts.bytes);
     let (read, written) = (moved.saturating_sub(ours), facts.opposite.unwrap_or(0));
     let device = &facts.device_names;
     if is_much(read) && !facts.reconstructs() {

@@ -2,7 +2,7 @@
 //! reads.
 
 use super::Judgement;
-use super::facts::Facts;
+use super::facts::{COMPRESSED_SHARE, FOREIGN_BYTES, FOREIGN_SHARE, Facts, are_foreign};
 use super::uncounted;
 use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
@@ -13,13 +13,8 @@ use rdsk_units::percent;
 const ABSORBED_SHARE: f64 = 0.9;
 /// A durable or direct write has reached the device if this share was counted there.
 const DURABLE_SHARE: f64 = 0.98;
-/// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
-const COMPRESSED_SHARE: f64 = 0.01;
 /// Ratio of whole pages to written bytes from which the difference exceeds that of metadata.
 const CLEARLY_MORE: f64 = 1.2;
-/// What a raw device may write or read beyond our own before it counts as disturbance.
-const FOREIGN_BYTES: u64 = 1 << 20;
-const FOREIGN_SHARE: f64 = 0.1;
 /// A filesystem also writes its journal and metadata, several blocks for each small durable write.
 const JOURNAL_FACTOR: f64 = 10.0;
 const JOURNAL_BYTES: u64 = 16 << 20;
@@ -222,7 +217,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         return Some((VerdictCode::Disturbed, text));
     }
     let foreign = read.saturating_sub(our_reads);
-    (foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE).then(|| {
+    are_foreign(foreign, facts.bytes).then(|| {
         let (foreign, bytes) = (words::bytes(foreign), words::bytes(facts.bytes));
         (VerdictCode::Disturbed, format!("{device} read {foreign} for others while {bytes} were written"))
     })

@@ -277,11 +277,11 @@ mod tests {
         for pages in [0, 64] {
             let empty = zoned(Some(0), pages);
             assert_eq!(empty.code, VerdictCode::Hole, "{}", empty.text);
-            let words = "the zones of sda hold nothing (their write pointers), so that at least 100 % of the span was never written";
+            let words = "the zones of sda hold nothing (their write pointers), so that at least 100% of the span was never written";
             assert!(empty.text.starts_with(words), "{}", empty.text);
         }
         assert_eq!(zoned(Some(512 * MIB), 0).code, VerdictCode::Hole, "at least half of it");
-        assert_eq!(zoned(Some(960 * MIB), 0).code, VerdictCode::Device, "6 % at least");
+        assert_eq!(zoned(Some(960 * MIB), 0).code, VerdictCode::Device, "6% at least");
         assert_eq!(
             zoned(Some(8 << 30), 64).code,
             VerdictCode::Unverified,
@@ -405,7 +405,7 @@ mod tests {
             cell.evidence.process.read_bytes = Some(128 * MIB);
         });
         let seen = on_pool(&twice);
-        let text = "read 128 MiB for 64 MiB completed (2.00 ×; sdz below it 64 MiB: device mapper counts what it splits more than once)";
+        let text = "read 128 MiB for 64 MiB completed (2.00x; sdz below it 64 MiB: device mapper counts what it splits more than once)";
         assert!(seen.code == VerdictCode::Device && seen.text.contains(text), "{}", seen.text);
         let once = with(twice, |cell| cell.evidence.device[1].read_bytes = Some(128 * MIB));
         assert!(!on_pool(&once).text.contains("more than once"), "the disks read as much");

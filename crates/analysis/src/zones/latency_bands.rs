@@ -5,6 +5,7 @@ mod members;
 
 use super::positions::{Places, Zone, rotates};
 use crate::contention::is_shared;
+use crate::metrics::has_verdict;
 use members::{beside_main, beside_position, is_of_passes, is_of_positions, jumps};
 use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
 use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
@@ -337,10 +338,6 @@ fn missed_revolution(record: &Record, cell: &CellRecord, bands: &[LatencyBand]) 
 
 fn is_disturbed(cell: &CellRecord) -> bool {
     has_verdict(cell, VerdictCode::Disturbed)
-}
-
-fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
-    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
 /// The share of these I/Os that are among the first of their pass.

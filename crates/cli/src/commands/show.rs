@@ -4,7 +4,7 @@ use crate::cli_args::Detail;
 use crate::completion;
 use crate::exchange::Outputs;
 use crate::grammar::OUTPUT;
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, JSON, Sink};
 use crate::output_args::OutputArgs;
 use crate::{out, record_file, screen};
 use clap::Args;
@@ -48,7 +48,7 @@ pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
     show.output.check(None)?;
     show.output.history.choose();
     let words = std::slice::from_ref(&show.run);
-    let sink = show.output.json().map(|place| Sink::prepare(place, words)).transpose()?;
+    let sink = show.output.json().map(|place| Sink::prepare(JSON, place, words)).transpose()?;
     let outputs = Outputs::prepare(&show.output.forms(None), words)?;
     let record = record_file::named(&show.run, "show", "no-record").inspect_err(|problem| {
         json_file::output_failure(sink.as_ref(), || {
@@ -60,7 +60,7 @@ pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
         sink.write(&rdsk_report::json(&record, show.output.compactness()))?;
     }
     outputs.write(&record)?;
-    if sink == Some(Sink::Stdout) || outputs.take_stdout() {
+    if sink.as_ref().is_some_and(Sink::is_stdout) || outputs.take_stdout() {
         return Ok(());
     }
     let detail = if show.details { Detail::Full } else { Detail::Short };

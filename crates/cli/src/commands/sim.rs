@@ -1,7 +1,7 @@
 //! `rdsk sim`: the simulated systems in a list, and the parameters of one as a file that runs again. It simulates nothing.
 
 use crate::info::rows::Rows;
-use crate::json_file::Sink;
+use crate::json_file::{JSON, Sink};
 use crate::output_args::JsonArgs;
 use crate::usage::usage;
 use crate::{completion, out};
@@ -43,7 +43,7 @@ pub(crate) fn show(sim: &Sim) -> Result<(), Problem> {
     let answer = answer(&sim.words)?;
     match &sim.json.json {
         None => out::data(&answer.page),
-        Some(place) => Sink::prepare(place, &[])?.write(&format!("{:#}", answer.document)),
+        Some(place) => Sink::prepare(JSON, place, &[])?.write(&format!("{:#}", answer.document)),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::runs::Runs;
 use super::{COMPARISON, sink};
 use crate::cli_args::JsonPlace;
-use crate::json_file::Sink;
+use crate::json_file::{JSON, Sink};
 use crate::out;
 use rdsk_analysis::words::list;
 use rdsk_model::{Problem, ProblemKind};
@@ -43,7 +43,7 @@ impl Kept {
             Some(JsonPlace::File(path)) if path.is_dir() => path,
             place => return Ok(Self::Together(sink(COMPARISON, place)?)),
         };
-        let comparison = Sink::prepare_for(COMPARISON, &JsonPlace::File(path.join("compare.json")), &[])?;
+        let comparison = Sink::prepare(COMPARISON, &JsonPlace::File(path.join("compare.json")), &[])?;
         let count = usize::try_from(pairs).expect("a number of pairs fits the memory of its runs");
         let left = beyond(path, [count; 2]).map_err(|error| unreadable(path, &error))?;
         if !left.is_empty() {
@@ -60,7 +60,7 @@ impl Kept {
         }
         let of_side = |side: &str| -> Result<Vec<Sink>, Problem> {
             let place = |number: usize| JsonPlace::File(path.join(file_name(side, number)));
-            (1..=count).map(|number| Sink::prepare(&place(number), &[])).collect()
+            (1..=count).map(|number| Sink::prepare(JSON, &place(number), &[])).collect()
         };
         let [a, b] = SIDES.map(of_side);
         Ok(Self::Apart(Directory { path: path.clone(), runs: [a?, b?], comparison }))
@@ -76,8 +76,8 @@ impl Directory {
         let mut written = Ok(());
         for (sinks, records) in self.runs.iter().zip(&runs.sides) {
             for (sink, record) in sinks.iter().zip(records) {
-                let one = sink.write(&rdsk_report::json(record, rdsk_report::Compactness::Full));
-                written = written.and(one);
+                let this = sink.write(&rdsk_report::json(record, rdsk_report::Compactness::Full));
+                written = written.and(this);
             }
         }
         let counts = runs.sides.each_ref().map(Vec::len);
@@ -99,7 +99,7 @@ fn file_name(side: &str, number: usize) -> String {
 
 /// The files of runs with a higher number than their side has, in order.
 fn beyond(path: &Path, counts: [usize; 2]) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
@@ -110,12 +110,12 @@ fn beyond(path: &Path, counts: [usize; 2]) -> io::Result<Vec<String>> {
                 && number > counts[place]
                 && name == file_name(side, number)
             {
-                found.push((place, number));
+                numbers.push((place, number));
             }
         }
     }
-    found.sort_unstable();
-    Ok(found.into_iter().map(|(place, number)| file_name(SIDES[place], number)).collect())
+    numbers.sort_unstable();
+    Ok(numbers.into_iter().map(|(place, number)| file_name(SIDES[place], number)).collect())
 }
 
 fn named(names: &[String]) -> String {

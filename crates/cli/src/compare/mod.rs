@@ -45,7 +45,7 @@ const COMPARISON: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.compa
 const TREND: DocumentKind = DocumentKind { start: "{\"schema\":\"rdsk.trend/", ..JSON };
 
 fn sink(kind: DocumentKind, place: Option<&JsonPlace>) -> Result<Option<Sink>, Problem> {
-    place.map(|place| Sink::prepare_for(kind, place, &[])).transpose()
+    place.map(|place| Sink::prepare(kind, place, &[])).transpose()
 }
 
 fn style(options: &Compare) -> Style {
@@ -106,7 +106,9 @@ fn show(
 
 /// What conditions make of a comparison.
 fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]) -> u8 {
-    let fails = |one: &Judgement<'_>| !one.met.is_empty() || (options.fail_if_unsure && one.is_open());
+    let fails = |judgement: &Judgement<'_>| {
+        !judgement.met.is_empty() || (options.fail_if_unsure && judgement.is_open())
+    };
     if judgements.iter().any(fails) {
         return exit::CONDITION_MET;
     }
@@ -114,8 +116,9 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
     let has_failed =
         |pair: &RunPair<'_>| [pair.base, pair.other].iter().any(|run| run.status == Status::Failed);
     let says_nothing = |pair: &&RunPair<'_>| {
-        let is_unjudged =
-            |one: &Judgement<'_>| pair.cells.iter().all(|cell| cell.of(one.condition.metric).is_none());
+        let is_unjudged = |judgement: &Judgement<'_>| {
+            pair.cells.iter().all(|cell| cell.of(judgement.condition.metric).is_none())
+        };
         has_failed(pair) && judgements.iter().any(is_unjudged)
     };
     match compared.pairs.iter().find(says_nothing) {

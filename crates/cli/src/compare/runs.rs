@@ -48,10 +48,7 @@ impl Runner {
     /// # Errors
     /// When the kernel does not let us handle signals.
     pub(super) fn new(is_quiet: bool) -> Result<Self, Problem> {
-        let forwarding = Forwarding::begin().map_err(|error| {
-            Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
-        })?;
-        Ok(Self { forwarding, is_quiet })
+        Ok(Self { forwarding: Forwarding::begin()?, is_quiet })
     }
 
     /// Runs two command lines in turn, every second time the other one first, so that neither always comes first. What ends that
@@ -203,15 +200,15 @@ fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsS
         rest.iter().take_while(|word| *word != OsStr::new("--")).any(is_it)
     };
     let is_simulated = rest.iter().any(|word| word.to_string_lossy().starts_with("sim:"));
-    let mut all: Vec<OsString> = vec![name.clone(), "--json".into(), "-".into()];
+    let mut child: Vec<OsString> = vec![name.clone(), "--json".into(), "-".into()];
     if let Some(seed) = seed.filter(|_| !has("--seed") && is_simulated) {
-        all.extend(["--seed".into(), seed.to_string().into()]);
+        child.extend(["--seed".into(), seed.to_string().into()]);
     }
     if is_quiet && !has("--quiet") && !has("-q") {
-        all.push("--quiet".into());
+        child.push("--quiet".into());
     }
-    all.extend(rest.iter().cloned());
-    all
+    child.extend(rest.iter().cloned());
+    child
 }
 
 fn ending(code: Option<i32>) -> String {

@@ -28,7 +28,7 @@ impl Documents {
             let has_place = !problem.code.starts_with(JSON.code);
             (problem, has_place)
         };
-        let json = options.json.as_ref().map(|place| Sink::prepare(place, names)).transpose();
+        let json = options.json.as_ref().map(|place| Sink::prepare(JSON, place, names)).transpose();
         Ok(Self {
             json: json.map_err(with_place)?,
             page: Outputs::prepare(&page, names).map_err(with_place)?,
@@ -67,7 +67,7 @@ pub(super) fn output_failure(
         }
     });
     let names: Vec<String> = operands.iter().map(|(_, value)| value.clone()).collect();
-    let Some(Ok(sink)) = place.map(|place| Sink::prepare(place, &names)) else { return };
+    let Some(Ok(sink)) = place.map(|place| Sink::prepare(JSON, place, &names)) else { return };
     json_file::output_failure(Some(&sink), || {
         rdsk_report::json(&failed_record(command, None, problem), Compactness::Full)
     });

@@ -16,8 +16,10 @@ use crate::usage::usage;
 use crate::{interrupt, out};
 use documents::{Documents, output_failure};
 use open::{Closed, Opened};
-use rdsk_dd::{Copier, Failure, Finished, Opening, OperandError, Operands, Signals, Status, Terminal as _};
-use rdsk_engine::MonotonicClock;
+use rdsk_dd::{
+    Copier, Failure, Finished, Gate, Opening, OperandError, Operands, Signals, Status, Terminal as _,
+};
+use rdsk_engine::{MonotonicClock, Watchdog};
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers, WaitFor};
 use rdsk_model::{Problem, Record, plan};
 use rdsk_targets::Roots;
@@ -119,13 +121,15 @@ fn run_all(options: &Dd, lines: &[Line], documents: &Documents, command: Vec<Str
     let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
     let is_explained = options.explain && !is_silent;
     let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
-    let mut copies =
-        (is_explained || documents.are_wanted()).then(|| Copies::new(command, Roots::default(), leftovers));
+    let watchdog = Watchdog::default();
+    let mut copies = (is_explained || documents.are_wanted())
+        .then(|| Copies::new(command, Roots::default(), leftovers, watchdog.clone()));
     let mut result = Ok(());
     // Backwards in every second round (A B B A), so that drift affects both lines alike.
     let numbers: Vec<usize> = (0..lines.len()).collect();
     for line in (0..options.rounds()).flat_map(|round| plan::turned(&numbers, round)) {
-        result = run_once(options, (line, &lines[line]), copies.as_mut(), &handled, &mut stderr);
+        let line = (line, &lines[line]);
+        result = run_once(options, line, copies.as_mut(), (&handled, &watchdog), &mut stderr);
         if result.is_err() || interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
@@ -141,7 +145,8 @@ fn run_all(options: &Dd, lines: &[Line], documents: &Documents, command: Vec<Str
         (None, Ok(())) => CopiesEnd::Done,
         (None, Err(_)) => CopiesEnd::Failed,
     };
-    let is_cut_short = matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+    let is_cut_short =
+        matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe | Failure::Refused));
     let written = copies.map_or(Ok(()), |copies| {
         let record = copies.finish(end);
         let has_whole_runs = record.copies.iter().any(|copy| copy.runs.iter().any(|run| run.is_complete));
@@ -167,29 +172,36 @@ fn run_all(options: &Dd, lines: &[Line], documents: &Documents, command: Vec<Str
 fn run_once(
     options: &Dd,
     (index, line): (usize, &Line),
-    copies: Option<&mut Copies>,
-    handled: &Handled,
+    mut copies: Option<&mut Copies>,
+    (handled, watchdog): (&Handled, &Watchdog),
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
     let (signals, operands) = (&handled.signals, &line.operands);
     let opening = Opening { operands, terminal: stderr, signals };
-    let opened = handled.while_opening(|| open::open(opening, &options.permission()));
-    let (Opened { input, output, took_ns }, copies) = match opened {
-        Ok(opened) => (opened, copies),
+    let opened = handled.while_opening(|| open::open(opening, &options.permission(), watchdog));
+    let refuse = |copies: &mut Option<&mut Copies>, problem: Problem| {
+        out::problem(&problem);
+        copies.iter_mut().for_each(|copies| copies.refuse(problem.clone()));
+    };
+    let Opened { input, output, gate, took_ns } = match opened {
+        Ok(opened) => opened,
         Err(Closed::Failed(failure)) => return Err(failure),
         Err(Closed::Refused(problem)) => {
-            out::problem(&problem);
-            copies.into_iter().for_each(|copies| copies.refuse(problem.clone()));
+            refuse(&mut copies, problem);
             return Err(Failure::Failed);
         }
     };
-    let watched = copies.map(|copies| {
-        let watching = copies.begin(index, (&line.words, operands), (&input, &output), took_ns);
-        (copies, watching)
-    });
-    let finished = Copier::new(operands, (input, output), stderr, signals, &MonotonicClock).run();
+    let watching = copies
+        .as_mut()
+        .map(|copies| copies.begin(index, (&line.words, operands), (&input, &output), took_ns));
+    let gate_of_copy = gate.as_ref().map(|gate| gate as &dyn Gate);
+    let copier = Copier::new(operands, (input, output), stderr, signals, &MonotonicClock);
+    let finished = copier.behind(gate_of_copy).run();
     print_counts(options, operands, &finished, stderr);
-    let not_flushed = watched.and_then(|(copies, watching)| {
+    if let Some(problem) = gate.and_then(|gate| gate.refusal()) {
+        refuse(&mut copies, problem);
+    }
+    let not_flushed = copies.zip(watching).and_then(|(copies, watching)| {
         let mut patience = Patience { since: Instant::now(), signals, stderr, has_said: false };
         copies.end(watching, operands, &finished, &mut |wait| patience.goes_on(wait))
     });
@@ -244,7 +256,7 @@ fn conclude(
     interrupt::survive_file_limits();
     let (is_in_json, written) = documents.write(record);
     if is_explained {
-        stderr.print(&rdsk_report::copies(record, stderr::style()));
+        stderr.print(&rdsk_report::copies(&rdsk_analysis::Analysis::of(record), stderr::style()));
     }
     // What was refused, or could not be opened, measured nothing.
     if !record.copies.is_empty() {

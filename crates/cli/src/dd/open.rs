@@ -3,21 +3,24 @@
 
 use crate::history;
 use crate::same_place::is_database;
-use rdsk_dd::{Failure, Opening, Operands, Side};
-use rdsk_engine::MonotonicClock;
+use rdsk_dd::{Failure, Gate, Opening, Operands, Side};
+use rdsk_engine::{MonotonicClock, Watchdog, WriteGuard};
 use rdsk_model::{Clock as _, IoPath, Problem, ProblemKind, Sync};
 use rdsk_sys::start::{Standard, take};
-use rdsk_targets::{Access, DeviceNumber, OpenMode, Permission, Roots, TargetError};
+use rdsk_targets::{Access, Claim, DeviceNumber, OpenMode, Permission, Roots, TargetError};
 use rdsk_units::printable;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, Stat};
+use std::cell::Cell;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// Both ends, open.
 pub(super) struct Opened {
     pub(super) input: Side,
     pub(super) output: Side,
+    /// Of a block device that is written.
+    pub(super) gate: Option<DeviceGate>,
     /// How long that took, without the checks of a block device.
     pub(super) took_ns: u64,
 }
@@ -30,6 +33,38 @@ pub(super) enum Closed {
     Refused(Problem),
 }
 
+/// The claim on a block device while a copy writes it: after a time in which this process did not run, it is judged again first.
+pub(super) struct DeviceGate {
+    claim: Claim,
+    guard: WriteGuard,
+    /// When the last write was allowed; 0 before the first.
+    allowed_ns: Cell<u64>,
+}
+
+impl DeviceGate {
+    /// Why nothing more may be written, if that is so.
+    pub(super) fn refusal(&self) -> Option<Problem> {
+        self.guard.take_refusal().map(|refusal| refusal.problem())
+    }
+}
+
+impl Gate for DeviceGate {
+    fn may_write(&self, output: BorrowedFd<'_>, now_ns: u64) -> bool {
+        let allowed_ns = self.allowed_ns.replace(now_ns);
+        if !self.guard.is_due(now_ns) {
+            return true;
+        }
+        // What was copied may bear labels of its own.
+        let judge_again = || match allowed_ns {
+            0 => self.claim.judge_again(output),
+            _ => self.claim.judge_copied_again(output),
+        };
+        let may_write = self.guard.judge([now_ns, allowed_ns], &self.claim.target.name, judge_again);
+        self.allowed_ns.set(MonotonicClock.now_ns());
+        may_write
+    }
+}
+
 impl From<Failure> for Closed {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
@@ -38,7 +73,11 @@ impl From<Failure> for Closed {
 
 /// # Errors
 /// What ends the copy before it begins, or why a device or the history is refused.
-pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, Closed> {
+pub(super) fn open(
+    mut opening: Opening<'_>,
+    permission: &Permission,
+    watchdog: &Watchdog,
+) -> Result<Opened, Closed> {
     let operands = opening.operands;
     let shown = |name: &Option<_>, standard: &str| name.as_deref().map_or(standard.to_owned(), text_of);
     let names = [shown(&operands.input, "standard input"), shown(&operands.output, "standard output")];
@@ -58,8 +97,11 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
         None => rustix::fs::fstat(rustix::stdio::stdout()).ok(),
     };
     check_node(stat.as_ref(), &names[1], permission)?;
-    let output = match operands.output.as_deref() {
-        Some(name) if stat.as_ref().is_some_and(is_block) => open_device(name, operands, permission)?,
+    let (output, gate) = match operands.output.as_deref() {
+        Some(name) if stat.as_ref().is_some_and(is_block) => {
+            let (output, gate) = open_device(name, operands, permission, watchdog)?;
+            (output, Some(gate))
+        }
         name => {
             let began_ns = MonotonicClock.now_ns();
             let output = match name {
@@ -74,11 +116,11 @@ pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<
                 return Err(refused("stream-refused", &names[1], what, hint));
             }
             check_node(stat.as_ref(), &names[1], permission)?;
-            output
+            (output, None)
         }
     };
     let [from, to] = names;
-    Ok(Opened { input: Side::new(input, from), output: Side::new(output, to), took_ns })
+    Ok(Opened { input: Side::new(input, from), output: Side::new(output, to), gate, took_ns })
 }
 
 fn text_of(name: &OsStr) -> String {
@@ -179,7 +221,12 @@ fn refusal_of(stat: &Stat, roots: &Roots) -> Option<(String, String)> {
 }
 
 /// A block device is written only if it may be destroyed, and through its claim.
-fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Result<OwnedFd, Closed> {
+fn open_device(
+    name: &OsStr,
+    operands: &Operands,
+    permission: &Permission,
+    watchdog: &Watchdog,
+) -> Result<(OwnedFd, DeviceGate), Closed> {
     let text = text_of(name);
     let flags = operands.output_flags.open;
     let problem = |error: TargetError| Closed::Refused(error.problem());
@@ -203,6 +250,11 @@ fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Re
     let path = if flags.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
     let is_durable = flags.intersects(OFlags::DSYNC | OFlags::SYNC);
     let sync = if is_durable { Sync::Dsync } else { Sync::None };
+    watchdog.start().map_err(|error| {
+        let message = format!("the thread cannot be started that notices pauses of rdsk: {error}");
+        Closed::Refused(Problem::plain(ProblemKind::Io, "thread", message))
+    })?;
+    let guard = WriteGuard::new(watchdog);
     let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(problem)?;
     // The claim knows no other flags; these can be set later.
     let later = flags & (OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOATIME);
@@ -214,7 +266,7 @@ fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Re
             Closed::Refused(Problem::plain(ProblemKind::Io, "flags", message))
         })?;
     }
-    Ok(fd)
+    Ok((fd, DeviceGate { claim, guard, allowed_ns: Cell::new(0) }))
 }
 
 #[cfg(test)]

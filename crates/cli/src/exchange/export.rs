@@ -67,10 +67,10 @@ pub(crate) fn export(export: &Export) -> Result<(), Problem> {
     let kind = DocumentKind { flag: "--output", ..format.kind() };
     let place = output.as_ref().unwrap_or(&JsonPlace::Stdout);
     // The files that are read are never the one that is written.
-    let sink = Sink::prepare_for(kind, place, runs)?;
+    let sink = Sink::prepare(kind, place, runs)?;
     let records = runs.iter().map(|run| record_file::named(run, "export", "no-record"));
     let records: Vec<Record> = records.collect::<Result<_, Problem>>()?;
-    sink.write_as(kind, &format.document(&records.iter().collect::<Vec<_>>()))
+    sink.write(&format.document(&records.iter().collect::<Vec<_>>()))
 }
 
 #[cfg(test)]

@@ -71,8 +71,7 @@ pub(crate) fn import(options: &Import) -> Result<(), Problem> {
         history::choose(Place::Off);
     }
     let kind = DocumentKind { flag: "--output", ..JSON };
-    let sink =
-        options.output.as_ref().map(|place| Sink::prepare_for(kind, place, &options.files)).transpose()?;
+    let sink = options.output.as_ref().map(|place| Sink::prepare(kind, place, &options.files)).transpose()?;
     let records: Vec<Vec<Record>> = options.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
     let records = records.concat();
     if options.output.is_some() && records.len() > 1 {
@@ -81,23 +80,18 @@ pub(crate) fn import(options: &Import) -> Result<(), Problem> {
     }
     for record in records {
         let label = options.label.clone().or_else(|| record.label.clone());
-        take_in(&Record { label, ..record }, options, sink.as_ref(), kind)?;
+        take_in(&Record { label, ..record }, options, sink.as_ref())?;
     }
     Ok(())
 }
 
 /// Everything that is done with a Record that was read: it is written where that was requested, kept in the history, and shown.
-fn take_in(
-    record: &Record,
-    options: &Import,
-    sink: Option<&Sink>,
-    kind: DocumentKind,
-) -> Result<(), Problem> {
+fn take_in(record: &Record, options: &Import, sink: Option<&Sink>) -> Result<(), Problem> {
     if let Some(sink) = sink {
-        sink.write_as(kind, &rdsk_report::json(record, Compactness::Full))?;
+        sink.write(&rdsk_report::json(record, Compactness::Full))?;
     }
     history::keep_imported(record);
-    if sink == Some(&Sink::Stdout) {
+    if sink.is_some_and(Sink::is_stdout) {
         return Ok(());
     }
     let detail = if options.details { Detail::Full } else { Detail::Short };

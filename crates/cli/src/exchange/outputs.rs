@@ -63,7 +63,7 @@ impl Outputs {
     /// As [`Sink::prepare`].
     pub(crate) fn prepare(forms: &[(Form, JsonPlace)], targets: &[String]) -> Result<Self, Problem> {
         let checked =
-            |(form, place): &(Form, JsonPlace)| Ok((*form, Sink::prepare_for(form.kind(), place, targets)?));
+            |(form, place): &(Form, JsonPlace)| Ok((*form, Sink::prepare(form.kind(), place, targets)?));
         forms.iter().map(checked).collect::<Result<_, Problem>>().map(Self)
     }
 
@@ -76,7 +76,7 @@ impl Outputs {
         let has_figures = !record.cells.is_empty() || !record.copies.is_empty();
         let is_worth = |form: Form| form != Form::Page || has_figures;
         let outputs = self.0.iter().filter(|(form, _)| is_worth(*form));
-        let written = outputs.map(|(form, sink)| sink.write_as(form.kind(), &form.document(&[record])));
+        let written = outputs.map(|(form, sink)| sink.write(&form.document(&[record])));
         written.fold(Ok(()), Result::and)
     }
 
@@ -87,6 +87,6 @@ impl Outputs {
 
     /// Whether one of them takes the place of the page.
     pub(crate) fn take_stdout(&self) -> bool {
-        self.0.iter().any(|(_, sink)| *sink == Sink::Stdout)
+        self.0.iter().any(|(_, sink)| sink.is_stdout())
     }
 }

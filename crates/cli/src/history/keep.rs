@@ -1,17 +1,19 @@
 //! Keeps what is measured in the history: a Watch beside the progress line. It writes between the turns of cells, never while
 //! one is measured, and never makes a run fail.
 
-use super::{ID_CHARACTERS, PROC, Place, fallback, place};
+use super::{ID_CHARACTERS, PROC, Place, place};
 use crate::interrupt::{LastAct, is_ignored};
 use crate::out;
 use crate::progress::Progress;
 use rdsk_model::{CellRecord, Event, Record, Watch};
+use rdsk_report::Compactness;
 use rdsk_store::{Found, History, Holder, Patience, StoreError};
 use rdsk_units::printable;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -216,16 +218,8 @@ pub(crate) fn keep_imported(record: &Record) {
 
 /// Whether there can be no history at this place, as against trouble with the one that is there.
 fn is_hopeless(error: &StoreError) -> bool {
-    let is_no_history = matches!(
-        error,
-        StoreError::Foreign { .. }
-            | StoreError::Newer { .. }
-            | StoreError::File { .. }
-            | StoreError::ReadOnly { .. }
-            | StoreError::Outdated { .. }
-            | StoreError::Unfinished { .. }
-    );
-    is_no_history && !error.is_full()
+    use StoreError::{Database, Unfit, Unreadable};
+    !matches!(error, Database { .. } | Unreadable { .. } | Unfit { .. }) && !error.is_full()
 }
 
 fn put(history: Option<History>, path: &Path, record: &Record) -> Result<(), StoreError> {
@@ -244,13 +238,28 @@ fn tell(error: &StoreError, history: &Path, record: &Record, written: Written) {
     save_elsewhere(&error, record, written);
 }
 
+/// Writes the Record as `--json` would to a new file in a directory for temporary files, and gives the file.
+fn write_elsewhere(record: &Record) -> io::Result<PathBuf> {
+    let document = rdsk_report::json(record, Compactness::Full);
+    let name = format!("rdsk-{}", record.id);
+    let written = |directory: &Path| -> io::Result<PathBuf> {
+        let mut file = tempfile::Builder::new();
+        let mut file = file.prefix(&name).suffix(".json").rand_bytes(0).tempfile_in(directory)?;
+        file.write_all(document.as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(file.keep()?.1)
+    };
+    let others = ["/var/tmp", "/dev/shm"].into_iter().map(Path::new);
+    others.fold(written(&std::env::temp_dir()), |first, directory| first.or_else(|_| written(directory)))
+}
+
 /// Tells why the history has no copy of a Record, and where the Record is instead.
 fn save_elsewhere(why: &str, record: &Record, written: Written) {
     if written == Written::InDocument {
         out::warning(&format!("{why}; the record is only in the document that was written"));
         return;
     }
-    match fallback::write(record) {
+    match write_elsewhere(record) {
         Ok(file) => out::warning(&format!(
             "{why}; the record is in {} instead, and rdsk show draws it",
             file.display()

@@ -1,6 +1,5 @@
 //! The history on the command line: where it is, keeping what is measured, and finding it again. What it holds is up to `store`.
 
-mod fallback;
 mod keep;
 pub(crate) mod moment;
 mod names;

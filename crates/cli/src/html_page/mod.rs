@@ -22,8 +22,7 @@ use std::collections::HashSet;
 pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     report.check()?;
     report.history.choose();
-    let sink =
-        report.output.as_ref().map(|place| Sink::prepare_for(PAGE, place, &report.runs)).transpose()?;
+    let sink = report.output.as_ref().map(|place| Sink::prepare(PAGE, place, &report.runs)).transpose()?;
     let read = |word: &String| record_file::named(word, "report", "no-record");
     let records: Vec<Record> = report.runs.iter().map(read).collect::<Result<_, _>>()?;
     let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
@@ -39,7 +38,7 @@ pub(crate) fn report(report: &Report) -> Result<(), Problem> {
         ));
     }
     if let Some(sink) = &sink {
-        sink.write_as(PAGE, &rdsk_html::page(&subjects))?;
+        sink.write(&rdsk_html::page(&subjects))?;
     }
     let figures = figures(&subjects);
     if let Some(directory) = &report.svg {
@@ -64,11 +63,7 @@ pub(crate) fn page_of(records: &[&Record]) -> String {
 }
 
 fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
-    let sections = match subjects {
-        [one] => rdsk_html::of_record(one.analysis),
-        several => rdsk_html::of_several(several),
-    };
-    sections.into_iter().flat_map(|section| section.figures).collect()
+    rdsk_html::sections(subjects).into_iter().flat_map(|section| section.figures).collect()
 }
 
 /// A name for each Record that no other has: its label, else its targets; each with its number if two have the same.

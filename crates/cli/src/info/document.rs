@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The document on all targets; `error` is what kept the command from examining them.
 pub(crate) fn document(infos: &[TargetInfo], error: Option<&Problem>) -> String {
-    let failed = error.is_some() || infos.iter().any(|info| info.found.is_err());
+    let failed = error.is_some() || infos.iter().any(|info| info.outcome.is_err());
     let document = json!({
         "schema": "rdsk.info/1",
         "rdsk_version": env!("CARGO_PKG_VERSION"),
@@ -19,7 +19,7 @@ pub(crate) fn document(infos: &[TargetInfo], error: Option<&Problem>) -> String 
 }
 
 fn target(info: &TargetInfo) -> Value {
-    match &info.found {
+    match &info.outcome {
         Err(problem) => json!({ "name": info.name, "error": problem }),
         Ok(facts) => with_facts(info, facts),
     }

@@ -15,7 +15,7 @@ pub(super) const INDENT: usize = 15;
 pub(super) fn page(infos: &[TargetInfo], charset: Charset) -> String {
     let paragraphs: Vec<String> = infos
         .iter()
-        .filter_map(|info| info.found.as_ref().ok().map(|facts| paragraph(&info.name, facts, charset)))
+        .filter_map(|info| info.outcome.as_ref().ok().map(|facts| paragraph(&info.name, facts, charset)))
         .collect();
     paragraphs.join("\n")
 }

@@ -73,7 +73,7 @@ pub(crate) struct Common {
     /// What counts beside the I/O [default: auto]
     ///
     /// auto: BPF where the kernel permits it, in the first visit of a cell and in as many more as take no more than
-    /// 0.5 % of its time, and for a part of each above 100 000 I/Os per second; bpf: BPF throughout, or an error;
+    /// 0.5% of its time, and for a part of each above 100 000 I/Os per second; bpf: BPF throughout, or an error;
     /// sysfs: the counters of /sys alone.
     #[arg(long, help_heading = EXPERT, value_name = "SOURCE", value_parser = value::words(SOURCES))]
     evidence: Option<EvidenceChoice>,

@@ -66,7 +66,7 @@ pub(super) struct CellArgs {
     engine: Option<EngineKind>,
     #[command(flatten)]
     memory: MemoryArgs,
-    /// Give no more rounds to cells whose 95 % interval is this narrow [default: 2%]
+    /// Give no more rounds to cells whose 95% interval is this narrow [default: 2%]
     ///
     /// The margin of the interval relative to the mean, such as 1% or 0.01.
     #[arg(long, value_name = "PERCENT", value_parser = value::share)]

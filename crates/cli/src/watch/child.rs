@@ -1,15 +1,19 @@
 //! `rdsk watch -- COMMAND`: starts the command, passes signals on to it, watches until its I/O is done, and prints what that
 //! became. Its exit code is the command's.
 
-use super::PROC;
 use super::options::{Form, Watch};
+use super::{PROC, places};
 use crate::cli_args::ColorWhen;
 use crate::forwarding::{Forwarding, wait_for_end};
 use crate::{out, screen};
-use rdsk_model::{CommandRun, Problem, ProblemKind, Uncounted, WatchInterval, WatchedDevice};
+use rdsk_experiment::{CommandCounts, CommandPlaces};
+use rdsk_model::{CommandRun, CpuTime, Problem, ProblemKind, Uncounted, WatchInterval, WatchedDevice};
 use rdsk_observe::delta;
+use rdsk_observe::process::read_process_io;
 use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
 use rdsk_report::watch::{command_io, command_json};
+use rdsk_sys::usage::children_usage;
+use rdsk_targets::Roots;
 use rdsk_units::printable;
 use std::ffi::OsString;
 use std::io;
@@ -38,7 +42,8 @@ pub(super) fn watch(
 ) -> Result<u8, Problem> {
     let proc = Path::new(PROC);
     let dirty_before = dirty_bytes(proc);
-    let forwarding = Forwarding::begin().map_err(|error| no_signals(&error))?;
+    let mut places = CommandPlaces::begin(&places::of_command(options), &Roots::default());
+    let forwarding = Forwarding::begin()?;
     let began = Instant::now();
     let mut child = match start(&options.command) {
         Ok(child) => child,
@@ -46,25 +51,36 @@ pub(super) fn watch(
     };
     forwarding.to(&child);
     wait_for_end(&child).map_err(|error| lost(&error))?;
-    let elapsed = began.elapsed();
+    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let at_end = watcher.so_far();
+    places.command_ended();
     // Nobody has waited for it yet, so its numbers are still there.
-    let calls = process_calls(&proc.join(child.id().to_string())).ok();
+    let process = proc.join(child.id().to_string());
+    let (calls, charged) = (process_calls(&process).ok(), read_process_io(&process).unwrap_or_default());
     forwarding.end();
     let status = child.wait().map_err(|error| lost(&error))?;
+    let flushed = options.sync.then(|| places.flush(&mut || !forwarding.has_more()));
     settle(&mut watcher, dirty_before, &forwarding);
+    let cpu = children_usage().map_or_else(
+        |_| CpuTime::default(),
+        |usage| CpuTime { user: usage.user_ns, system: usage.system_ns },
+    );
+    let counts = CommandCounts { elapsed_ns, calls: calls.unwrap_or_default(), charged, cpu };
+    let (verdicts, flush) = places.finish(&counts, flushed.as_ref());
     let whole = watcher.next_interval();
     let grown = dirty_bytes(proc).zip(dirty_before).and_then(|(now, before)| now.checked_sub(before));
     let run = CommandRun {
         words: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         end: end_of(status),
-        elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        elapsed_ns,
         calls,
         after: between(&at_end, &whole),
         whole,
         unfollowed: watcher.unfollowed(),
         dirty_left_bytes: grown.filter(|&bytes| bytes > 0),
         why_no_bpf,
+        verdicts,
+        flush,
     };
     let text = match options.form() {
         Form::Json => command_json(&run, options.columns),
@@ -115,7 +131,7 @@ fn growths(interval: &WatchInterval) -> Vec<(String, Option<rdsk_model::DiskStat
 /// What the devices did from the end of one interval to the end of another that began with it.
 fn between(first: &WatchInterval, whole: &WatchInterval) -> WatchInterval {
     let device = |device: &WatchedDevice| {
-        let before = first.devices.iter().find(|known| known.name == device.name);
+        let before = first.devices.iter().find(|earlier| earlier.name == device.name);
         let growth = device.growth.as_ref().ok()?;
         let after = match before {
             Some(WatchedDevice { growth: Ok(before), .. }) => delta(before, growth).ok()?,
@@ -141,11 +157,6 @@ fn end_of(status: ExitStatus) -> String {
 fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| SIGNALLED + status.signal().unwrap_or(0));
     u8::try_from(code & 0xff).unwrap_or(u8::MAX)
-}
-
-/// The problem that signals cannot be handled.
-pub(super) fn no_signals(error: &io::Error) -> Problem {
-    Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
 }
 
 fn lost(error: &io::Error) -> Problem {

@@ -15,7 +15,7 @@ use std::time::Instant;
 /// # Errors
 /// When standard output takes no more, for another reason than that its reader has left.
 pub(super) fn watch(options: &Watch, mut watcher: Watcher) -> Result<u8, Problem> {
-    let ending = Ending::new().map_err(|error| super::child::no_signals(&error))?;
+    let ending = Ending::new()?;
     let mut next = Instant::now();
     let mut reports = 0;
     while options.count.is_none_or(|count| reports < count) {

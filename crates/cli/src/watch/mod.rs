@@ -1,9 +1,11 @@
 //! `rdsk watch`: what block devices do, live on a screen or as lines; what the I/O of a command became; and one report from two
-//! saved trees. It opens no device and writes nothing but its output.
+//! saved trees. It opens no device, unless `--sync` is to
+//! flush it, and writes nothing but its output.
 
 mod child;
 mod lines;
 mod options;
+mod places;
 mod screen;
 mod wake;
 
@@ -38,7 +40,9 @@ pub(crate) fn watch(options: &Watch) -> Result<u8, Problem> {
         Watcher::new(if names.is_empty() { Choice::All } else { Choice::Named(unique(names)) }, sys);
     let why_no_bpf = match options.evidence {
         EvidenceChoice::Sysfs => Some("--evidence sysfs was given".to_owned()),
-        EvidenceChoice::Auto | EvidenceChoice::Bpf => watcher.with_block_layer().err(),
+        EvidenceChoice::Auto | EvidenceChoice::Bpf => {
+            watcher.with_block_layer().err().map(|no| no.words_and_hint())
+        }
     };
     if let (EvidenceChoice::Bpf, Some(why)) = (options.evidence, &why_no_bpf) {
         return Err(Problem::new(
@@ -81,13 +85,13 @@ const COPY_HINT: &str =
 
 /// Each device once, in the order given.
 fn unique(names: Vec<String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut kept: Vec<String> = Vec::new();
     for name in names {
-        if !found.contains(&name) {
-            found.push(name);
+        if !kept.contains(&name) {
+            kept.push(name);
         }
     }
-    found
+    kept
 }
 
 fn problem_of(error: &ObserveError) -> Problem {

@@ -28,6 +28,8 @@ const EXAMPLES: &str = "Examples:
       each device and interval as JSON
   rdsk watch -- dd if=/dev/zero of=file bs=16k count=1000
       what the command's writes became
+  rdsk watch --sync /srv/data -- tar -xf archive.tar -C /srv/data
+      and when it was on disk
   rdsk watch --from before --to after
       one report from two copies of /proc/diskstats and /proc/uptime";
 
@@ -44,7 +46,8 @@ pub(super) enum Form {
 ///
 /// On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, and with
 /// --plain or --json, it is lines. The first report is of the first interval, not of the time since boot. With a COMMAND
-/// it runs that, ends with its exit code, and prints to standard error which requests its calls became.
+/// it runs that, ends with its exit code, and prints to standard error which requests its calls became, and what
+/// limited it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Watch {
@@ -84,6 +87,9 @@ pub(crate) struct Watch {
         conflicts_with = "from"
     )]
     pub(super) evidence: EvidenceChoice,
+    /// With a COMMAND: flush what it wrote after its end, and show how long that took
+    #[arg(long, requires = "command", conflicts_with = "from")]
+    pub(super) sync: bool,
     /// With --to: report from two saved copies of /proc (diskstats and uptime)
     #[arg(long, value_name = "DIR", value_parser = value::path(), requires = "to", conflicts_with = "command")]
     from: Option<PathBuf>,
@@ -173,6 +179,8 @@ mod tests {
                 ("--from a --to b -- true", "--from conflicts with a command"),
                 ("--plain --json", "--plain conflicts with --json"),
                 ("--from --to b", "--from: a value is missing"),
+                ("--sync", "is missing"),
+                ("--sync --from a --to b", "--sync conflicts with --from"),
                 ("--bs 4k", "--bs"),
                 ("''", "empty"),
             ],

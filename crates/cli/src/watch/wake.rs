@@ -1,6 +1,8 @@
 //! The signals that end watching, in a form that ends a wait at once. It installs handlers and touches nothing else.
 
+use crate::forwarding::no_signals;
 use crate::interrupt::is_ignored;
+use rdsk_model::Problem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -22,16 +24,16 @@ impl Ending {
     ///
     /// # Errors
     /// When the kernel gives no pipe or takes no handler.
-    pub(super) fn new() -> io::Result<Self> {
-        Self::by(TO_END)
+    pub(super) fn new() -> Result<Self, Problem> {
+        Self::by(TO_END).map_err(|error| no_signals(&error))
     }
 
     /// And SIGUSR1, SIGUSR2 and SIGALRM, which would leave the terminal in the mode of a screen.
     ///
     /// # Errors
     /// As [`Ending::new`].
-    pub(super) fn of_screen() -> io::Result<Self> {
-        Self::by(TO_END.into_iter().chain(UNEXPECTED))
+    pub(super) fn of_screen() -> Result<Self, Problem> {
+        Self::by(TO_END.into_iter().chain(UNEXPECTED)).map_err(|error| no_signals(&error))
     }
 
     fn by(signals: impl IntoIterator<Item = i32>) -> io::Result<Self> {

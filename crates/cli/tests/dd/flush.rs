@@ -2,7 +2,7 @@
 
 use super::*;
 use rdsk_model::{ProblemKind, Status};
-use rdsk_testkit::sandbox::{Call, Errno};
+use rdsk_testkit::sandbox::{Errno, Sysno};
 
 /// A filesystem in memory with less room than a disk on it claims to have.
 struct SmallMemory(tempfile::TempDir);
@@ -68,7 +68,7 @@ fn a_flush_that_fails_is_told_and_fails_the_command() {
 fn writing_out_in_pieces_is_no_condition_of_the_flush() {
     let place = scratch();
     for errno in [Errno::NOSYS, Errno::INVAL, Errno::SPIPE, Errno::PERM] {
-        let answer = rdsk_testkit::without(&[Call::SyncFileRange], errno, || {
+        let answer = rdsk_testkit::without(&[Sysno::sync_file_range], errno, || {
             answer(place.path(), "if=/dev/zero of=out bs=1M count=2")
         });
         let run = &answer.copy().runs[0];

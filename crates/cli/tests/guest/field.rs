@@ -27,11 +27,7 @@ fn what_the_field_taught() {
         .disk(Disk::virtio("B", 32 * MIB))
         .disk(Disk::nvme("N", 32 * MIB))
         .boot();
-    let mut complaints: Vec<String> = EMPTY
-        .iter()
-        .filter(|(tier, ..)| tier.is_wanted())
-        .flat_map(|row| of_nothing(&mut guest, row))
-        .collect();
+    let mut complaints: Vec<String> = EMPTY.iter().flat_map(|row| of_nothing(&mut guest, row)).collect();
     complaints.extend(fills_up(&mut guest));
     complaints.extend(takes_nothing(&mut guest));
     complaints.extend(goes_elsewhere(&mut guest));
@@ -40,14 +36,13 @@ fn what_the_field_taught() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// A device on which nothing is stored: when it is tried, its name, what leaves its node in `at`, and what takes it away.
-type Empty = (Tier, &'static str, &'static str, &'static str);
+/// A device on which nothing is stored: its name, what leaves its node in `at`, and what takes it away.
+type Empty = (&'static str, &'static str, &'static str);
 
 const EMPTY: [Empty; 4] = [
-    (Tier::Extended, "a blank virtual disk", "at=$B", ""),
-    (Tier::Core, "a blank NVMe namespace", "at=$N", ""),
+    ("a blank virtual disk", "at=$B", ""),
+    ("a blank NVMe namespace", "at=$N", ""),
     (
-        Tier::Core,
         "a thin volume",
         "echo '0 8192 linear '$B' 2048' | dmsetup create p_tmeta
          echo '0 131072 linear '$A' 2048' | dmsetup create p_tdata
@@ -57,16 +52,11 @@ const EMPTY: [Empty; 4] = [
          echo '0 65536 thin /dev/mapper/pool 0' | dmsetup create thin; at=/dev/mapper/thin",
         "for n in thin pool p_tdata p_tmeta; do dmsetup remove $n; done",
     ),
-    (
-        Tier::Extended,
-        "zram",
-        "echo 32M > /sys/block/zram0/disksize; at=/dev/zram0",
-        "echo 1 > /sys/block/zram0/reset",
-    ),
+    ("zram", "echo 32M > /sys/block/zram0/disksize; at=/dev/zram0", "echo 1 > /sys/block/zram0/reset"),
 ];
 
 /// Nothing is stored: no figure is the device's. Once data is, none is called into doubt.
-fn of_nothing(guest: &mut Booted, (_, name, set_up, tear_down): &Empty) -> Vec<String> {
+fn of_nothing(guest: &mut Booted, (name, set_up, tear_down): &Empty) -> Vec<String> {
     let script = format!(
         "fresh $A $B $N\n{set_up}\ncall empty {READ}
          dd if=/dev/urandom of=$at bs=1M count=32 oflag=direct status=none || :\nsync

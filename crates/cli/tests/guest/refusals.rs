@@ -1,13 +1,13 @@
 //! The table of refusals. A row says how a device comes into use, what rdsk must answer, and how it comes out of use again.
 
-use rdsk_testkit::guest::{Disk, Tier};
+use rdsk_testkit::guest::{Booted, Disk, Tier};
 use rdsk_testkit::{Need, requires};
 
-use crate::refusal::try_all;
+use crate::refusal::{Refusal, try_all};
 use crate::{guest, in_use, labels, names, openers, sideways};
 
 const MIB: u64 = 1 << 20;
-const LVM: [&str; 10] = [
+pub(crate) const LVM: [&str; 10] = [
     "lvm", "pvcreate", "vgcreate", "lvcreate", "lvrename", "lvremove", "vgchange", "vgremove", "pvremove",
     "dmsetup",
 ];
@@ -15,7 +15,29 @@ const CIPHERS: [&str; 6] =
     ["xts", "aesni_intel", "aes_generic", "sha256_generic", "algif_skcipher", "algif_hash"];
 
 fn has_guest() -> bool {
-    requires(&[Need::Root, Need::Guest])
+    Tier::Extended.is_wanted() && requires(&[Need::Root, Need::Guest])
+}
+
+/// Every row of every table.
+fn rows() -> Vec<Refusal> {
+    [
+        in_use::ROWS,
+        labels::ROWS,
+        openers::DEVICES,
+        openers::FILES,
+        names::DEVICES,
+        names::FILES,
+        names::IMAGES,
+        sideways::STACKED,
+        sideways::ROWS,
+    ]
+    .concat()
+}
+
+/// Tries the rows of the core set, of which the last takes a path of `$S` away.
+pub(crate) fn try_core(guest: &mut Booted) {
+    let core: Vec<Refusal> = rows().into_iter().filter(|row| row.tier == Tier::Core).collect();
+    try_all(guest, "core", "$A $B $S", &core);
 }
 
 /// The process that holds things in the guest.
@@ -102,7 +124,7 @@ fn what_others_have_open_is_not_written() {
 
 #[test]
 fn what_newer_kernels_mount_from_files_is_not_written() {
-    if !has_guest() || !requires(&[Need::GuestSince(6, 12)]) || !Tier::Extended.is_wanted() {
+    if !has_guest() || !requires(&[Need::GuestSince(6, 12)]) {
         return;
     }
     let image = tempfile::NamedTempFile::new().unwrap();
@@ -140,10 +162,7 @@ fn what_shares_sectors_with_something_in_use_is_not_written() {
 #[test]
 fn the_page_of_refusals_lists_every_row() {
     let page = include_str!("../../../../docs/refusals.md");
-    let rows =
-        [in_use::ROWS, labels::ROWS, openers::DEVICES, openers::FILES, sideways::STACKED, sideways::ROWS]
-            .concat();
-    let rows = [rows, [names::DEVICES, names::FILES, names::IMAGES].concat()].concat();
+    let rows = rows();
     assert!(rows.len() >= 70, "{} rows", rows.len());
     let listed: Vec<(&str, &str)> = page
         .lines()

@@ -143,7 +143,8 @@ fact gone $(ls -A $at | grep -c rdsk-test || :)
     let left = outcome.fact("left");
     assert!(left.starts_with(".rdsk-test-"), "{left}: {talk}");
     assert!(talk.contains(&format!("/{left} could not be removed")) && talk.contains("hint: "), "{talk}");
-    assert_eq!(outcome.fact("code"), "4", "{talk}");
+    // A write fails (4), or the file cannot be opened for the next test (3): which comes first is chance.
+    assert!(["3", "4"].contains(&outcome.fact("code").as_str()), "{talk}");
     let record: serde_json::Value =
         serde_json::from_slice(outcome.file("record.json").unwrap_or_default()).expect("a Record");
     let notes = record["notes"].to_string();

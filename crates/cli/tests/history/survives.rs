@@ -134,7 +134,7 @@ fn a_signal_while_the_history_is_waited_for_costs_no_record() {
         let running = cli::start(with_output_in(&command, &output));
         // Documents and the page are written before the history is. A signal leaves half a second for what is missing of them.
         let page = || std::fs::read_to_string(place.directory.path().join(&output)).unwrap_or_default();
-        let is_whole = || page().split_once("\nMore: ").is_some_and(|(_, more)| more.ends_with('\n'));
+        let is_whole = || page().split_once("\nDetails: ").is_some_and(|(_, more)| more.ends_with('\n'));
         assert!(wait_until(SOON, is_whole), "{flags:?}: {}", page());
         assert!(written.exists(), "{flags:?}");
         cli::signal(running.pid(), Signal::INT).unwrap();
@@ -145,7 +145,7 @@ fn a_signal_while_the_history_is_waited_for_costs_no_record() {
         assert!(page.contains("sim:wd2500"), "the page is printed: {page}");
         if let Some(named) = run.stderr.split_whitespace().find(|word| word.ends_with(".json")) {
             assert!(Path::new(named).starts_with(place.directory.path()), "{named}");
-            let body = |page: &str| page.split_once("\nMore: ").map(|(body, _)| body.to_owned());
+            let body = |page: &str| page.split_once("\nDetails: ").map(|(body, _)| body.to_owned());
             assert_eq!(body(&place.quiet(&["show", named])), body(&page), "the whole Record is there");
         }
     }
@@ -349,7 +349,7 @@ fn a_full_disk_costs_no_record_and_no_history() {
         assert!(Path::new(named).starts_with(place.directory.path()), "{named}");
         let shown = run(&["show", named]);
         // But for the last line, which says where the rest of the run is.
-        let body = |page: &str| page.split_once("\nMore: ").map(|(body, _)| body.to_owned());
+        let body = |page: &str| page.split_once("\nDetails: ").map(|(body, _)| body.to_owned());
         assert_eq!(body(&shown.stdout), body(&full.stdout), "the fallback file has the whole Record");
         assert!(body(&full.stdout).is_some(), "{}", full.stdout);
         std::fs::remove_file(small.join("filler")).unwrap();

@@ -158,7 +158,7 @@ pub(crate) fn assert_near(what: &str, figure: f64, truth: f64, tolerance: f64) {
 /// The same for an attempt.
 pub(crate) fn near(what: &str, figure: f64, truth: f64, tolerance: f64) -> Result<(), String> {
     let off = (figure / truth - 1.0).abs();
-    let words = || format!("{what}: {figure} is {:.2} % away from {truth}", off * 100.0);
+    let words = || format!("{what}: {figure} is {:.2}% away from {truth}", off * 100.0);
     rdsk_testkit::attempts::ensure(off <= tolerance, words)
 }
 

@@ -3,7 +3,7 @@
 
 use super::{MIB, rdsk, record_of};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Behaviour, Call, FuseDisk, LoopDevice, Need, without};
+use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, Sysno, without};
 use serde_json::Value;
 
 /// What the tests need.
@@ -19,7 +19,7 @@ pub(crate) const ID: &str = "stream/read/direct";
 /// A way to run the program: what is forbidden, with what answer, the flags, and the engine that the Record must name.
 pub(crate) struct Way {
     /// Forbidden calls.
-    pub(crate) forbidden: &'static [Call],
+    pub(crate) forbidden: &'static [Sysno],
     /// The answer to them.
     pub(crate) errno: Errno,
     /// Flags of the program.
@@ -36,7 +36,7 @@ pub(crate) struct Way {
 /// machine of two processors has beside the disk's own (measured on one, 2026-11: 24 400 against the ring's 26 700).
 pub(crate) const WAYS: [Way; 5] = [
     Way {
-        forbidden: &[Call::IoUringSetup],
+        forbidden: &[Sysno::io_uring_setup],
         errno: Errno::PERM,
         flags: &[],
         engine: "aio",
@@ -44,7 +44,7 @@ pub(crate) const WAYS: [Way; 5] = [
         latency_ns: MS,
     },
     Way {
-        forbidden: &[Call::IoUringSetup],
+        forbidden: &[Sysno::io_uring_setup],
         errno: Errno::NOSYS,
         flags: &["--engine", "io_uring"],
         engine: "aio",
@@ -52,7 +52,7 @@ pub(crate) const WAYS: [Way; 5] = [
         latency_ns: MS,
     },
     Way {
-        forbidden: &[Call::IoUringSetup, Call::IoSetup],
+        forbidden: &[Sysno::io_uring_setup, Sysno::io_setup],
         errno: Errno::PERM,
         flags: &[],
         engine: "threads",

@@ -29,14 +29,14 @@ fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
             &"--points",
             &"800",
         ])));
-        eprintln!("{:?} {:?} {:?}", seen.chunk(), seen.stripe(), seen.answer.evidence);
+        eprintln!("{:?} {:?} {:?}", seen.chunk(), seen.stripe(), seen.evidence);
         assert!(seen.described.is_none(), "nothing describes a loop device");
         assert!(!is_surely_not(seen.chunk(), 32 * KIB) && !is_surely_not(seen.stripe(), 96 * KIB));
         // A loop device gives no hint of it.
         let hints = seen.hints.as_ref().map(|(agreement, _)| *agreement);
         bytes_of(seen.chunk()) == Some(32 * KIB)
             && seen.stripe().is_some_and(|(bytes, confidence)| bytes == 96 * KIB && confidence >= SURE)
-            && seen.parity() == Some(true)
+            && seen.parity == Some(true)
             && hints == Some(Agreement::NotHinted)
             && codes(&record).contains(&"stripe-geometry")
     });

@@ -161,6 +161,74 @@ fn sixty_four_devices_are_counted_at_once() {
     });
 }
 
+/// Whether memory or a device took the writes is the same of a dd that is watched and of `rdsk dd`, by the same counters; and with --sync
+/// the data is on disk when the answer says so.
+#[test]
+fn a_watched_dd_is_judged_as_rdsk_dd_is() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::Tool("dd")]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(256 << 20).create().unwrap();
+    device.mkfs_ext4("watched").unwrap();
+    let mounted = device.mount().unwrap();
+    let file = mounted.path().join("file");
+    let document = tempfile::NamedTempFile::new().unwrap();
+    for (operands, expected) in [
+        ("bs=1M count=64", Some("page-cache")),
+        ("bs=1M count=64 oflag=direct", None),
+        ("bs=16k count=1000 conv=fdatasync", None),
+    ] {
+        let line = format!("if=/dev/zero of={} {operands}", file.display());
+        // ext4 writes a file that was cut to nothing out as it is closed (auto_da_alloc).
+        let afresh = || {
+            if file.exists() {
+                std::fs::remove_file(&file).unwrap();
+            }
+        };
+        let by_us = || {
+            afresh();
+            let mut ours = command(["dd", "--json"]);
+            ours.arg(document.path()).args(line.split(' '));
+            let run = cli::run(ours, SOON);
+            assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+            let record: Value = serde_json::from_slice(&std::fs::read(document.path()).unwrap()).unwrap();
+            let cells = record["cells"].as_array().unwrap().iter();
+            cells.clone().find(|cell| cell["id"] == "dd/write").unwrap()["verdict"]["code"].clone()
+        };
+        let watched = |words: &[&str]| {
+            let words = [&["watch", "--sync"], words, &["--", "dd", "status=none"]].concat();
+            afresh();
+            let run = rdsk(words.into_iter().chain(line.split(' ')));
+            assert_eq!((run.status_code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+            run.stderr
+        };
+        // Named by the line, or by the words of dd; what syncs, or is short of memory, may write the data out before dd is done.
+        for place in [&[device.name()][..], &[mounted.path().to_str().unwrap()], &[]] {
+            first_right(10, || {
+                let told: Value = serde_json::from_str(&watched(&[&["--json"], place].concat())).unwrap();
+                let verdicts = told["verdicts"].as_array().unwrap();
+                let codes: Vec<&Value> = verdicts.iter().map(|verdict| &verdict["code"]).collect();
+                assert!(
+                    verdicts.iter().all(|verdict| verdict["op"] == "write"),
+                    "/dev/zero is no storage: {told}"
+                );
+                assert_eq!(told["flush"]["error"], Value::Null, "{told}");
+                let took_ns = told["flush"]["took_ns"].as_u64().unwrap();
+                let ours = by_us();
+                ensure(codes == [&ours], || format!("{operands}: {ours} by rdsk dd: {told:#}"))?;
+                ensure(expected.is_none_or(|code| ours == code), || format!("{operands}: {ours}"))?;
+                ensure(expected.is_none() || took_ns > 0, || format!("{operands}: {took_ns} ns"))
+            });
+        }
+        let text = watched(&[device.name()]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = format!("after the command's end (flushed: {}).", mounted.path().display());
+        assert!(
+            text.contains("On disk ") && text.contains(&shown) && text.contains("The writes: "),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn the_exit_code_and_the_output_are_the_commands() {
     for (script, code) in [("echo out; exit 0", 0), ("echo out; exit 7", 7), ("echo out; kill -9 $$", 137)] {

@@ -3,7 +3,7 @@
 use crate::common::{SOON, command, error_and_hint, rdsk};
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Call, LoopDevice, Need, Turn, cli, requires, wait_until, without};
+use rdsk_testkit::{LoopDevice, Need, Sysno, Turn, cli, requires, wait_until, without};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -218,7 +218,7 @@ fn where_bpf_is_forbidden_it_says_why_and_goes_on() {
     let Some(device) = device() else { return };
     let line = ["watch", device.name(), "--plain", "--interval", "10ms", "--count", "2"];
     for errno in [Errno::PERM, Errno::NOSYS] {
-        let run = without(&[Call::Bpf], errno, || rdsk(line));
+        let run = without(&[Sysno::bpf], errno, || rdsk(line));
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         assert!(
             run.stderr.starts_with("warning: exact sizes") && run.stderr.contains("seccomp"),
@@ -231,14 +231,14 @@ fn where_bpf_is_forbidden_it_says_why_and_goes_on() {
             "{}",
             run.stdout
         );
-        let command = without(&[Call::Bpf], errno, || rdsk(["watch", device.name(), "--", "true"]));
+        let command = without(&[Sysno::bpf], errno, || rdsk(["watch", device.name(), "--", "true"]));
         assert_eq!(command.status_code, Some(0), "{}", command.stderr);
         assert!(
             command.stderr.split_whitespace().collect::<Vec<_>>().join(" ").contains("a seccomp filter"),
             "{}",
             command.stderr
         );
-        let refused = without(&[Call::Bpf], errno, || rdsk(line.into_iter().chain(["--evidence", "bpf"])));
+        let refused = without(&[Sysno::bpf], errno, || rdsk(line.into_iter().chain(["--evidence", "bpf"])));
         assert_eq!((refused.status_code, refused.stdout.as_str()), (Some(3), ""));
         assert!(error_and_hint(&refused).0.contains("seccomp"), "{}", refused.stderr);
     }

@@ -56,7 +56,7 @@ pub(crate) fn active_mean(counters: &Counters) -> f64 {
 #[track_caller]
 pub(crate) fn near(what: &str, is: f64, wanted: f64, share: f64) {
     let error = is / wanted - 1.0;
-    assert!(error.abs() <= share, "{what}: {is} is {:+.1} % from {wanted}", error * 100.0);
+    assert!(error.abs() <= share, "{what}: {is} is {:+.1}% from {wanted}", error * 100.0);
 }
 
 /// All numbers below `count`, each once, in random order.

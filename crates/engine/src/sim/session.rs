@@ -9,9 +9,7 @@ use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
 use crate::places::{Firsts, Places, largest};
 use crate::work::{StreamEnd, ended, is_in_state, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
-use rdsk_model::{
-    CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState, Sync,
-};
+use rdsk_model::{CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Op, PageCacheState, Sync};
 use std::sync::Arc;
 
 /// Streams of one open that the hosts' read-ahead can tell apart.
@@ -136,7 +134,6 @@ impl Session for SimSession<'_> {
         fit(&mut totals.windows, totals.width_ns, to_return_ns);
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
         let mut run = Run {
-            ended,
             elapsed_ns,
             to_return_ns,
             asked_bytes: streams.iter().map(|stream| stream.asked_bytes).sum(),
@@ -144,7 +141,6 @@ impl Session for SimSession<'_> {
             ops: streams.iter().map(|stream| stream.result.ops).sum(),
             histogram: totals.histogram,
             warm_up: totals.warm_up,
-            first: None,
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,
@@ -152,20 +148,13 @@ impl Session for SimSession<'_> {
             streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
-            processor_wait_ns: None,
             page_cache: self.page_cache(),
             check: ColdCheck {
                 cached_bytes: self.cached_before.cached_bytes,
                 ranges_checked: totals.cache_probe.checked,
                 ranges_wrong: totals.cache_probe.wrong,
             },
-            interrupted_calls: 0,
-            content: None,
-            engine: EngineKind::Sim,
-            issuing: Issuing::default(),
-            notes: Vec::new(),
-            gaps: Vec::new(),
-            left_out_ns: 0,
+            ..Run::without_io(ended, EngineKind::Sim)
         };
         run.first = Firsts::of_visit(
             std::iter::once(&totals.firsts),

@@ -97,7 +97,7 @@ impl Part<'_> {
         if let Some((user, kernel)) = self.processor_percent().filter(|_| self.was_limit()) {
             let poll = if self.options.engine().is_some() { "" } else { ", unless its engine polls" };
             let text = format!(
-                "fio was the limit, not the storage{poll}: it used {:.1} % of a processor (usr {user:.1} %, sys {kernel:.1} %); more \
+                "fio was the limit, not the storage{poll}: it used {:.1}% of a processor (usr {user:.1}%, sys {kernel:.1}%); more \
                  jobs (numjobs) or larger blocks ask more of the storage",
                 user + kernel
             );

@@ -54,7 +54,7 @@ pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, Impo
                 "in the whole run of fio {} reads and {} writes of all programs{}",
                 grouped(disk.read_ios),
                 grouped(disk.write_ios),
-                disk.util.map_or_else(String::new, |util| format!(", {util:.1} % of the time busy"))
+                disk.util.map_or_else(String::new, |util| format!(", {util:.1}% of the time busy"))
             ),
         );
     }

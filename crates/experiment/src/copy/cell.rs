@@ -84,6 +84,7 @@ impl CellSum {
         let mut result = totals.result(&cell, &context);
         let (stop, why) = match ended {
             Err(Failure::Interrupted(_)) => (StopReason::Interrupted, "a signal ended the copy"),
+            Err(Failure::Refused) => (StopReason::Error, "the output came into use while rdsk did not run"),
             _ if !totals.errors.is_empty() => (StopReason::Error, "a call of this end failed"),
             Err(_) => (StopReason::Error, "the copy failed"),
             Ok(()) => (StopReason::Complete, "the copy is complete"),

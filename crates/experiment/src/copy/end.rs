@@ -31,7 +31,7 @@ pub(super) fn content_after(
         rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::DIRECT)?;
         Ok(fd)
     };
-    let read = [Stretch::all(calls.start.unwrap_or(0), calls.bytes)];
+    let read = [Stretch::whole(calls.start.unwrap_or(0), calls.bytes)];
     let mut goes_on = || began.elapsed() < most && goes_on(WaitFor::Look);
     look_at_device(&witness.target, &read, run.start_ns, &mut goes_on, open)
 }
@@ -55,7 +55,7 @@ pub(super) fn describe(side: &Side, target: Option<u32>, block_bytes: u64) -> Co
 }
 
 /// What an open file is. Memory devices are those of admin-guide/devices.txt.
-fn kind(fd: impl AsFd) -> EndKind {
+pub(super) fn kind(fd: impl AsFd) -> EndKind {
     let Ok(stat) = rustix::fs::fstat(&fd) else { return EndKind::Character };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => EndKind::File,

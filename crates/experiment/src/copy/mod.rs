@@ -2,20 +2,23 @@
 //! dd's last line. The copy itself is that of `rdsk-dd`; nothing is opened for writing here, and nothing is printed.
 
 mod cell;
+mod command;
 mod end;
 mod flush;
 mod pauses;
+
+pub use command::{CommandCounts, CommandPlaces};
 
 use crate::execute::{elapsed_ns, empty_record};
 use cell::{CellSum, Visited};
 use flush::{Flushed, Stable, flush};
 use pauses::Pauses;
 use rdsk_analysis::Analysis;
-use rdsk_dd::{Calls, Finished, Operands, Side};
+use rdsk_dd::{Calls, Failure, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, Watchdog, measure_clock};
 use rdsk_model::{
-    Clock as _, Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record,
-    StableBy, Status,
+    Clock as _, Copy, CopyRun, CpuTime, EndKind, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind,
+    Record, StableBy, Status,
 };
 use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelObserver, Observer};
@@ -109,9 +112,8 @@ impl CacheBefore {
 }
 
 impl Copies {
-    /// Nothing copied yet; `command` is the command line for the Record.
-    pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
-        let watchdog = Watchdog::default();
+    /// Nothing copied yet; `command` is the command line for the Record, and the watchdog is that of whoever writes.
+    pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers, watchdog: Watchdog) -> Self {
         // Without its thread, a pause would count as the copy's.
         let _ = watchdog.start();
         let mut record = empty_record(command, None);
@@ -160,7 +162,8 @@ impl Copies {
     }
 
     fn look_at(&mut self, side: &Side, offset: u64, length: Option<u64>) -> Option<WatchedEnd> {
-        let mut witness = Witness::of(side.fd(), &side.name, &self.roots)?;
+        let witness = Witness::of(side.fd(), &side.name, &self.roots);
+        let mut witness = witness.filter(|_| end::kind(side.fd()) != EndKind::Directory)?;
         let target = &mut witness.target;
         let targets = &mut self.record.targets;
         let earlier =
@@ -272,7 +275,7 @@ impl Copies {
         if end::is_durable(operands) && finished.result.is_ok() {
             return Stable { at_ns: Some(finished.times.closed_ns), by: StableBy::Operands, error: None };
         }
-        if self.leftovers == Leftovers::Leave {
+        if self.leftovers == Leftovers::Leave || finished.result == Err(Failure::Refused) {
             return Stable::UNKNOWN;
         }
         // Who may write a file may not always read it.

@@ -1,10 +1,7 @@
 //! `array-unsettled`: the array below the target rebuilt or checked itself when the run began or ended, or lacked members.
 
-use super::common::{cells, cite, how_many, reached_device};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::stripe::unrest;
-use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Device, Finding, Record, Severity, Stake, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("array-unsettled", Severity::Uncertain, Needs::Facts, check);
 
@@ -44,7 +41,7 @@ fn of_device(device: &Device) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures;
     use rdsk_model::{ArrayFacts, IoPath, Op};

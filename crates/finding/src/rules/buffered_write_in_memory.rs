@@ -1,10 +1,6 @@
 //! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device did.
 
-use super::common::{cells, cite, has_verdict, is_of_loop_file};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Stake, VerdictCode};
+use super::prelude::*;
 
 pub(super) const RULE: Rule =
     Rule::new("buffered-write-in-memory", Severity::Invalid, Needs::Counters, check);
@@ -18,7 +14,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cell.workload.op == Op::Write
             && cell.experiment != Experiment::Align
             && has_verdict(cell, VerdictCode::PageCache)
-            && !is_of_loop_file(analysis, cell)
+            && !is_of_loop_file(cell, &analysis.targets)
             && later(cell).is_some_and(|later| later >= LATER)
     });
     let Some(worst) = cells.iter().filter_map(|cell| later(cell)).reduce(f64::max) else { return Vec::new() };
@@ -28,7 +24,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let dirty = cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
         let dirty =
             dirty.map_or(String::new(), |dirty| format!(", dirty at the return = {}", words::bytes(dirty)));
-        let written = written_by(cell);
+        let written = written_by(analysis, cell);
         cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}{written}"))
     };
     let text = format!(
@@ -52,8 +48,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// `, written by fsync(2) = 64 MiB`: who submitted most of the bytes; nothing where BPF did not tell.
-fn written_by(cell: &CellRecord) -> String {
-    let most = block_io(cell).and_then(|seen| seen.origins(Op::Write).first().copied());
+fn written_by(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let most = analysis.block_io(cell).and_then(|block_io| block_io.origins(Op::Write).first().copied());
     most.map_or(String::new(), |(origin, sum)| {
         format!(", written by {origin} = {}{}", words::bytes(sum.bytes), part_in_words(cell))
     })
@@ -67,7 +63,7 @@ fn later(cell: &CellRecord) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, file, kept_in_memory, record, with};
@@ -79,7 +75,7 @@ mod tests {
         let memory = kept_in_memory(direct.clone(), 25_000_000, 500_000_000);
         let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
         assert_eq!(finding.cells, ["d"]);
-        assert!(finding.text.contains("20.0 ×"), "{}", finding.text);
+        assert!(finding.text.contains("20.0x"), "{}", finding.text);
         assert_eq!(
             finding.evidence,
             ["d: to_return = 25.0 ms, to_stable = 500 ms, dirty at the return = 64 MiB"]

@@ -1,42 +1,39 @@
 //! `burst-writes`: the rate of writes in the headline is that of a burst; writes that went on are slower. It names no cause.
 
-use super::common::{MAX_CITED, cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::lasting::{Lasting, lasting_of};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
+use super::prelude::*;
+use rdsk_analysis::lasting::Lasting;
 
 pub(super) const RULE: Rule = Rule::new("burst-writes", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let bursts: Vec<(&CellRecord, Lasting)> = cells(analysis, |_| true)
         .into_iter()
-        .filter_map(|cell| Some((cell, lasting_of(analysis, cell).filter(|seen| seen.is_burst)?)))
+        .filter_map(|cell| Some((cell, analysis.lasting(cell).filter(|lasting| lasting.is_burst)?)))
         .collect();
     // The sequential one tells most of a cache's size.
-    let Some((first, seen)) =
-        bursts.iter().max_by_key(|(cell, seen)| (cell.workload.block_bytes, seen.fall_bytes.is_some()))
+    let Some((first, lasting)) =
+        bursts.iter().max_by_key(|(cell, lasting)| (cell.workload.block_bytes, lasting.fall_bytes.is_some()))
     else {
         return Vec::new();
     };
-    let factor = seen.burst_bytes_per_s / seen.bytes_per_s;
-    let (fast, slow) = (words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
-    let until = match seen.fall_bytes {
+    let factor = lasting.burst_bytes_per_s / lasting.bytes_per_s;
+    let (fast, slow) = (words::rate(lasting.burst_bytes_per_s), words::rate(lasting.bytes_per_s));
+    let until = match lasting.fall_bytes {
         Some(bytes) => format!("after {}", words::bytes(bytes)),
         None => "before the visit that went on began".into(),
     };
-    let level = if seen.is_settled { "and stayed there" } else { "and had not settled" };
+    let level = if lasting.is_settled { "and stayed there" } else { "and had not settled" };
     let all: Vec<&CellRecord> = bursts.iter().map(|(cell, _)| *cell).collect();
     let text = format!(
         "Writes of {} that went on for {} in {} fell from {fast} to {slow} {until}, {level}. A cache that survives a power cut shows no flush, \
          so only writing on shows it; a burst of a limit looks alike.",
         first.id,
-        words::bytes(seen.bytes),
-        words::nanos(seen.elapsed_ns),
+        words::bytes(lasting.bytes),
+        words::nanos(lasting.elapsed_ns),
     );
-    let cited = bursts.iter().take(MAX_CITED).map(|(cell, seen)| {
+    let cited = bursts.iter().take(MAX_CITED).map(|(cell, lasting)| {
         let rates =
-            format!("{}, then {}", words::rate(seen.burst_bytes_per_s), words::rate(seen.bytes_per_s));
+            format!("{}, then {}", words::rate(lasting.burst_bytes_per_s), words::rate(lasting.bytes_per_s));
         cite(cell, "windows", rates)
     });
     vec![
@@ -50,7 +47,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};

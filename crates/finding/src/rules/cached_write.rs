@@ -1,11 +1,8 @@
 //! `cached-write`: direct writes returned clearly before they were stable, so that their rate is that into a cache below. Every visit
 //! ends with a flush and the next one finds that cache empty: no repetition shows the rate behind it, only a longer visit does.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_analysis::settling::{Settling, settling};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity, Stake};
+use super::prelude::*;
+use rdsk_analysis::settling::Settling;
 
 pub(super) const RULE: Rule = Rule::new("cached-write", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -17,9 +14,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && Experiment::PLANNED.contains(&cell.experiment)
             && cell.experiment != Experiment::Align
             && !metrics::is_of_memory(cell)
-            && settling(analysis, cell).is_some()
+            && analysis.settling(cell).is_some()
     });
-    let seen = cells.iter().filter_map(|&cell| Some((cell, settling(analysis, cell)?)));
+    let seen = cells.iter().filter_map(|&cell| Some((cell, analysis.settling(cell)?)));
     let Some((cell, worst)) = seen.max_by(|one, other| one.1.factor.total_cmp(&other.1.factor)) else {
         return Vec::new();
     };
@@ -35,7 +32,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         words::rate(worst.bytes_per_s),
     );
     vec![
-        RULE.about(&cells, "written into a cache", text, |cell| cited(cell, settling(analysis, cell)))
+        RULE.about(&cells, "written into a cache", text, |cell| cited(cell, analysis.settling(cell)))
             .advice(
                 "quote the rate until stable, or let each visit write several times what a cache may hold: --only headline with a \
                  longer --budget, or rdsk stream with --bytes",
@@ -63,7 +60,7 @@ fn cited(cell: &CellRecord, seen: Option<Settling>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, in_visits, make_durable, record, with};
     use rdsk_model::{Op, Record};
@@ -94,7 +91,7 @@ mod tests {
         );
         assert!(finding.text.contains("w wrote 16 MiB a visit in 100 ms"), "{}", finding.text);
         let effect = finding.effect.unwrap();
-        assert!(effect.text.contains("1.60 ×") && effect.text.chars().count() <= 120, "{}", effect.text);
+        assert!(effect.text.contains("1.60x") && effect.text.chars().count() <= 120, "{}", effect.text);
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! `cold-not-reached`: the page cache could not be emptied before a cell that should start cold.
 
-use super::common::{cells, cite, is_simulated};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::spans::visit_span_bytes;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CacheState, CellRecord, ColdCheck, Finding, Severity};
+use rdsk_model::ColdCheck;
 
 pub(super) const RULE: Rule = Rule::new("cold-not-reached", Severity::Uncertain, Needs::Counters, check);
 
@@ -57,7 +55,7 @@ fn worst(cell: &CellRecord) -> Option<ColdCheck> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, record, with};
     use rdsk_model::{Experiment, IoPath, Op, Record};

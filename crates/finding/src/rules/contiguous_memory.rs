@@ -1,12 +1,7 @@
 //! `contiguous-memory`: a device takes so few pieces of memory in one request that large blocks from ordinary pages take longer than
 //! from contiguous memory. It compares two cells of the same run and knows no other cause.
 
-use super::common::cite;
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
-use rdsk_units::Bytes;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("contiguous-memory", Severity::Remark, Needs::Counters, check);
 
@@ -60,7 +55,7 @@ fn requests_per_io(cell: &CellRecord) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, in_rounds, record, with};
     use rdsk_model::{BufferPages, IoPath, Op, Record};

@@ -1,11 +1,6 @@
 //! `deep-write-behind`: one program that waits for each buffered write had many requests in flight, because writeback submits them.
 
-use super::common::{cells, cite, has_verdict, system};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync, VerdictCode};
-use rdsk_units::percent;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("deep-write-behind", Severity::Remark, Needs::Counters, check);
 
@@ -32,7 +27,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
          at once. The await of iostat is then mostly time in that queue, and says nothing of how long the device takes for one.",
         system(analysis, first)
     );
-    vec![RULE.about(&cells, "one writer, many requests in flight", text, cited)]
+    vec![RULE.about(&cells, "one writer, many requests in flight", text, |cell| cited(analysis, cell))]
 }
 
 /// Nothing where BPF took times for a part of the time only: the deepest queue of all of it is not known. What BPF tells is of the device,
@@ -45,7 +40,7 @@ fn deepest(cell: &CellRecord) -> Option<u64> {
     Some(in_device.max(row.map_or(0, |row| metrics::whole(row.aqu_sz))))
 }
 
-fn cited(cell: &CellRecord) -> String {
+fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let deepest = deepest(cell).unwrap_or(0);
     // Before the return there may have been no request at all.
     let row = metrics::row(cell).filter(|row| row.writes.ios_s > 0.0);
@@ -54,13 +49,17 @@ fn cited(cell: &CellRecord) -> String {
         format!(", aqu-sz = {}, w_await = {}", words::figure(row.aqu_sz), words::nanos(await_ns))
     });
     let least = if part_in_words(cell).is_empty() { "" } else { "at least " };
-    cite(cell, "deepest queue", format_args!("{least}{deepest} with one writer{row}{}", submitters(cell)))
+    cite(
+        cell,
+        "deepest queue",
+        format_args!("{least}{deepest} with one writer{row}{}", submitters(analysis, cell)),
+    )
 }
 
 /// `, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %`.
-fn submitters(cell: &CellRecord) -> String {
-    let Some(seen) = block_io(cell) else { return String::new() };
-    let origins = seen.origins(Op::Write);
+fn submitters(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let Some(block_io) = analysis.block_io(cell) else { return String::new() };
+    let origins = block_io.origins(Op::Write);
     let all: u64 = origins.iter().map(|(_, sum)| sum.bytes).sum();
     let named = origins.iter().take(NAMED).filter(|(_, sum)| sum.bytes > 0);
     let parts: Vec<String> = named
@@ -69,13 +68,13 @@ fn submitters(cell: &CellRecord) -> String {
     if parts.is_empty() {
         String::new()
     } else {
-        format!(", submitted {}{}", parts.join(", "), seen.part_in_words())
+        format!(", submitted {}{}", parts.join(", "), block_io.part_in_words())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, kept_in_memory, record, with};
@@ -104,7 +103,7 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %"
+                "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0%, by the kernel's threads = 25.0%"
             ]
         );
     }

@@ -1,11 +1,6 @@
 //! `device-misaligned`: the blocks of the disk do not begin where the device begins, so that I/O at round offsets lies across them.
 
-use super::common::{cells, how_many, is_simulated, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Device, Finding, Severity, Stake};
-use rdsk_units::printable;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("device-misaligned", Severity::Cause, Needs::Facts, check);
 
@@ -69,7 +64,7 @@ fn finding(device: &Device, cells: &[&CellRecord]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures;
     use rdsk_model::{IoPath, Op, Record};

@@ -1,11 +1,7 @@
 //! `direct-refused`: cells that could not run because direct I/O does not accept their size or offset.
 
-use super::common::{cite, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
-use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Record, Severity, StopReason};
-use rdsk_units::{Bytes, printable};
+use super::prelude::*;
+use rdsk_model::StopReason;
 
 pub(super) const RULE: Rule =
     Rule::new("direct-refused", Severity::Remark, Needs::Facts, check).shown_on(Experiment::Align);
@@ -51,7 +47,7 @@ fn is_about_direct(record: &Record, cell: &CellRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, not_applicable, record};
     use rdsk_model::{EngineKind, Op};

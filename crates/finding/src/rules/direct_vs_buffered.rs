@@ -1,11 +1,7 @@
 //! `direct-vs-buffered`: which of the two paths is faster, by how much, and which cause the counters show.
 
-use super::common::cite;
 use super::path_cause::{self as cause, depth, request_bytes};
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Severity, Sync};
+use super::prelude::*;
 
 pub(super) const RULE: Rule =
     Rule::new("direct-vs-buffered", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
@@ -127,7 +123,7 @@ fn counted(cell: &CellRecord, rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, in_rounds, kept_in_memory, read_from_memory, record, with};
     use rdsk_model::IoPath;
@@ -142,10 +138,10 @@ mod tests {
         let [direct, buffered] = cells(Op::Read, 500_000_000, 250_000_000);
         let buffered = with(buffered, |cell| crate::fixtures::set_depth(&mut cell.evidence.device[0], 2.85));
         let finding = fires(RULE, &record(vec![file()], vec![direct, buffered]));
-        assert_eq!(finding.title, "reads: buffered is 2.00 × as fast as direct");
+        assert_eq!(finding.title, "reads: buffered is 2.00x as fast as direct");
         assert_eq!(
             finding.text,
-            "The 95 % interval is 1.97 to 2.03. It keeps 3.00 × as many requests in flight: readahead fetches the \
+            "The 95% interval is 1.97 to 2.03. It keeps 3.00x as many requests in flight: readahead fetches the \
              next blocks before the program requests them."
         );
         assert_eq!(finding.confidence, Confidence::Measured);
@@ -181,7 +177,7 @@ mod tests {
             assert_eq!(of(low, high, p_adjusted).outcome(), expected, "{low} to {high}, p {p_adjusted}");
         }
         let many = unclear_text((1.2e8, 1e8), of(1.02, 1.25, 0.12));
-        assert!(many.contains("The 95 % interval is 1.02 to 1.25. Among all comparisons"), "{many}");
+        assert!(many.contains("The 95% interval is 1.02 to 1.25. Among all comparisons"), "{many}");
     }
 
     #[test]
@@ -196,16 +192,16 @@ mod tests {
         let [direct, buffered] = cells(Op::Read, 604_000_000, 132_000_000);
         let unclear = fires(RULE, &record(vec![file()], vec![direct.clone(), uneven(buffered)]));
         assert_eq!(unclear.title, "reads: direct and buffered cannot be told apart");
-        let expected = "106 against 485 MiB/s. Round by round, direct is 0.59 × as fast as buffered. The 95 % interval is 0.1";
+        let expected = "106 against 485 MiB/s. Round by round, direct is 0.59x as fast as buffered. The 95% interval is 0.1";
         assert!(unclear.text.starts_with(expected), "{}", unclear.text);
         assert!(unclear.text.ends_with("Only more rounds can tell them apart."), "{}", unclear.text);
         // What both share makes no interval wide.
         let shared = record(vec![file()], cells(Op::Read, 604_000_000, 132_000_000).map(uneven).into());
-        assert_eq!(fires(RULE, &shared).title, "reads: buffered is 4.58 × as fast as direct");
+        assert_eq!(fires(RULE, &shared).title, "reads: buffered is 4.58x as fast as direct");
         let equal = fires(RULE, &record(vec![file()], cells(Op::Read, 500_000_000, 495_000_000).into()));
         assert!(equal.title.contains("equally fast"), "{}", equal.title);
         assert!(
-            equal.text.starts_with("Round by round, direct is 0.99 × as fast as buffered. The 95 % interval"),
+            equal.text.starts_with("Round by round, direct is 0.99x as fast as buffered. The 95% interval"),
             "{}",
             equal.text
         );
@@ -239,7 +235,7 @@ mod tests {
             cell.evidence.process.read_bytes = Some(u64::from(fixtures::ROUNDS) * (32 << 20));
         });
         let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
-        assert_eq!(finding.title, "writes: direct is 2.00 × as fast as buffered, until stable");
+        assert_eq!(finding.title, "writes: direct is 2.00x as fast as buffered, until stable");
         assert!(finding.text.contains("read 32 MiB first in each pass"), "{}", finding.text);
         let passes = with(memory.clone(), |cell| {
             cell.experiment = Experiment::Paths;

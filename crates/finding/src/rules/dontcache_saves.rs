@@ -1,14 +1,9 @@
 //! `dontcache-saves`: how much less of the page cache I/O with `RWF_DONTCACHE` leaves filled than buffered I/O, and what that
 //! costs or gains in time beside the other two paths.
 
-use super::common::cite;
 use super::path_cause::cpu_per_mib;
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Outcome, Ratio};
+use super::prelude::*;
 use rdsk_analysis::metrics::{self, LeftInCache};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule =
     Rule::new("dontcache-saves", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
@@ -100,8 +95,8 @@ fn compared(ratio: Result<Ratio, NoRatio>, base: IoPath) -> String {
     };
     let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
     match ratio.outcome() {
-        Outcome::Equal => format!("as fast as {base} ({low} to {high} ×)"),
-        Outcome::Unclear => format!("not told apart from {base} ({low} to {high} ×)"),
+        Outcome::Equal => format!("as fast as {base} ({low} to {high}x)"),
+        Outcome::Unclear => format!("not told apart from {base} ({low} to {high}x)"),
         Outcome::Faster | Outcome::Slower => {
             format!("{} as fast as {base} ({low} to {high})", words::times(ratio.mean))
         }
@@ -128,7 +123,7 @@ fn counted(cell: &CellRecord) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, in_rounds, kept_in_memory, record, with};
     use rdsk_model::{CacheState, PageCacheState};
@@ -169,10 +164,10 @@ mod tests {
     #[test]
     fn says_what_is_saved_and_what_it_costs_beside_both() {
         let finding = fires(RULE, &record(vec![file()], reads(480 * MS, 0)));
-        assert_eq!(finding.title, "reads: dontcache leaves 0 % of its pages cached, buffered 100 %");
+        assert_eq!(finding.title, "reads: dontcache leaves 0% of its pages cached, buffered 100%");
         assert_eq!(
             finding.text,
-            "In each visit it leaves 0 B in memory, buffered 16 MiB. It is as fast as buffered (0.98 to 1.02 ×) and 0.50 × as \
+            "In each visit it leaves 0 B in memory, buffered 16 MiB. It is as fast as buffered (0.98 to 1.02x) and 0.50x as \
              fast as direct (0.50 to 0.50). It takes 300 µs of processor time per MiB, buffered 300 and direct 150."
         );
         assert_eq!(finding.cells, ["n", "b", "d"]);
@@ -185,8 +180,8 @@ mod tests {
     #[test]
     fn a_path_that_keeps_its_pages_is_not_praised() {
         let finding = fires(RULE, &record(vec![file()], reads(240 * MS, SPAN / 2)));
-        assert_eq!(finding.title, "reads: dontcache leaves 50.0 % of its pages cached, buffered 100 %");
-        assert!(finding.text.contains("It is 2.00 × as fast as buffered (1.97 to 2.03)"), "{}", finding.text);
+        assert_eq!(finding.title, "reads: dontcache leaves 50.0% of its pages cached, buffered 100%");
+        assert!(finding.text.contains("It is 2.00x as fast as buffered (1.97 to 2.03)"), "{}", finding.text);
     }
 
     #[test]
@@ -201,7 +196,7 @@ mod tests {
         let finding = fires(RULE, &record(vec![file()], vec![buffered.clone(), fast.clone()]));
         assert!(
             finding.text.starts_with(
-                "In each visit it leaves 0 B in memory, buffered 16 MiB. Until stable it is 2.00 ×"
+                "In each visit it leaves 0 B in memory, buffered 16 MiB. Until stable it is 2.00x"
             ),
             "{}",
             finding.text
@@ -241,7 +236,7 @@ mod tests {
             fires(RULE, &record(vec![file()], cells)).text
         };
         assert!(
-            text(102 << 20).contains(" The kernel fetched 1.06 × what was read. It is"),
+            text(102 << 20).contains(" The kernel fetched 1.06x what was read. It is"),
             "{}",
             text(102 << 20)
         );

@@ -1,11 +1,6 @@
 //! `durable-not-flushed`: writes that asked to be durable, on a filesystem that was mounted so that it sends no flush.
 
-use super::common::{EACH_WRITE, cells, cite, how_many, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::fua_per_write;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Device, Finding, IoPath, Op, Record, Severity, Stake, Sync};
-use rdsk_units::printable;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("durable-not-flushed", Severity::Invalid, Needs::Counters, check);
 
@@ -28,7 +23,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let device = metrics::first_device(analysis, first).map_or_else(String::new, |one| printable(&one.name));
     let cited = |cell: &CellRecord| {
         let flushes = metrics::flushes(cell).unwrap_or(0);
-        let fua = fua_per_write(cell)
+        let fua = analysis
+            .block_io(cell)
+            .and_then(BlockIo::fua_per_write)
             .map_or_else(String::new, |fua| format!(", with FUA = {} each", words::figure(fua)));
         cite(cell, "flushes", format_args!("{flushes} for {} writes{fua}", cell.result.ops.unwrap_or(0)))
     };
@@ -79,15 +76,19 @@ fn lacks_flushes(cell: &CellRecord) -> bool {
 /// Whether the writes went past the cache one by one. Where a device supports FUA, the kernel sends a direct `O_DSYNC` write over blocks
 /// that are there as one with FUA, whatever the mount option says of flushes (Linux 4.18 and later: `iomap_dio_bio_iter` and its
 /// forerunners in fs/iomap). Where nobody counted such writes, they are taken for granted.
-fn goes_past_cache(record: &Record, cell: &CellRecord) -> bool {
+fn goes_past_cache(analysis: &Analysis<'_>, cell: &CellRecord) -> bool {
     let may_have_fua = cell.workload.path == IoPath::Direct && cell.workload.sync == Sync::Dsync;
-    let has_fua = || metrics::first_device(record, cell).is_some_and(|device| device.fua == Some(true));
-    may_have_fua && fua_per_write(cell).map_or_else(has_fua, |fua| fua >= EACH_WRITE)
+    let has_fua = || metrics::first_device(analysis, cell).is_some_and(|device| device.fua == Some(true));
+    may_have_fua
+        && analysis
+            .block_io(cell)
+            .and_then(BlockIo::fua_per_write)
+            .map_or_else(has_fua, |fua| fua >= EACH_WRITE)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{counted, request};
     use crate::fixtures::{self, file, make_durable, record, with};

@@ -1,12 +1,6 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::common::{EACH_WRITE, cite, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, fua_per_write};
-use rdsk_analysis::comparison::{Comparison, Kind, NoRatio, Ratio};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Op, Record, Severity, Stake};
-use rdsk_units::{grouped, percent, printable};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
 
@@ -45,9 +39,9 @@ fn is_dearer(ratio: &Ratio) -> bool {
     ratio.mean >= DEARER && ratio.is_sure()
 }
 
-fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
+fn explain(analysis: &Analysis<'_>, pair: &Comparison<'_>) -> Finding {
     let (plain, durable) = (pair.cell, pair.base);
-    let device = metrics::first_device(record, durable);
+    let device = metrics::first_device(analysis, durable);
     let is_dearer = pair.ratio.is_ok_and(|ratio| is_dearer(&ratio));
     let found = match pair.ratio {
         Ok(ratio) => words::interval(ratio.low, ratio.high),
@@ -61,8 +55,8 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             format_args!("{}, without dsync = {}", flushes(durable), flushes(plain)),
         ),
     ];
-    evidence.extend(by_bpf(durable).map(|seen| cite(durable, "write requests with FUA", seen)));
-    let source = if is_simulated(record, durable) { "" } else { "queue/" };
+    evidence.extend(by_bpf(analysis, durable).map(|seen| cite(durable, "write requests with FUA", seen)));
+    let source = if is_simulated(analysis, durable) { "" } else { "queue/" };
     if let Some(device) = device {
         evidence.push(format!("{}: {}", printable(&device.name), cache_state(device, source)));
     }
@@ -71,8 +65,12 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
             title(pair.ratio),
             format!(
                 "{found} {}{}",
-                cause(device, metrics::flushes_per_io(durable), fua_per_write(durable)),
-                if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
+                cause(
+                    device,
+                    metrics::flushes_per_io(durable),
+                    analysis.block_io(durable).and_then(BlockIo::fua_per_write)
+                ),
+                if is_dearer && !is_simulated(analysis, durable) { JOURNAL } else { "" }
             ),
         )
         .evidence(evidence)
@@ -143,11 +141,11 @@ fn cache_state(device: &Device, source: &str) -> String {
 }
 
 /// What BPF saw of the writes' durability, where it counted all of the time.
-fn by_bpf(cell: &CellRecord) -> Option<String> {
-    let seen = block_io(cell)?;
-    let (fua, flushes) = seen.durable();
-    let requests = grouped(seen.requests(Op::Write).count);
-    let part = seen.part_in_words();
+fn by_bpf(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<String> {
+    let block_io = analysis.block_io(cell)?;
+    let (fua, flushes) = block_io.durable();
+    let requests = grouped(block_io.requests(Op::Write).count);
+    let part = block_io.part_in_words();
     Some(format!(
         "{} of {requests}, bios that only ask for a flush = {}{part}",
         grouped(fua),
@@ -165,7 +163,7 @@ fn flushes(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, in_rounds, make_durable, record, with};
@@ -185,7 +183,7 @@ mod tests {
     #[test]
     fn fires_on_the_pair_with_factor_and_flushes() {
         let finding = fires(RULE, &record(vec![disk()], vec![plain(), durable(40_000_000_000)]));
-        assert_eq!(finding.title, "durable writes take 80.0 × as long");
+        assert_eq!(finding.title, "durable writes take 80.0x as long");
         assert_eq!(
             finding.evidence,
             [
@@ -197,7 +195,7 @@ mod tests {
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
         assert!(equal.title.starts_with("durable writes are at most 3."), "{}", equal.title);
         assert_eq!(equal.advice, None);
-        assert!(finding.text.starts_with("The 95 % interval is 78.8 to 81.2"), "{}", finding.text);
+        assert!(finding.text.starts_with("The 95% interval is 78.8 to 81.2"), "{}", finding.text);
     }
 
     /// No title denies what the interval under it says.
@@ -205,12 +203,12 @@ mod tests {
     fn a_title_says_no_more_and_no_less_than_the_interval() {
         let table = [
             (0.9, 0.87, 0.93, 0.001, "durable writes are no more expensive than others"),
-            (1.0, 0.96, 1.04, 1.0, "durable writes are at most 4.0 % dearer than others"),
-            (1.07, 1.05, 1.09, 1e-6, "durable writes are at most 9.0 % dearer than others"),
-            (1.08, 1.02, 1.14, 0.01, "durable writes take 2.0 % to 14.0 % longer, which decides little"),
+            (1.0, 0.96, 1.04, 1.0, "durable writes are at most 4.0% dearer than others"),
+            (1.07, 1.05, 1.09, 1e-6, "durable writes are at most 9.0% dearer than others"),
+            (1.08, 1.02, 1.14, 0.01, "durable writes take 2.0% to 14.0% longer, which decides little"),
             (1.08, 0.99, 1.18, 0.2, "whether durable writes take longer cannot be told"),
             (1.3, 0.9, 1.9, 0.2, "whether durable writes take longer cannot be told"),
-            (1.2, 1.15, 1.25, 1e-6, "durable writes take 1.20 × as long"),
+            (1.2, 1.15, 1.25, 1e-6, "durable writes take 1.20x as long"),
         ];
         for (mean, low, high, p_adjusted, words) in table {
             assert_eq!(title(Ok(Ratio { mean, low, high, rounds: 6, p_adjusted })), words);

@@ -1,9 +1,7 @@
 //! `evidence-differs`: BPF and sysfs counted the same requests differently, so neither is sure.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_model::{CellRecord, CrossCheck, Severity};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_model::CrossCheck;
 
 pub(super) const RULE: Rule = Rule::new(
     "evidence-differs",
@@ -43,7 +41,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{BpfEvidence, IoPath, Op, Record};
@@ -59,7 +57,7 @@ mod tests {
     #[test]
     fn fires_above_one_per_cent_of_many_requests_only() {
         let finding = fires(RULE, &counted(9_800, 10_000));
-        assert_eq!(finding.evidence, ["c: requests of sda = 9800 by BPF, 10000 by sysfs (2.0 % apart)"]);
+        assert_eq!(finding.evidence, ["c: requests of sda = 9800 by BPF, 10000 by sysfs (2.0% apart)"]);
         fires(RULE, &counted(10_000, 0));
         silent(RULE, &counted(9_901, 10_000));
         silent(RULE, &counted(400, 500));

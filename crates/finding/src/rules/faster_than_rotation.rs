@@ -1,10 +1,8 @@
 //! `faster-than-rotation`: the kernel calls the disk rotational, and yet it answers random reads, or takes random writes that it is said
 //! not to keep in a volatile cache, much sooner than a turn of a platter takes.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, medium, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Op, Severity, Stake};
+use super::prelude::*;
+use rdsk_analysis::medium;
 
 pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause, Needs::OwnTimes, check);
 
@@ -81,7 +79,7 @@ fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, latency, record, with};
     use rdsk_model::{IoPath, Pattern, Target};

@@ -1,9 +1,7 @@
 //! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake, StopReason, Sync};
+use super::prelude::*;
+use rdsk_model::StopReason;
 
 pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -22,16 +20,21 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let margin = margin.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {margin}"))
     };
-    let text = "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
+    let text = "These cells ended with an interval wider than ±10%, or with too few I/Os for their percentiles (p99 needs \
                 1000).";
-    let found =
-        RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or measure fewer cells");
+    let found = RULE.about_any(
+        &cells,
+        "too few samples",
+        text,
+        cited,
+        "give more --budget, or measure fewer topics with --only",
+    );
     let margins = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.margin());
     let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
         return found;
     };
     let what =
-        format!("too few samples: {}, with intervals up to {}", how_many(&cells), words::plus_minus(widest));
+        format!("too few samples: {}, with margins up to {}", how_many(&cells), words::plus_minus(widest));
     found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
 }
 
@@ -54,7 +57,7 @@ fn is_wide(cell: &CellRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, latency, record, with};
     use rdsk_model::{IoPath, Op, Record};
@@ -75,7 +78,7 @@ mod tests {
     #[test]
     fn fires_below_a_thousand_samples_and_on_wide_intervals() {
         let finding = fires(RULE, &headline(999, 0.02, StopReason::Budget));
-        assert_eq!(finding.evidence, ["h: I/Os = 999, interval = ±2.0 %"]);
+        assert_eq!(finding.evidence, ["h: I/Os = 999, interval = ±2.0%"]);
         fires(RULE, &headline(5000, 0.12, StopReason::Budget));
     }
 

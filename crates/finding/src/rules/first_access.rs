@@ -1,14 +1,11 @@
 //! `first-access`: the first access of each place of a target takes longer than later ones, shown by visits, by I/Os, by the layout of
 //! the test file, or by the first run of a copy. It says both rates, and names no cause.
 
-use super::common::{MAX_CITED, cite};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::contention::contention;
 use rdsk_analysis::copy::{self, first_apart, is_warmed};
 use rdsk_analysis::first_access::{FirstCost, ShownBy};
-use rdsk_analysis::groups::by_key;
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Copy, Finding, Op, Severity, Stake};
+use rdsk_model::Copy;
 
 pub(super) const RULE: Rule = Rule::new("first-access", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -89,7 +86,7 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
         "The first run took {}, later ones {} on average, because its {op}s took longer: they were the first of their places. \
          {CAUSES} The later rate is what a warmed volume gives, and the mean is that of the later runs.",
         words::nanos(apart.first.to_close_ns),
-        words::nanos(rdsk_analysis::metrics::whole(apart.later_ns)),
+        words::mean_nanos(apart.later_ns),
     );
     let title = format!("first {op} of a place: {first}, later ones {later}");
     let effect = format!("the first run, which {op}s each place first, has {first}, later ones {later}");
@@ -104,7 +101,7 @@ fn of_copy(analysis: &Analysis<'_>, copy: &Copy) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::copies;

@@ -1,12 +1,7 @@
 //! `larger-blocks-help`: the same streams move clearly more with larger blocks.
 
-use super::common::{MAX_CITED, cite, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::comparison::Kind;
+use super::prelude::*;
 use rdsk_analysis::scale::{Grid, Point};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity, Stake};
-use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("larger-blocks-help", Severity::Remark, Needs::Counters, check);
 
@@ -86,7 +81,7 @@ fn is_sound(point: &Point<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
     use rdsk_model::{CellRecord, Experiment, IoPath, Op};
@@ -104,8 +99,8 @@ mod tests {
     fn fires_and_names_the_smallest_size_that_is_enough() {
         let cells = vec![scale(16 << 10, 36), scale(128 << 10, 62), scale(1 << 20, 67)];
         let finding = fires(RULE, &record(vec![disk()], cells));
-        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB (1.83 to 1.89)");
-        assert!(finding.text.starts_with("The 95 % interval is 1.8"), "{}", finding.text);
+        assert_eq!(finding.title, "reads of 1 MiB are 1.86x as fast as those of 16 KiB (1.83 to 1.89)");
+        assert!(finding.text.starts_with("The 95% interval is 1.8"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("at least 128 KiB"));
     }
 

@@ -1,12 +1,8 @@
 //! `latency-bands`: the latencies at one position fall into bands, and what causes them; or they have two speeds in time. It
 //! names a cause only when a test shows it.
 
-use super::common::{cite, has_verdict, zones};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::zones::{Cause, LatencyBand, LatencyBands};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
@@ -82,7 +78,7 @@ fn by(offset_ns: f64) -> String {
 }
 
 fn nanos(ns: f64) -> String {
-    words::nanos(metrics::whole(ns.round()))
+    words::mean_nanos(ns.round())
 }
 
 fn why(cause: Cause, cell: &CellRecord, latency_bands: &LatencyBands) -> String {
@@ -176,7 +172,7 @@ fn ordinal(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::Noise;
     use rdsk_analysis::fixtures::zones::{ascending, made};
@@ -188,7 +184,7 @@ mod tests {
         let late = |number: u32| if number.is_multiple_of(10) { 3_000_000 } else { 0 };
         let banded = made(60, 10, |_, pass, number| 10_000_000 + u64::from(pass) * 9_000 + late(number));
         let finding = fires(RULE, &banded.0);
-        assert!(finding.title.contains("10.0 %") || finding.title.contains("10 %"), "{}", finding.title);
+        assert!(finding.title.contains("10.0%") || finding.title.contains("10%"), "{}", finding.title);
         assert!(finding.title.contains("are 3.00 ms later: periodic"), "{}", finding.title);
         assert!(finding.text.contains("Every 10th I/O"), "{}", finding.text);
         assert!(finding.evidence[0].contains("p < 1e-4"), "{:?}", finding.evidence);
@@ -235,12 +231,13 @@ mod tests {
     #[test]
     fn each_share_is_that_of_its_own_band() {
         let both = fires(RULE, &shares(&[(6, 3_000_000), (5, -1_100_000)]));
-        assert_eq!(both.title, "6.0 % of the I/Os are 3.00 ms later: cause unknown");
-        let text = "; 11.0 % are in 2 other bands: 6.0 % 3.00 ms later and 5.0 % 1.10 ms faster. ";
+        assert_eq!(both.title, "6.0% of the I/Os are 3.00 ms later: cause unknown");
+        let text = "; 11.0% are in 2 other bands: 6.0% 3.00 ms later and 5.0% 1.10 ms faster. ";
         assert!(both.text.contains(text), "{}", both.text);
         let three = fires(RULE, &shares(&[(5, 3_000_000), (4, 6_000_000), (4, 9_000_000)]));
-        assert_eq!(three.title, "5.0 % of the I/Os are 3.00 ms later: cause unknown");
-        let text = "; 13.0 % are in 3 other bands: 5.0 % 3.00 ms later, 4.0 % 6.00 ms later and 4.0 % 9.00 ms later. ";
+        assert_eq!(three.title, "5.0% of the I/Os are 3.00 ms later: cause unknown");
+        let text =
+            "; 13.0% are in 3 other bands: 5.0% 3.00 ms later, 4.0% 6.00 ms later and 4.0% 9.00 ms later. ";
         assert!(three.text.contains(text), "{}", three.text);
     }
 
@@ -254,7 +251,7 @@ mod tests {
             .0
         };
         let faster = fires(RULE, &fourth(-1));
-        assert_eq!(faster.title, "25.0 % of the I/Os are 3.00 ms faster: periodic");
+        assert_eq!(faster.title, "25.0% of the I/Os are 3.00 ms faster: periodic");
         assert!(faster.text.contains("Every 4th I/O is faster, at any offset"), "{}", faster.text);
         assert!(fires(RULE, &fourth(1)).text.contains("Every 4th I/O is late, at any offset"));
 
@@ -266,7 +263,7 @@ mod tests {
             fires(RULE, &record)
         };
         let faster = disturbed(&[(20, -3_000_000)]);
-        assert_eq!(faster.title, "20.0 % of the I/Os are 3.00 ms faster: cause unknown");
+        assert_eq!(faster.title, "20.0% of the I/Os are 3.00 ms faster: cause unknown");
         assert!(
             faster.text.contains("other I/O at the same time, for which the slower I/Os may have waited"),
             "{}",
@@ -287,7 +284,7 @@ mod tests {
         let two = made(60, 10, |_, _, number| noisy(&mut rng, 10e6 + if slow(number) { 3e6 } else { 0.0 }));
         let finding = fires(RULE, &two.0);
         assert!(
-            finding.title.starts_with("two speeds in time: 21.7 % of the I/Os are 2.98 ms later"),
+            finding.title.starts_with("two speeds in time: 21.7% of the I/Os are 2.98 ms later"),
             "{}",
             finding.title
         );

@@ -1,10 +1,9 @@
 //! Cells whose rate fell to a lower level, and what supports a full write cache as the cause. `write-cache-full` reports those
 //! with such support, `slows-down` the others.
 
-use super::common::{cells, cite};
+use super::prelude::*;
 use rdsk_analysis::rate_series::{self, LevelShift};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Op, Visit};
+use rdsk_model::Visit;
 
 /// Reads held their rate when it was at least this share of that before the fall.
 const HELD: f64 = 0.9;

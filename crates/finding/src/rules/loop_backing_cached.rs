@@ -1,10 +1,9 @@
 //! `loop-backing-cached`: memory answers behind a loop device, because its backing file lies in memory or its page cache is
 //! used; the loop device's own counters move although those of a disk do not.
 
-use super::common::{cells, cite, cite_verdict, has_verdict, is_of_loop_file, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, medium, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, LoopFile, Record, Severity, VerdictCode};
+use super::prelude::*;
+use rdsk_analysis::medium;
+use rdsk_model::LoopFile;
 
 pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid, Needs::Counters, check);
 
@@ -12,8 +11,9 @@ pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid
 const SAME_SHARE: f64 = 0.9;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let told =
-        cells(analysis, |cell| is_of_loop_file(analysis, cell) && !has_verdict(cell, VerdictCode::Hole));
+    let told = cells(analysis, |cell| {
+        is_of_loop_file(cell, &analysis.targets) && !has_verdict(cell, VerdictCode::Hole)
+    });
     if !told.is_empty() {
         let (unknown, memory): (Vec<&CellRecord>, Vec<&CellRecord>) =
             told.into_iter().partition(|cell| has_verdict(cell, VerdictCode::Unverified));
@@ -107,7 +107,7 @@ fn below_share(cell: &CellRecord) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{DeviceEvidence, IoPath, Op, PageCache, PageCacheState, Target};

@@ -1,9 +1,7 @@
 //! `memory-device`: the device is memory behind a driver (zram, a RAM disk, persistent memory), so no disk is measured.
 
-use super::common::{cells, cite, how_many, is_simulated, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, medium, metrics};
-use rdsk_model::{CellRecord, Finding, Record, Severity, Stake};
+use super::prelude::*;
+use rdsk_analysis::medium;
 
 pub(super) const RULE: Rule = Rule::new("memory-device", Severity::Cause, Needs::Facts, check);
 
@@ -31,7 +29,7 @@ fn disk(record: &Record, cell: &CellRecord) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures;
     use rdsk_model::{IoPath, Op, Target};

@@ -1,12 +1,6 @@
 //! `misaligned-write`: the same write takes longer when its offset is not a multiple of the page size.
 
-use super::common::cite;
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
-use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity, Stake};
-use rdsk_units::Bytes;
+use super::prelude::*;
 
 pub(super) const RULE: Rule =
     Rule::new("misaligned-write", Severity::Cost, Needs::OwnTimes, check).shown_on(Experiment::Align);
@@ -30,7 +24,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .map(|(aligned, cell, ratio)| {
             let reads = metrics::read_bytes_per_io(cell)
                 .map_or(String::new(), |bytes| format!(", read per write = {} B", words::figure(bytes)));
-            let reads = format!("{reads}{}", bios_per_write(cell));
+            let reads = format!("{reads}{}", bios_per_write(analysis, cell));
             let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
             let times = words::times(ratio.mean);
             cite(
@@ -60,10 +54,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// `, in 2.00 bios inside the write`; nothing where BPF did not tell.
-fn bios_per_write(cell: &CellRecord) -> String {
-    block_io(cell).map_or(String::new(), |seen| {
-        let bios = metrics::ratio(seen.reads_in_writes().0.count, seen.calls().max(1));
-        format!(", in {} bios inside the write{}", words::figure(bios), seen.part_in_words())
+fn bios_per_write(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    analysis.block_io(cell).map_or(String::new(), |block_io| {
+        let bios = metrics::ratio(block_io.reads_in_writes().0.count, block_io.calls().max(1));
+        format!(", in {} bios inside the write{}", words::figure(bios), block_io.part_in_words())
     })
 }
 
@@ -76,7 +70,7 @@ fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, file, in_rounds, record, with};
@@ -94,9 +88,9 @@ mod tests {
     fn fires_when_the_shift_costs() {
         let record = record(vec![file()], vec![writes("a", 0, 25_000_000), writes("s", 512, 8_000_000_000)]);
         let finding = fires(RULE, &record);
-        let expected = "s: time / aligned = 320 × (318 to 323), read per write = 8192 B, against a";
+        let expected = "s: time / aligned = 320x (318 to 323), read per write = 8192 B, against a";
         assert_eq!(finding.evidence, [expected]);
-        assert!(finding.text.starts_with("The 95 % interval is 318 to 323. A write"), "{}", finding.text);
+        assert!(finding.text.starts_with("The 95% interval is 318 to 323. A write"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
     }
 

@@ -1,12 +1,9 @@
 //! `no-stripe-seen`: the kernel describes an array without stripes, or neither the size nor the offset of a request changes its cost as a
 //! stripe would, which does not say that there is none.
 
-use super::common::{cite, stripes};
+use super::prelude::*;
 use super::stripe_geometry::confidence;
-use super::{Needs, Rule};
 use rdsk_analysis::stripe::StripeResult;
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("no-stripe-seen", Severity::Cause, Needs::OwnTimes, check);
 
@@ -17,7 +14,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
-    let mut text = words::sentence(&reading.answer.evidence.join("; "));
+    let mut text = words::sentence(&reading.evidence.join("; "));
     if reading.described.is_none() {
         text.push_str(&format!(
             " Full stripes of up to {} would show in requests of up to {}.",
@@ -25,7 +22,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
             words::bytes(reading.largest_bytes)
         ));
     }
-    let sure = rdsk_units::percent(reading.none_confidence());
+    let sure = rdsk_units::percent(reading.none_confidence);
     RULE.finding(format!("no stripe was seen ({sure} confidence)"), text)
         .evidence([
             cite(cell, "requests", reading.requests),
@@ -37,7 +34,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::{array, described, single, words};
     use rdsk_model::Confidence;
@@ -54,14 +51,14 @@ mod tests {
         let mirror = fires(RULE, &described(words("md0", "raid1", None), &[]));
         assert_eq!(
             (mirror.title.as_str(), mirror.confidence),
-            ("no stripe was seen (100 % confidence)", Confidence::Measured)
+            ("no stripe was seen (100% confidence)", Confidence::Measured)
         );
         assert!(mirror.text.starts_with("md0 is RAID 1, 4 copies, 4 members, as md says"), "{}", mirror.text);
         let below = [64 << 10, 512 << 10].map(|chunk| words("md1", "raid0", Some(chunk)));
         let row = fires(RULE, &described(words("dm-0", "linear", None), &below));
         assert_eq!(
             (row.title.as_str(), row.confidence),
-            ("no stripe was seen (50.0 % confidence)", Confidence::Inferred)
+            ("no stripe was seen (50.0% confidence)", Confidence::Inferred)
         );
         assert!(row.text.contains("md1 is RAID 0, 4 members, chunk 64 KiB"), "{}", row.text);
     }

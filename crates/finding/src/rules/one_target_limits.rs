@@ -1,13 +1,8 @@
 //! `one-target-limits`: some of several targets are busy all the time or limited by a control group, while the others could
 //! do more.
 
-use super::common::MAX_CITED;
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::scale::{Cause, Limit, Point, name, of_point};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Op, Record, Severity};
-use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("one-target-limits", Severity::Cause, Needs::Counters, check);
 
@@ -54,7 +49,7 @@ fn finding(record: &Record, group: &[Hit<'_>]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, record, with};
     use rdsk_model::{CellRecord, Confidence, Experiment, IoPath, StreamResult, Target};

@@ -1,10 +1,7 @@
 //! `only-zeros`: reads of a device brought back nothing but zeros, or some, which many devices return without looking at their medium.
 
-use super::common::{cells, cite, how_many, write_first};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, read_only_zeros, read_some_zeros};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity, Stake};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_analysis::{read_only_zeros, read_some_zeros};
 
 pub(super) const RULE: Rule = Rule::new("only-zeros", Severity::Uncertain, Needs::Counters, check);
 
@@ -54,7 +51,7 @@ fn cite_content(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures;
     use rdsk_model::{IoPath, Op, ReadContent, Record};

@@ -1,9 +1,7 @@
 //! `own-pause`: rdsk itself did not run for a while. What its cells leave out is said, and that it says nothing of the device.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, OwnGap, Severity, Stake};
+use super::prelude::*;
+use rdsk_model::OwnGap;
 
 pub(super) const RULE: Rule = Rule::new("own-pause", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -35,7 +33,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{IoPath, Op, Record, Visit};

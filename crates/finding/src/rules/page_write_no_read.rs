@@ -1,11 +1,7 @@
 //! `page-write-no-read`: whole pages were written without reading, in contrast to partial pages.
 
-use super::common::{cells, cite, system};
+use super::prelude::*;
 use super::read_modify_write::affected;
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity};
-use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("page-write-no-read", Severity::Remark, Needs::Counters, check);
 
@@ -42,7 +38,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, record, with};
     use rdsk_model::{CellRecord, IoPath};

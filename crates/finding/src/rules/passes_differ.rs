@@ -1,11 +1,8 @@
 //! `passes-differ`: the same positions take longer from pass to pass, or from one pass on. It cannot tell what changed, and
 //! leaves passes that only scatter to the page.
 
-use super::common::{cite, zones};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::zones::{Drift, PassShape};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -76,7 +73,7 @@ fn cited(cell: &CellRecord, drift: &Drift) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::made;
@@ -90,10 +87,10 @@ mod tests {
             fires(RULE, &made(60, 8, |place, pass, _| late_ns(pass) + wobble(place, pass)).0).title
         };
         let become_ = |words: &str| format!("passes over the same positions become {words}");
-        assert_eq!(title(12_000_000, 10_000_000), become_("19.9 % slower"));
-        assert_eq!(title(320_000_000, 10_000_000), become_("31.8 × as slow"));
-        assert_eq!(title(10_000_000, 12_000_000), become_("16.6 % faster"));
-        assert_eq!(title(10_000_000, 320_000_000), become_("31.8 × as fast"));
+        assert_eq!(title(12_000_000, 10_000_000), become_("19.9% slower"));
+        assert_eq!(title(320_000_000, 10_000_000), become_("31.8x as slow"));
+        assert_eq!(title(10_000_000, 12_000_000), become_("16.6% faster"));
+        assert_eq!(title(10_000_000, 320_000_000), become_("31.8x as fast"));
     }
 
     #[test]

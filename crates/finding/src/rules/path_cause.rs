@@ -1,10 +1,9 @@
 //! Why one of two paths is faster: the first difference between their counters that explains it, with the figures. It
 //! compares no rates and names no cause without a counter that shows it.
 
+use super::prelude::*;
 use super::requests_merged::mean_request;
-use rdsk_analysis::{metrics, passes, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, IoPath, Op, Sync};
-use rdsk_units::percent;
+use rdsk_analysis::passes;
 
 /// Minimum ratio of request counts, sizes or depths to be named as a cause.
 const MARKED: f64 = 1.5;
@@ -202,7 +201,7 @@ mod tests {
     #[test]
     fn a_device_may_be_idle_between_requests() {
         let (text, _) = pair(|_, slower| util(slower, 60.0));
-        assert!(text.contains("is idle between requests") && text.contains("60.0 %"), "{text}");
+        assert!(text.contains("is idle between requests") && text.contains("60.0%"), "{text}");
         assert!(pair(|faster, slower| (util(faster, 65.0), util(slower, 60.0)).0).0.contains("do not show"));
         assert!(pair(|_, slower| util(slower, 91.0)).0.contains("do not show"));
     }

@@ -1,11 +1,7 @@
 //! `processor-contended`: other programs used the processors, and the threads that issue the I/O waited for one.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
+use super::prelude::*;
 use rdsk_analysis::contention::{Contention, contention};
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("processor-contended", Severity::Uncertain, Needs::Counters, check);
 
@@ -81,7 +77,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{IoPath, Op, ProcessorUse};
@@ -108,8 +104,8 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "c: waited for a processor = 20.0 % of the time of our threads, used by others = 75.0 % of all processors, \
-              tasks waited (PSI) = 20.0 % of the time"
+                "c: waited for a processor = 20.0% of the time of our threads, used by others = 75.0% of all processors, \
+              tasks waited (PSI) = 20.0% of the time"
             ]
         );
         let effect = finding.effect.unwrap();
@@ -130,11 +126,11 @@ mod tests {
             finding.effect.unwrap()
         };
         let alone = stolen(8, 0, 0);
-        assert_eq!(alone.text, "the hypervisor took the processors up to 8.0 % of the time: c");
+        assert_eq!(alone.text, "the hypervisor took the processors up to 8.0% of the time: c");
         assert!(alone.factor.is_some_and(|factor| (factor - 1.0 / 0.92).abs() < 1e-9), "{alone:?}");
         assert_eq!(stolen(100, 0, 0).factor, None, "it took all of it");
         let both = stolen(8, 3 * SECOND / 2, SECOND / 5);
         assert!(both.text.starts_with("other programs took the processors: c, which waited"), "{both:?}");
-        assert!(both.text.ends_with("; the hypervisor took up to 8.0 %"), "{both:?}");
+        assert!(both.text.ends_with("; the hypervisor took up to 8.0%"), "{both:?}");
     }
 }

@@ -1,11 +1,7 @@
 //! `processor-quota`: the CPU quota of a control group was used up, and the threads that issue the I/O waited for its next period.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
+use super::prelude::*;
 use rdsk_analysis::contention::contention;
-use rdsk_model::{CellRecord, Finding, Severity, Stake};
-use rdsk_units::{grouped, percent};
 
 pub(super) const RULE: Rule = Rule::new("processor-quota", Severity::Uncertain, Needs::Counters, check);
 
@@ -46,7 +42,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::super::processor_contended;
     use super::*;
     use crate::fixtures::{self, disk, record, with};
@@ -74,7 +70,7 @@ mod tests {
     fn fires_where_the_group_was_held_back_and_not_where_others_were_in_the_way() {
         let held = held_back(3 * SECOND / 4);
         let finding = fires(RULE, &held);
-        assert_eq!(finding.evidence, ["c: held back by the quota = 75.0 % of the time, in 9 of 10 periods"]);
+        assert_eq!(finding.evidence, ["c: held back by the quota = 75.0% of the time, in 9 of 10 periods"]);
         assert!(
             finding
                 .effect

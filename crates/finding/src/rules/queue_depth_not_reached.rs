@@ -1,11 +1,7 @@
 //! `queue-depth-not-reached`: fewer I/Os were in flight than requested, because the queue never filled, or because the visits were so
 //! short that the queue emptied for much of them.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Experiment, Finding, Severity, Stake};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("queue-depth-not-reached", Severity::Cause, Needs::OwnTimes, check);
 
@@ -21,7 +17,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let long = cells(analysis, |cell| is_missed(cell) && !is_short(cell));
     let short = cells(analysis, |cell| is_missed(cell) && is_short(cell) && is_explained(cell));
-    [never_filled(&long), emptied(&short)].concat()
+    [never_filled(analysis, &long), emptied(&short)].concat()
 }
 
 /// Whether the visits of a cell have few I/Os for its depth.
@@ -68,7 +64,7 @@ fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
         )
     };
     let what = format!(
-        "visits of {ops} I/Os at depth {wanted} end with fewer in flight, which lowers the rate: {}",
+        "repeats of {ops} I/Os at QD{wanted} end with fewer in flight, which lowers the rate: {}",
         how_many(cells)
     );
     vec![
@@ -79,7 +75,7 @@ fn emptied(cells: &[&CellRecord]) -> Vec<Finding> {
     ]
 }
 
-fn never_filled(cells: &[&CellRecord]) -> Vec<Finding> {
+fn never_filled(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Finding> {
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();
 
     let advice = if within == cells.len() {
@@ -89,7 +85,13 @@ fn never_filled(cells: &[&CellRecord]) -> Vec<Finding> {
     } else {
         "look for a busy processor, or for a device that completes faster than one thread submits"
     };
-    let found = RULE.about_any(cells, "the queue never filled", text(within, cells.len()), depth, advice);
+    let found = RULE.about_any(
+        cells,
+        "the queue never filled",
+        text(within, cells.len()),
+        |cell| depth(analysis, cell),
+        advice,
+    );
     let shares = cells.iter().filter_map(|cell| {
         let (had, wanted) = (metrics::depth_had(cell)?, metrics::wanted_depth(&cell.workload) as f64);
         (had > 0.0).then_some((wanted / had, had, wanted))
@@ -97,11 +99,8 @@ fn never_filled(cells: &[&CellRecord]) -> Vec<Finding> {
     let Some((factor, had, wanted)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
         return found;
     };
-    let what = format!(
-        "the queue never filled: {}, with {} of {wanted:.0} I/Os in flight",
-        how_many(cells),
-        words::figure(had)
-    );
+    let what =
+        format!("the queue never filled: {}, QD {} of {wanted:.0}", how_many(cells), words::figure(had));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
 }
 
@@ -123,7 +122,7 @@ fn text(within: usize, all: usize) -> &'static str {
     }
 }
 
-fn depth(cell: &CellRecord) -> String {
+fn depth(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let reached = metrics::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
     let device =
         metrics::row(cell).map_or(String::new(), |row| format!(", aqu-sz = {}", words::figure(row.aqu_sz)));
@@ -133,14 +132,14 @@ fn depth(cell: &CellRecord) -> String {
         (Some(within), Some(ops)) => format!(", done within their submission = {within} of {ops}"),
         _ => String::new(),
     };
-    let deepest = block_io(cell).and_then(|seen| seen.deepest());
+    let deepest = analysis.block_io(cell).and_then(BlockIo::deepest);
     let deepest = deepest.map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
     cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}{deepest}{within}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, deepen, disk, in_visits, record, with};

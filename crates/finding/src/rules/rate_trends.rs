@@ -2,11 +2,8 @@
 //! to `slows-down` and `write-cache-full`. `slow-start`: on average over the visits, their first part was slower than the steady rest;
 //! `fast-start`: it was faster.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::trend::{Trend, VisitTrend};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -18,7 +15,7 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
         });
         is_shown && analysis.level_shifts(cell).is_empty()
     });
-    let text = "The rate rises or falls by at least 10 %, either within the visits of the cell or steadily over the run. Heat, a \
+    let text = "The rate rises or falls by at least 10%, either within the visits of the cell or steadily over the run. Heat, a \
                 cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
     let found =
@@ -39,7 +36,7 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
     let advice = "give more --budget, so that the start weighs less in the mean";
     let found =
         SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice);
-    valued(analysis, &cells, found, |times| format!("visits go on up to {times} as fast as they start"))
+    valued(analysis, &cells, found, |times| format!("tests start slowly and go on up to {times} as fast"))
 });
 
 pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Needs::OwnTimes, |analysis| {
@@ -55,7 +52,7 @@ pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Nee
         FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice);
     let later = later(analysis, &cells);
     let found =
-        valued(analysis, &cells, found, |times| format!("visits start up to {times} as fast as they go on"));
+        valued(analysis, &cells, found, |times| format!("tests start up to {times} as fast as they go on"));
     found.into_iter().map(|finding| with_later(finding, &later)).collect()
 });
 
@@ -139,7 +136,7 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record};
     use rdsk_analysis::fixtures::rates::{

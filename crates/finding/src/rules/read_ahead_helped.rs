@@ -1,13 +1,7 @@
 //! `read-ahead-helped`: the kernel fetched data before a sequential reader asked for it, so that most reads found it in memory.
 
-use super::common::{cells, cite, reached_device, system};
+use super::prelude::*;
 use super::requests_merged::mean_request;
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
-use rdsk_analysis::comparison::{Comparison, Kind, Outcome};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, IoPath, Op, Pattern, Severity};
-use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("read-ahead-helped", Severity::Remark, Needs::Counters, check);
 
@@ -21,7 +15,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && cell.workload.pattern == Pattern::Sequential
             && metrics::wanted_depth(&cell.workload) == 1
             && reached_device(cell)
-            && reads_per_request(cell).is_some_and(|count| count >= READS_PER_REQUEST)
+            && reads_per_request(analysis, cell).is_some_and(|count| count >= READS_PER_REQUEST)
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let gains: Vec<String> = analysis
@@ -35,14 +29,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         system(analysis, first),
         gains.concat()
     );
-    vec![RULE.about(&cells, "most reads found what was read ahead", text, cited)]
+    vec![RULE.about(&cells, "most reads found what was read ahead", text, |cell| cited(analysis, cell))]
 }
 
 /// How many reads of the program each fetch of the kernel served: by its own bios where BPF counted them, else by requests.
-fn reads_per_request(cell: &CellRecord) -> Option<f64> {
-    if let Some(seen) = block_io(cell) {
-        let own = seen.own(Op::Read);
-        return (own.count > 0).then(|| metrics::ratio(seen.calls(), own.count));
+fn reads_per_request(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> {
+    if let Some(block_io) = analysis.block_io(cell) {
+        let own = block_io.own(Op::Read);
+        return (own.count > 0).then(|| metrics::ratio(block_io.calls(), own.count));
     }
     Some(mean_request(cell)? / cell.workload.block_bytes as f64)
 }
@@ -59,31 +53,31 @@ fn gain(pair: &Comparison<'_>) -> Option<String> {
     ))
 }
 
-fn cited(cell: &CellRecord) -> String {
+fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let block = Bytes(cell.workload.block_bytes);
-    let Some(seen) = block_io(cell) else {
+    let Some(block_io) = analysis.block_io(cell) else {
         let mean =
             mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::bytes(metrics::whole(bytes)));
         return cite(cell, "mean request", format_args!("{mean} for reads of {block}"));
     };
-    let own = seen.own(Op::Read);
+    let own = block_io.own(Op::Read);
     let mean = own.mean_bytes().map_or_else(|| "none".into(), |bytes| words::bytes(metrics::whole(bytes)));
-    let deepest = seen.deepest().map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
+    let deepest = block_io.deepest().map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
     cite(
         cell,
         "bios",
         format_args!(
             "{} of {mean} on average for {} of {block}{}{deepest}",
             rdsk_units::grouped(own.count),
-            words::plural(seen.calls(), "read"),
-            seen.part_in_words()
+            words::plural(block_io.calls(), "read"),
+            block_io.part_in_words()
         ),
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, in_rounds, record, with};
@@ -116,7 +110,7 @@ mod tests {
         fires(RULE, &alone(ahead(2048)));
         let slow = record(vec![disk()], vec![ahead(512), read(IoPath::Direct, 1_000_000_000)]);
         let helped = fires(RULE, &slow);
-        assert!(helped.text.contains("2.00 × as fast as direct reads"), "{}", helped.text);
+        assert!(helped.text.contains("2.00x as fast as direct reads"), "{}", helped.text);
         let blind = with(ahead(512), |cell| cell.evidence.bpf = None);
         assert_eq!(
             fires(RULE, &alone(blind)).evidence,

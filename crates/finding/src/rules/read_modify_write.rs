@@ -1,11 +1,6 @@
 //! `read-modify-write`: writes of part of a page through the page cache made the kernel read the rest of it first.
 
-use super::common::{cells, cite, system};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, read_per_write};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Pattern, Record, Severity, Stake};
-use rdsk_units::Bytes;
+use super::prelude::*;
 
 pub(super) const RULE: Rule =
     Rule::new("read-modify-write", Severity::Cost, Needs::Counters, check).shown_on(Experiment::Align);
@@ -18,11 +13,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let cited = |cell: &CellRecord| {
-        let seen = block_io(cell).map(|seen| seen.calls());
-        let ops = words::plural(seen.or(cell.result.ops).unwrap_or(0), "write");
-        let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
+        let calls = analysis.block_io(cell).map(BlockIo::calls);
+        let ops = words::plural(calls.or(cell.result.ops).unwrap_or(0), "write");
+        let per_write = words::figure(analysis.read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
-        match inside_writes(cell, page.0) {
+        match inside_writes(analysis, cell, page.0) {
             Some(told) => {
                 cite(cell, "read per write", format_args!("{per_write} B, {ops} of {block}; {told}"))
             }
@@ -34,9 +29,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
          the device."
     );
     let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
-    let most = cells.iter().filter_map(|cell| read_per_write(cell)).fold(0.0, f64::max);
+    let most = cells.iter().filter_map(|cell| analysis.read_per_write(cell)).fold(0.0, f64::max);
     let is_each =
-        cells.iter().all(|cell| !is_sequential(cell) && read_per_write(cell) == Some(page.0 as f64));
+        cells.iter().all(|cell| !is_sequential(cell) && analysis.read_per_write(cell) == Some(page.0 as f64));
     let each = if is_each { "each" } else { "on average" };
     let effect = format!(
         "writes of part of a page make the {system} read up to {} B first, {each}",
@@ -47,11 +42,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
-fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
-    let seen = block_io(cell)?;
-    let (inside, all) = seen.reads_in_writes();
+fn inside_writes(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) -> Option<String> {
+    let block_io = analysis.block_io(cell)?;
+    let (inside, all) = block_io.reads_in_writes();
     let grouped = rdsk_units::grouped;
-    let calls: Vec<String> = seen
+    let calls: Vec<String> = block_io
         .origins(Op::Read)
         .iter()
         .filter(|(origin, _)| origin.is_write_call())
@@ -61,7 +56,7 @@ fn inside_writes(cell: &CellRecord, page_bytes: u64) -> Option<String> {
     // A mean is the size of each bio only where all of them are of one size; a page is the least that is read.
     let each = if inside.bytes == inside.count * page_bytes { "each" } else { "on average" };
     let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
-    let part = seen.part_in_words();
+    let part = block_io.part_in_words();
     Some(format!("{inside} of {all} reads came from {calls}, {mean} {each}{part}"))
 }
 
@@ -71,26 +66,31 @@ fn is_sequential(cell: &CellRecord) -> bool {
 
 /// Pages that a write of this cell must have read, on average. Writes that follow each other share their pages; whether so few
 /// reads are of pages and not of metadata is known only where BPF says which call made them.
-fn least_pages(cell: &CellRecord, page_bytes: u64) -> f64 {
+fn least_pages(analysis: &Analysis<'_>, cell: &CellRecord, page_bytes: u64) -> f64 {
     let of_page = metrics::ratio(cell.workload.block_bytes, page_bytes).min(1.0);
-    if is_sequential(cell) && block_io(cell).is_some() { PAGES_PER_WRITE * of_page } else { PAGES_PER_WRITE }
+    if is_sequential(cell) && analysis.block_io(cell).is_some() {
+        PAGES_PER_WRITE * of_page
+    } else {
+        PAGES_PER_WRITE
+    }
 }
 
 /// The cells whose partial pages were read: by bios inside the calls, or by the I/O counters of the process.
-pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
-    let page_bytes = metrics::page_bytes(record);
-    cells(record, |cell| {
+pub(super) fn affected<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a CellRecord> {
+    let page_bytes = metrics::page_bytes(analysis);
+    cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path.uses_page_cache()
             && metrics::writes_partial_pages(&cell.workload, page_bytes)
-            && read_per_write(cell)
-                .is_some_and(|bytes| bytes >= least_pages(cell, page_bytes) * page_bytes as f64)
+            && analysis
+                .read_per_write(cell)
+                .is_some_and(|bytes| bytes >= least_pages(analysis, cell, page_bytes) * page_bytes as f64)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, file, record, with};

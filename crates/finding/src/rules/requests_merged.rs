@@ -1,11 +1,6 @@
 //! `requests-merged`: the device saw larger requests than the program issued.
 
-use super::common::{cells, cite, has_verdict, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
-use rdsk_units::Bytes;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("requests-merged", Severity::Remark, Needs::Counters, check);
 
@@ -34,18 +29,19 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
          program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
          as merges). Larger requests cost less per byte.{}",
-        where_it_grew(first)
+        where_it_grew(analysis, first)
     );
-    vec![RULE.about(&cells, "the device saw larger requests", text, sizes)]
+    vec![RULE.about(&cells, "the device saw larger requests", text, |cell| sizes(analysis, cell))]
 }
 
 /// Bios that are this part of the requests' size were not merged but large from the start.
 const LARGE_BIOS: f64 = 0.5;
 
 /// Whether the page cache submitted large bios or the queue merged small ones; nothing where BPF did not tell.
-fn where_it_grew(cell: &CellRecord) -> String {
+fn where_it_grew(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let op = cell.workload.op;
-    let sizes = block_io(cell)
+    let sizes = analysis
+        .block_io(cell)
         .and_then(|seen| Some((seen.by(op, |_| true).mean_bytes()?, seen.requests(op).mean_bytes()?)));
     let Some((bio, request)) = sizes else { return String::new() };
     let mean = words::bytes(metrics::whole(bio));
@@ -85,22 +81,23 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
 }
 
 /// The citation of both rules about sizes: what was requested, what the device saw.
-pub(super) fn sizes(cell: &CellRecord) -> String {
+pub(super) fn sizes(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes));
     let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
     let requests = words::plural(metrics::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
     let merges = metrics::merges(cell, op).map_or(String::new(), |merges| format!(", merges = {merges}"));
-    let exact = block_io(cell).map(|seen| seen.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
+    let exact =
+        analysis.block_io(cell).map(|block_io| block_io.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
     let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}{}", part_in_words(cell)));
-    let cut = block_io(cell).and_then(|seen| seen.splits()).filter(|&cut| cut > 0);
+    let cut = analysis.block_io(cell).and_then(BlockIo::splits).filter(|&cut| cut > 0);
     let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}{}", part_in_words(cell)));
     cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}{exact}{cut}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with, without_counters};

@@ -1,12 +1,7 @@
 //! `requests-split`: the device saw smaller requests than the program issued.
 
-use super::common::{cells, is_simulated};
+use super::prelude::*;
 use super::requests_merged::{mean_request, sizes, sizes_are_known};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::block_io;
-use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Device, Finding, IoPath, Severity};
-use rdsk_units::{Bytes, printable};
 
 pub(super) const RULE: Rule = Rule::new("requests-split", Severity::Remark, Needs::Counters, check);
 
@@ -43,9 +38,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         (true, false) => direct.into(),
         _ => buffered.into(),
     };
-    let by = cells.iter().find_map(|cell| limit(cell, device)).unwrap_or_default();
+    let by = cells.iter().find_map(|cell| limit(analysis, cell, device)).unwrap_or_default();
     let text = format!("{text}{by}");
-    let mut finding = RULE.about(&cells, "the device saw smaller requests", text, sizes);
+    let mut finding =
+        RULE.about(&cells, "the device saw smaller requests", text, |cell| sizes(analysis, cell));
     if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
         let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
         finding.evidence.push(format!("{}: {name} = {}", printable(&device.name), Bytes(largest)));
@@ -54,12 +50,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// Which limit cut the direct I/Os of a cell, by the exact sizes of its requests; `None` where BPF did not tell.
-fn limit(cell: &CellRecord, device: Option<&Device>) -> Option<String> {
-    let seen = block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
+fn limit(analysis: &Analysis<'_>, cell: &CellRecord, device: Option<&Device>) -> Option<String> {
+    let block_io = analysis.block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
     let op = cell.workload.op;
-    let (largest, most) = (seen.largest(op)?, device?.max_request_bytes?);
-    let (calls, bios, cut) = (seen.calls(), seen.own(op).count, seen.splits()?);
-    let (id, part) = (&cell.id, seen.part_in_words());
+    let (largest, most) = (block_io.largest(op)?, device?.max_request_bytes?);
+    let (calls, bios, cut) = (block_io.calls(), block_io.own(op).count, block_io.splits()?);
+    let (id, part) = (&cell.id, block_io.part_in_words());
     Some(match (largest >= most, cut > 0) {
         (true, _) => {
             format!(" In {id} the largest requests have that limit's size: queue/max_sectors_kb cut them.")
@@ -84,7 +80,7 @@ fn limit(cell: &CellRecord, device: Option<&Device>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with, without_counters};

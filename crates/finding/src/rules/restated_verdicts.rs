@@ -1,14 +1,10 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled`, `cpu-bound` and `source-bound`. They add no judgement of their own, only what BPF counted beside it.
 
-use super::common::{cells, cite, cite_verdict, has_verdict, how_many, is_of_loop_file, write_first};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
+use super::prelude::*;
 use rdsk_analysis::groups::distinct;
-use rdsk_analysis::in_device::in_device;
-use rdsk_analysis::{is_burst, metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, Limit, Op, Origin, Severity, Stake, VerdictCode};
-use rdsk_units::{Bytes, percent, printable};
+use rdsk_analysis::is_burst;
+use rdsk_model::Limit;
 
 /// Bytes that the device moved per byte of the cell from which they are worth a figure.
 const MORE: f64 = 1.05;
@@ -30,8 +26,11 @@ pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Nee
     let found = HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice);
     let shares = cells.iter().filter_map(|cell| metrics::hole_share(cell));
     let Some(most) = shares.max_by(f64::total_cmp) else { return found };
-    let what =
-        format!("holes were read, not a disk: {}, up to {} never written", how_many(&cells), percent(most));
+    let what = format!(
+        "unallocated blocks were read, not the disk: {}, up to {} never written",
+        how_many(&cells),
+        percent(most)
+    );
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
@@ -43,18 +42,24 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         // A warm cell measures memory on purpose: nothing to warn of.
         let cells = cells(analysis, |cell| {
             has_verdict(cell, VerdictCode::PageCache)
-                && !is_of_loop_file(analysis, cell)
+                && !is_of_loop_file(cell, &analysis.targets)
                 && cell.workload.op == Op::Read
                 && cell.workload.cache != CacheState::Warm
         });
         let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
                 device.";
         let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
-        let found = CACHED_READ.about_any(&cells, "memory answered reads", text, cite_cached, advice);
+        let found = CACHED_READ.about_any(
+            &cells,
+            "memory answered reads",
+            text,
+            |cell| cite_cached(analysis, cell),
+            advice,
+        );
         let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
         let Some(least) = shares.min_by(f64::total_cmp) else { return found };
         let what = format!(
-            "memory answered reads: {}, and the device moved down to {} of the bytes",
+            "RAM (page cache) answered reads: {}, and the device moved as little as {} of the bytes",
             how_many(&cells),
             percent(least)
         );
@@ -67,13 +72,19 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
     let text = "The device, or a disk below it, did work that the cell did not request: more data, or requests of others beside \
                 its own. Other I/O takes time from the measurement and makes it less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
-    let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_others, advice);
+    let findings = DISTURBED.about_any(
+        &cells,
+        "other programs used the device",
+        text,
+        |cell| cite_others(analysis, cell),
+        advice,
+    );
     let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
     // Others may have been many and small: then only their requests show.
     let most = shares.filter(|share| *share >= MORE).max_by(f64::total_cmp);
     let what = most.map(|share| {
         let (cells, times) = (how_many(&cells), words::times(share));
-        format!("other programs used the device, which moved up to {times} as many bytes as rdsk: {cells}")
+        format!("other I/O on the device, which moved up to {times} as many bytes as rdsk: {cells}")
     });
     let valued = |finding: Finding| match &what {
         Some(what) => finding.effect(Stake::Figure, None, what.clone()),
@@ -88,14 +99,20 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
                 rate is that limit, or less where a part went to others or was read ahead and not used, or more where a burst is let \
                 pass before the limit applies. The device itself is at least as fast.";
     let advice = "run outside the limited group (container, slice), or raise the limit";
-    let found = THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_throttled, advice);
+    let found = THROTTLED.about_any(
+        &cells,
+        "a control group sets the rate",
+        text,
+        |cell| cite_throttled(analysis, cell),
+        advice,
+    );
     let bursts = cells.iter().filter(|cell| is_burst(cell, &analysis.targets)).count();
     let above = match bursts {
         0 => String::new(),
         all if all == cells.len() => ", above it in bursts".to_owned(),
         some => format!(", {some} above it in bursts"),
     };
-    let what = format!("a control group sets the rate, {}: {}{above}", in_force(&cells), how_many(&cells));
+    let what = format!("a cgroup limits the rate, {}: {}{above}", in_force(&cells), how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
@@ -123,7 +140,7 @@ pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
     let text = "rdsk used the processor for nearly all of the elapsed time: a faster device would give the same figure.";
     let advice = "raise --streams or --bs to see what the device can do beyond one processor";
-    CPU_BOUND.about_any(&cells, "the processor is the limit", text, cite_cpu, advice)
+    CPU_BOUND.about_any(&cells, "the processor is the limit", text, |cell| cite_cpu(analysis, cell), advice)
 });
 
 pub(super) const SOURCE_BOUND: Rule = Rule::new(
@@ -140,20 +157,20 @@ pub(super) const SOURCE_BOUND: Rule = Rule::new(
 );
 
 /// With what BPF counted of our own reads.
-fn cite_cached(cell: &CellRecord) -> String {
-    let own = block_io(cell).map_or(String::new(), |seen| {
-        let (own, calls) = (seen.own(cell.workload.op), seen.calls());
-        let part = seen.part_in_words();
+fn cite_cached(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let own = analysis.block_io(cell).map_or(String::new(), |block_io| {
+        let (own, calls) = (block_io.own(cell.workload.op), block_io.calls());
+        let part = block_io.part_in_words();
         format!("; {} for {}{part}", words::plural(own.count, "bio"), words::plural(calls, "read"))
     });
     format!("{}{own}", cite_verdict(cell))
 }
 
 /// With what BPF counted of others.
-fn cite_others(cell: &CellRecord) -> String {
-    let seen = block_io(cell);
-    let others = seen.iter().flat_map(|seen| {
-        let of = |op: Op| (op, seen.by(op, |origin| origin == Origin::Other));
+fn cite_others(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let block_io = analysis.block_io(cell);
+    let others = block_io.iter().flat_map(|block_io| {
+        let of = |op: Op| (op, block_io.by(op, |origin| origin == Origin::Other));
         [of(Op::Read), of(Op::Write)]
     });
     let parts: Vec<String> = others
@@ -178,13 +195,12 @@ fn verb(op: Op) -> &'static str {
 }
 
 /// With the time that a request was in the device: a control group holds it back before it exists.
-fn cite_throttled(cell: &CellRecord) -> String {
-    let held = in_device(cell).map(|times| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
+fn cite_throttled(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let held = analysis.in_device(cell).map(|times| {
         format!(
             "; of {} for each I/O its request was {} in the device{}",
-            ns(times.call_ns),
-            ns(times.device_ns),
+            words::mean_nanos(times.call_ns),
+            words::mean_nanos(times.device_ns),
             part_in_words(cell)
         )
     });
@@ -213,15 +229,15 @@ fn cite_hole(cell: &CellRecord) -> String {
     cite(cell, "share never written", format_args!("{holes}, device read = {moved}"))
 }
 
-fn cite_cpu(cell: &CellRecord) -> String {
+fn cite_cpu(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let cpu_ns = metrics::cpu_ns(cell).unwrap_or(0);
     let per_io = words::nanos(cpu_ns / cell.result.ops.unwrap_or(1).max(1));
     let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
-    let device = in_device(cell).map(|times| {
+    let device = analysis.in_device(cell).map(|times| {
         format!(
             ", in the device = {} of {}{}",
-            words::nanos(metrics::whole(times.device_ns)),
-            words::nanos(metrics::whole(times.call_ns)),
+            words::mean_nanos(times.device_ns),
+            words::mean_nanos(times.call_ns),
             part_in_words(cell)
         )
     });
@@ -230,7 +246,7 @@ fn cite_cpu(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, disk, file, read_from_memory, record, with};
@@ -245,7 +261,7 @@ mod tests {
             cell.evidence.extents = Some(sparse);
         });
         let finding = fires(HOLE_READ, &record(vec![file()], vec![hole.clone()]));
-        assert_eq!(finding.evidence, ["h: share never written = 100 %, device read = 0 B"]);
+        assert_eq!(finding.evidence, ["h: share never written = 100%, device read = 0 B"]);
         let written = with(cell("w", Op::Read, IoPath::Direct, 1 << 20, 64, 2_000_000), |cell| {
             cell.evidence.extents = Some(ExtentEvidence { mapped_bytes: 64 << 20, hole_bytes: 0, ..sparse });
         });
@@ -310,7 +326,7 @@ mod tests {
         let finding = fires(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.6)]));
         assert_eq!(
             finding.evidence,
-            ["g: time between the writes = 40.0 %, processor time of rdsk's own code = 200 ms"]
+            ["g: time between the writes = 40.0%, processor time of rdsk's own code = 200 ms"]
         );
         silent(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.9)]));
     }
@@ -341,8 +357,8 @@ mod tests {
         });
         let finding = fires(THROTTLED, &record(vec![disk()], vec![limited.clone(), burst]));
         let effect = finding.effect.as_ref().map(|effect| effect.text.as_str());
-        let expected = "a control group sets the rate, at most 256 I/Os per second and 100 I/Os per second: \
-                        2 cells, 1 above it in bursts";
+        let expected = "a cgroup limits the rate, at most 256 I/Os per second and 100 I/Os per second: \
+                        2 tests, 1 above it in bursts";
         assert_eq!(effect, Some(expected));
         let other = with(limited.clone(), |cell| {
             cell.id = "o".into();
@@ -366,7 +382,7 @@ mod tests {
             cell.result.cpu_ns = Some(CpuTime { user: 15_000_000, system: 80_000_000 });
         });
         let finding = fires(CPU_BOUND, &record(vec![disk()], vec![busy]));
-        assert_eq!(finding.evidence, ["z: cpu per I/O = 950 ns, cpu / elapsed = 95.0 %"]);
+        assert_eq!(finding.evidence, ["z: cpu per I/O = 950 ns, cpu / elapsed = 95.0%"]);
         silent(CPU_BOUND, &record(vec![disk()], vec![idle]));
     }
 }

@@ -1,31 +1,27 @@
 //! `device-saturated` and `device-not-saturated`: what a larger queue depth bought, a higher rate or longer waiting, by Little's law
 //! and by the time that requests spent in the device. They do not judge by `%util`.
 
-use super::common::cite;
-use super::{Needs, Rule};
-use rdsk_analysis::saturation::{State, TwoDepths, two_depths};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Severity, Stake};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_analysis::saturation::{State, TwoDepths};
 
 pub(super) const SATURATED: Rule =
     Rule::new("device-saturated", Severity::Remark, Needs::OwnTimes, |analysis| {
-        let is_it = |found: &TwoDepths<'_>| found.state == Some(State::Saturated);
-        let found = two_depths(analysis).into_iter().filter(is_it);
-        found.map(|found| saturated(analysis, &found)).collect()
+        let is_it = |pair: &&TwoDepths<'_>| pair.state == Some(State::Saturated);
+        let pairs = analysis.two_depths().iter().filter(is_it);
+        pairs.map(|pair| saturated(analysis, pair)).collect()
     });
 
 pub(super) const NOT_SATURATED: Rule =
     Rule::new("device-not-saturated", Severity::Cause, Needs::OwnTimes, |analysis| {
-        two_depths(analysis).iter().filter_map(not_saturated).collect()
+        analysis.two_depths().iter().filter_map(not_saturated).collect()
     });
 
 /// From this share of the time on a device that is not saturated looks so in `%util`.
 const LOOKS_BUSY: f64 = 0.9;
 
-fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
-    let at_a_time = found.at_a_time.max(1.0);
-    let rotates = metrics::first_device(analysis, found.deep).and_then(|device: &Device| device.rotational);
+fn saturated(analysis: &Analysis<'_>, pair: &TwoDepths<'_>) -> Finding {
+    let at_a_time = pair.at_a_time.max(1.0);
+    let rotates = metrics::first_device(analysis, pair.deep).and_then(|device: &Device| device.rotational);
     let order = if rotates == Some(true) && at_a_time >= 1.5 {
         " (or takes them in an order that saves time)"
     } else {
@@ -37,25 +33,25 @@ fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
         "The requests wait for each other: it is as if the device served {} at a time{order}{limit}. What is in flight beyond that \
          mostly waits longer.{}",
         words::figure(at_a_time),
-        caveat(found.shallow, found.gain.low > 1.0),
+        caveat(pair.shallow, pair.gain.low > 1.0),
     );
     SATURATED
-        .finding(title(found), text)
-        .evidence(evidence(found))
-        .confidence(if found.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
+        .finding(title(pair), text)
+        .evidence(evidence(pair))
+        .confidence(if pair.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
         .advice("use the smallest depth that gives the rate you need; beyond it only the latency grows")
-        .cells([found.shallow, found.deep])
+        .cells([pair.shallow, pair.deep])
 }
 
-fn not_saturated(found: &TwoDepths<'_>) -> Option<Finding> {
-    let depth = metrics::wanted_depth(&found.deep.workload);
-    let (_, growth, _) = found.growth;
-    let (text, advice, what) = match found.state? {
+fn not_saturated(pair: &TwoDepths<'_>) -> Option<Finding> {
+    let depth = metrics::wanted_depth(&pair.deep.workload);
+    let (_, growth, _) = pair.growth;
+    let (text, advice, what) = match pair.state? {
         State::Saturated => return None,
         State::Room => (
             format!(
                 "With {depth} in flight each I/O takes hardly longer than alone, so the device has room for more.{}",
-                caveat(found.shallow, true)
+                caveat(pair.shallow, true)
             ),
             "raise --iodepth until the latency grows, to see what the device can do",
             format!("{depth} in flight do not saturate the device: the latency is only {}", words::times(growth)),
@@ -73,46 +69,49 @@ fn not_saturated(found: &TwoDepths<'_>) -> Option<Finding> {
     };
     Some(
         NOT_SATURATED
-            .finding(title(found), text)
-            .evidence(evidence(found))
-            .confidence(if found.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
+            .finding(title(pair), text)
+            .evidence(evidence(pair))
+            .confidence(if pair.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
             .advice(advice)
             .effect(Stake::Cost, None, what)
-            .cells([found.shallow, found.deep]),
+            .cells([pair.shallow, pair.deep]),
     )
 }
 
 /// `reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency`.
-fn title(found: &TwoDepths<'_>) -> String {
+fn title(pair: &TwoDepths<'_>) -> String {
     let depth = |cell: &CellRecord| metrics::wanted_depth(&cell.workload);
     format!(
         "{}s: {} in flight give {} the rate of {}, at {} the latency",
-        found.deep.workload.op,
-        depth(found.deep),
-        words::times(found.gain.mean),
-        depth(found.shallow),
-        words::times(found.growth.1)
+        pair.deep.workload.op,
+        depth(pair.deep),
+        words::times(pair.gain.mean),
+        depth(pair.shallow),
+        words::times(pair.growth.1)
     )
 }
 
-fn evidence(found: &TwoDepths<'_>) -> Vec<String> {
-    let (low, mean, high) = found.growth;
+fn evidence(pair: &TwoDepths<'_>) -> Vec<String> {
+    let (low, mean, high) = pair.growth;
     let interval = |mean, low, high| {
         format!("{} ({} to {})", words::times(mean), words::figure(low), words::figure(high))
     };
-    let gain = interval(found.gain.mean, found.gain.low, found.gain.high);
+    let gain = interval(pair.gain.mean, pair.gain.low, pair.gain.high);
     let latency = interval(mean, low, high);
-    let other = &found.shallow.id;
+    let other = &pair.shallow.id;
     let mut lines = vec![cite(
-        found.deep,
+        pair.deep,
         "rate",
         format_args!("{gain} that of {other}, latency (depth / rate) = {latency}"),
     )];
-    lines.extend(found.device_ns.map(|(alone, together)| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        cite(found.deep, "in the device", format_args!("{} each, in {other} = {}", ns(together), ns(alone)))
+    lines.extend(pair.device_ns.map(|(alone, together)| {
+        cite(
+            pair.deep,
+            "in the device",
+            format_args!("{} each, in {other} = {}", words::mean_nanos(together), words::mean_nanos(alone)),
+        )
     }));
-    lines.extend(util(found.shallow).map(|share| cite(found.shallow, "%util", percent(share))));
+    lines.extend(util(pair.shallow).map(|share| cite(pair.shallow, "%util", percent(share))));
     lines
 }
 
@@ -135,7 +134,7 @@ fn caveat(shallow: &CellRecord, has_gained: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, cell, deepen, disk, in_rounds, record, with};
@@ -162,13 +161,13 @@ mod tests {
     #[test]
     fn fires_where_a_deeper_queue_only_waits() {
         let finding = fires(SATURATED, &reads(4, None));
-        assert_eq!(finding.title, "reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency");
+        assert_eq!(finding.title, "reads: 32 in flight give 4.00x the rate of 1, at 8.00x the latency");
         assert!(finding.text.contains("served 4.00 at a time (or takes"), "{}", finding.text);
         let mut guest = reads(4, None);
         guest.host.as_mut().unwrap().virtualization = Some("kvm".into());
         let text = fires(SATURATED, &guest).text;
         assert!(text.contains("or a limit outside this machine lets no more through"), "{text}");
-        assert!(finding.text.contains("%util was 96.0 % already with 1 in flight"), "{}", finding.text);
+        assert!(finding.text.contains("%util was 96.0% already with 1 in flight"), "{}", finding.text);
         assert_eq!(finding.confidence, Confidence::Inferred);
         silent(NOT_SATURATED, &reads(4, None));
         let timed = fires(SATURATED, &reads(1, Some([1_000_000, 31_000_000])));
@@ -184,7 +183,7 @@ mod tests {
     #[test]
     fn fires_where_the_device_has_room_or_others_hold_the_requests() {
         let room = fires(NOT_SATURATED, &reads(31, None));
-        assert!(room.text.contains("has room for more. %util was 96.0 %"), "{}", room.text);
+        assert!(room.text.contains("has room for more. %util was 96.0%"), "{}", room.text);
         silent(SATURATED, &reads(31, None));
         let above = fires(NOT_SATURATED, &reads(4, Some([1_000_000, 1_000_000])));
         assert!(above.text.contains("above the device is the limit"), "{}", above.text);

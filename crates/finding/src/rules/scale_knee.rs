@@ -1,12 +1,7 @@
 //! `scale-knee`: beyond some number of streams, more of them gain next to nothing, and the counters show the limit.
 
-use super::common::MAX_CITED;
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::scale::{Grid, Limit, Line, Stop};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Confidence, Finding, Op, Severity};
-use rdsk_units::{Bytes, percent};
 
 pub(super) const RULE: Rule = Rule::new("scale-knee", Severity::Cause, Needs::Counters, check);
 
@@ -48,8 +43,8 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling (95 % interval: {} to {}); a \
-         knee is a gain of less than 10 %.",
+        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling (95% interval: {} to {}); a \
+         knee is a gain of less than 10%.",
         cause.text,
         Bytes(line.block_bytes),
         words::plural(u64::from(stop.streams), "stream"),
@@ -121,7 +116,7 @@ fn advice(limit: &Limit) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
     use rdsk_model::{CellRecord, Experiment, IoPath, Limit as GroupLimit, Overlap};
@@ -145,15 +140,15 @@ mod tests {
     fn fires_where_more_streams_give_no_more() {
         let cells = vec![scale(MIB, 1, 40), scale(MIB, 4, 42), scale(2 * MIB, 1, 60), scale(2 * MIB, 4, 60)];
         let finding = fires(RULE, &record(vec![disk()], cells.clone()));
-        assert_eq!(finding.title, "reads gain 5.0 % from 1 to 4 streams: the device is busy");
+        assert_eq!(finding.title, "reads gain 5.0% from 1 to 4 streams: the device is busy");
         assert_eq!(finding.cells, [cells[0].id.as_str(), cells[2].id.as_str()]);
         assert!(
-            finding.text.contains("/dev/sda was busy 96.0 %") && finding.text.contains("2 MiB"),
+            finding.text.contains("/dev/sda was busy 96.0%") && finding.text.contains("2 MiB"),
             "{}",
             finding.text
         );
         assert!(
-            finding.text.contains("changes the rate by 2.5 % per doubling (95 % interval: 2.1 % to 2.9 %)"),
+            finding.text.contains("changes the rate by 2.5% per doubling (95% interval: 2.1% to 2.9%)"),
             "{}",
             finding.text
         );
@@ -181,7 +176,7 @@ mod tests {
         };
         assert!(title(100, 130).starts_with("reads gain 30."), "{}", title(100, 130));
         assert!(
-            title(100, 130).ends_with(" % from 1 to 10 streams: the device is busy"),
+            title(100, 130).ends_with("% from 1 to 10 streams: the device is busy"),
             "{}",
             title(100, 130)
         );

@@ -1,11 +1,6 @@
 //! `single-writer-depth`: one synchronous direct stream has one request in flight, so it measures latency.
 
-use super::common::{cells, cite, reached_device};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
-use rdsk_analysis::in_device::in_device;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("single-writer-depth", Severity::Remark, Needs::Counters, check);
 
@@ -27,7 +22,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             let rate = cell.workload.block_bytes as f64 / (ns / 1e9);
             format!(", block / mean latency = {}", words::rate(rate))
         });
-        cite(cell, "aqu-sz", format_args!("{}{from_latency}{}", words::figure(aqu_sz), in_kernel(cell)))
+        cite(
+            cell,
+            "aqu-sz",
+            format_args!("{}{from_latency}{}", words::figure(aqu_sz), in_kernel(analysis, cell)),
+        )
     };
     let text = "A program that waits for each direct read or write before it issues the next never has more than one \
                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
@@ -37,19 +36,23 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// What BPF saw of it: the deepest queue of all, and how much of an I/O's time its request was in the device.
-fn in_kernel(cell: &CellRecord) -> String {
-    let deepest = block_io(cell).and_then(|seen| seen.deepest());
+fn in_kernel(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let deepest = analysis.block_io(cell).and_then(BlockIo::deepest);
     let deepest = deepest.map(|depth| format!(", deepest queue = {depth}"));
-    let device = in_device(cell).map(|times| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        format!(", {} of {} in the device{}", ns(times.device_ns), ns(times.call_ns), part_in_words(cell))
+    let device = analysis.in_device(cell).map(|times| {
+        format!(
+            ", {} of {} in the device{}",
+            words::mean_nanos(times.device_ns),
+            words::mean_nanos(times.call_ns),
+            part_in_words(cell)
+        )
     });
     [deepest, device].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};

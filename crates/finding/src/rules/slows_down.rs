@@ -1,12 +1,9 @@
 //! `slows-down`: the rate of a cell fell to a lower level and stayed there. It leaves a full write cache to
 //! `write-cache-full`.
 
-use super::common::{MAX_CITED, how_many};
 use super::level_shifts::{Shifted, cited, share, shifted};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("slows-down", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -114,7 +111,7 @@ fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, shared_in_the_last_visit, steady};

@@ -1,12 +1,10 @@
 //! `speed-by-position`: the rate changes along the target, and the passes show it again at the same positions, each in an order of
 //! its own. It is silent on a target that is equally fast everywhere, or whose zones do not come back.
 
-use super::common::cite;
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
+use rdsk_analysis::read_some_zeros;
 use rdsk_analysis::zones::{Steps, TIGHT, Zones};
-use rdsk_analysis::{Analysis, read_some_zeros, words};
-use rdsk_model::{CellRecord, Finding, ReadContent, Severity, Stake};
+use rdsk_model::ReadContent;
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
@@ -14,7 +12,7 @@ pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Ne
 const MIN_ADVISED: f64 = 1.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let read: Vec<(&CellRecord, &Zones)> = super::common::zones(analysis)
+    let read: Vec<(&CellRecord, &Zones)> = super::prelude::zones(analysis)
         .into_iter()
         .filter(|(_, zones)| zones.differ())
         // With small blocks on a rotational disk, seeks differ more than the tracks do.
@@ -33,7 +31,7 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
     let by_tracks = rotates && fast.first < slow.first;
     let zeros = read_some_zeros(cell, &analysis.targets).filter(|_| !by_tracks);
     let text = format!(
-        "The positions fall into {} zones whose rates step by at least 1 %: from {} at {} to {} at {}. {} {}",
+        "The positions fall into {} zones whose rates step by at least 1%: from {} at {} to {} at {}. {} {}",
         zones.zones.len(),
         words::rate(fast.bytes_per_s),
         words::bytes(fast.begin_bytes),
@@ -131,7 +129,7 @@ fn cited(cell: &CellRecord, zones: &Zones) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::{NOISES, Noise, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::{ascending, made};
@@ -224,7 +222,7 @@ mod tests {
     fn fires_where_the_rate_steps_and_not_where_it_is_the_same() {
         let steps = made(60, 3, |place, _, _| 10_000_000 + 5_000_000 * u64::from(place / 20));
         let finding = fires(RULE, &steps.0);
-        assert!(finding.title.contains("2.00 ×"), "{}", finding.title);
+        assert!(finding.title.contains("2.00x"), "{}", finding.title);
         assert!(finding.text.contains("3 zones"), "{}", finding.text);
         silent(RULE, &made(60, 3, |place, pass, _| 10_000_000 + u64::from((place + pass) % 7) * 9_000).0);
     }

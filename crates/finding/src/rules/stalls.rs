@@ -1,12 +1,9 @@
 //! `stalls`: for a while no I/O completed although some were waiting. It reports how often, how long and how far apart, and names
 //! no cause.
 
-use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::groups::by_key;
+use super::prelude::*;
 use rdsk_analysis::rate_series;
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity, Stake, Stall};
+use rdsk_model::Stall;
 
 pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -19,6 +16,7 @@ const MIN_EVENTS: usize = 4;
 const NEAR: f64 = 0.05;
 const MAX_MISSED: f64 = 10.0;
 
+#[derive(Clone, Copy)]
 struct Stalled<'a> {
     cell: &'a CellRecord,
     stalls: &'a [Stall],
@@ -30,12 +28,26 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         analysis.rate_series(cell)?;
         Some((&cell.workload.targets, Stalled { cell, stalls: analysis.stalls(cell) }))
     });
-    let of_targets = by_key(measured).into_iter().filter_map(|(_, mut cells)| {
-        let elapsed_ns = cells.iter().map(|one| one.cell.result.elapsed_ns.unwrap_or(0)).sum();
-        cells.retain(|one| !one.stalls.is_empty());
-        (!cells.is_empty()).then(|| finding(analysis, &cells, elapsed_ns, has_times))
+    let went_on = analysis.sustained.iter().map(|cell| {
+        let stalls = cell.result.stalls.as_ref().map_or(&[][..], |stalls| &stalls.seen);
+        (&cell.workload.targets, Stalled { cell, stalls })
+    });
+    let went_on = by_key(went_on);
+    let of_targets = by_key(measured).into_iter().filter_map(|(targets, measured)| {
+        // Tests of a second or two may all lie between two stalls; one that went on for a minute does not.
+        let went_on = went_on.iter().find(|(others, _)| *others == targets).map(|(_, cells)| &cells[..]);
+        let source =
+            [&measured[..], went_on.unwrap_or_default()].into_iter().find(|cells| has_stalls(cells))?;
+        let elapsed_ns = source.iter().map(|stalled| stalled.cell.result.elapsed_ns.unwrap_or(0)).sum();
+        let stalled: Vec<Stalled<'_>> =
+            source.iter().filter(|stalled| !stalled.stalls.is_empty()).copied().collect();
+        Some(finding(analysis, &stalled, elapsed_ns, has_times))
     });
     of_targets.collect()
+}
+
+fn has_stalls(cells: &[Stalled<'_>]) -> bool {
+    cells.iter().any(|stalled| !stalled.stalls.is_empty())
 }
 
 fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {
@@ -67,7 +79,17 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         None => format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells)),
     };
     let lost = metrics::ratio(lost_ns, elapsed_ns.max(1));
-    let effect = format!("{title}; {} of the I/O time is lost", rdsk_units::percent(lost));
+    let length = lengths.trim_end_matches(" each");
+    let often = match every {
+        Some(ns) => format!("{length} every {}", words::nanos(ns)),
+        None if all.len() == 1 => format!("{length} once"),
+        None => format!("{length}, {} times", all.len()),
+    };
+    let effect = format!(
+        "I/O stops for {often}: {} of the time is lost in {}",
+        rdsk_units::percent(lost),
+        how_many(&cells)
+    );
     RULE.finding(title, text)
         .effect(Stake::Figure, Some(1.0 / (1.0 - lost)), effect)
         .evidence(stalled.iter().take(MAX_CITED).map(cited))
@@ -151,7 +173,7 @@ fn period(begins_ns: &[u64]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS, laid_out, noisy_rates, steady};
@@ -201,11 +223,36 @@ mod tests {
             "{}",
             finding.text
         );
-        assert!(finding.text.contains("6.7 % of the I/O time"), "{}", finding.text);
+        assert!(finding.text.contains("6.7% of the I/O time"), "{}", finding.text);
         assert!(finding.text.contains("cannot tell them apart"));
         assert_eq!(
             finding.evidence,
             ["w: windows without progress = 4 stalls of 2.00 s each, latency max = 2.00 s, p50 = 8.00 ms"]
+        );
+    }
+
+    #[test]
+    fn a_test_that_went_on_shows_what_short_ones_miss() {
+        let short = stalling(40, &[], 2.0);
+        let went_on = with(stalling(2400, &[28.0, 58.0, 88.0, 118.0], 2.0), |cell| {
+            let seen: Vec<Stall> = [28, 58, 88, 118]
+                .map(|at| Stall { start_ns: at * S, cell_ns: at * S, lasts_ns: 2 * S })
+                .into();
+            let basis = rdsk_model::StallBasis {
+                count: 4,
+                stalled_ns: 8 * S,
+                elapsed_ns: 120 * S,
+                share_low: 0.02,
+                share_high: 0.2,
+                op: None,
+            };
+            cell.result.stalls = Some(rdsk_model::Stalls { seen, basis });
+        });
+        let record = rdsk_model::Record { sustained: vec![went_on], ..record(vec![disk()], vec![short]) };
+        let finding = fires(RULE, &record);
+        assert_eq!(
+            finding.effect.map(|effect| effect.text).as_deref(),
+            Some("I/O stops for 2.00 s every 30.0 s: 6.7% of the time is lost in w")
         );
     }
 
@@ -256,13 +303,13 @@ mod tests {
         };
         let cells = vec![of("a", [20, 100], [8.0, 18.0]), of("b", [50, 140], [8.0, 8.0])];
         let finding = fires(RULE, &record(vec![disk()], cells.clone()));
-        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 cells");
+        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 tests");
         assert!(finding.text.contains("; the other I/Os took 8.00 ms as usual. "), "{}", finding.text);
         // Two sittings have no time in common.
         let mut sittings = cells.clone();
         sittings[0].result.visits.iter_mut().for_each(|visit| visit.sitting = 1);
         let finding = fires(RULE, &record(vec![disk()], sittings));
-        assert_eq!(finding.title, "4 stalls of 2.00 s each: 2 cells");
+        assert_eq!(finding.title, "4 stalls of 2.00 s each: 2 tests");
         let mut slower = cells;
         slower[0].result.latency_ns.as_mut().unwrap().p50 = Some(400_000);
         let finding = fires(RULE, &record(vec![disk()], slower));

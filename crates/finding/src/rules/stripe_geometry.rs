@@ -1,12 +1,8 @@
 //! `stripe-geometry`: the target stores data in chunks on several members, and the size of a full stripe. It is silent when
 //! neither the kernel nor latencies name one.
 
-use super::common::{cite, stripes};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::stripe::{RequestCost, SURE, StripeResult, exact};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Severity};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("stripe-geometry", Severity::Cause, Needs::OwnTimes, check);
 
@@ -23,7 +19,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
             "a full stripe is {}: {} × {chunk}{}",
             exact(stripe_bytes),
             stripe_bytes / chunk_bytes,
-            match reading.parity() {
+            match reading.parity {
                 Some(true) => ", with parity",
                 Some(false) => ", without parity",
                 None => "",
@@ -42,10 +38,10 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
     }
     evidence.extend(reading.costs.iter().map(|cost| cost_line(cell, cost)));
     Some(
-        RULE.finding(title, words::sentence(&reading.answer.evidence.join("; ")))
+        RULE.finding(title, words::sentence(&reading.evidence.join("; ")))
             .evidence(evidence)
             .confidence(confidence(reading))
-            .advice(reading.advice())
+            .advice(reading.advice.as_str())
             .cells([cell]),
     )
 }
@@ -72,7 +68,7 @@ pub(super) fn confidence(reading: &StripeResult) -> Confidence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::{array, described, single, words};
     use rdsk_model::{Record, VerdictCode};

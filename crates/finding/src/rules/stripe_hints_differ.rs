@@ -1,11 +1,8 @@
 //! `stripe-hints-differ`: the kernel's hints name another geometry than its own description of the array, or than the measurement where
 //! there is none; then it cannot say which of them is right.
 
-use super::common::{cite, stripes};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity};
 
 pub(super) const RULE: Rule = Rule::new("stripe-hints-differ", Severity::Cause, Needs::OwnTimes, check);
 
@@ -18,7 +15,7 @@ fn finding(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Option
     let (agreement, text) = reading.hints.as_ref()?;
     let is_sure = reading.is_conclusive()
         && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
-        || reading.none_confidence() >= SURE;
+        || reading.none_confidence >= SURE;
     let title = match reading.described {
         Some(_) => "the kernel's hints name another stripe than its description of the array",
         None => "the kernel's hints name another stripe than the one that was measured",
@@ -51,7 +48,7 @@ fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<S
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::array;
 

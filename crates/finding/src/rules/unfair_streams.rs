@@ -1,11 +1,8 @@
 //! `unfair-streams`: streams with the same workload get unequal shares.
 
-use super::common::{MAX_CITED, cite, reached_device};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::comparison::Evenness;
 use rdsk_analysis::scale::{Point, name};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("unfair-streams", Severity::Cause, Needs::Counters, check);
 
@@ -88,7 +85,7 @@ fn of_targets(analysis: &Analysis<'_>, point: &Point<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, in_rounds, record, with};
     use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult, Visit};
@@ -121,7 +118,7 @@ mod tests {
     fn fires_where_one_has_most_of_it() {
         let finding = fires(RULE, &of(&[10, 40], 0));
         assert_eq!(finding.title, "streams get unequal shares: Jain's index down to 0.74");
-        assert!(finding.text.starts_with("The 95 % interval is 0.74 to 0.74. In scale"), "{}", finding.text);
+        assert!(finding.text.starts_with("The 95% interval is 0.74 to 0.74. In scale"), "{}", finding.text);
         assert!(finding.text.contains("40.0 MiB/s and the slowest 10.0 MiB/s"), "{}", finding.text);
     }
 
@@ -155,7 +152,7 @@ mod tests {
         assert!(turns.text.contains("30.0 MiB/s and the slowest 10.0 MiB/s"), "{}", turns.text);
         let effect = turns.effect.as_ref().unwrap();
         assert_eq!(effect.factor, Some(3.0));
-        assert_eq!(effect.text, "in each round the fastest of 4 streams gets 3.00 × as much as the slowest");
+        assert_eq!(effect.text, "in each round the fastest of 4 streams gets 3.00x as much as the slowest");
         assert!(
             turns.evidence[0].ends_with("slowest 10.0 MiB/s, fastest 30.0 MiB/s"),
             "{:?}",

@@ -1,12 +1,8 @@
 //! `uring-on-workers`: `io_uring` passes I/O to worker threads, because the target does not support non-blocking I/O or would have
 //! had to wait.
 
-use super::common::{cells, cite};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{block_io, part_in_words};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, IoPath, Op, Origin, Record, Severity, Target};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_model::Target;
 
 pub(super) const RULE: Rule = Rule::new("uring-on-workers", Severity::Cause, Needs::Facts, check);
 
@@ -17,14 +13,15 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
         // The engine that issued the I/O: another one may have taken over, or been faster.
         cell.result.engine == Some(EngineKind::Uring)
-            && (is_unsupported(analysis, cell) || by_workers(cell).is_some_and(|share| share >= PUNTED))
+            && (is_unsupported(analysis, cell)
+                || by_workers(analysis, cell).is_some_and(|share| share >= PUNTED))
     });
     let cited = |cell: &CellRecord| {
         let per_io =
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
         let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
         let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
-        let workers = by_workers(cell).map_or(String::new(), |share| {
+        let workers = by_workers(analysis, cell).map_or(String::new(), |share| {
             format!(", submitted by workers = {}{}", percent(share), part_in_words(cell))
         });
         let supported = if is_unsupported(analysis, cell) { "no" } else { "yes" };
@@ -61,10 +58,10 @@ fn is_one_at_a_time(record: &Record, cell: &CellRecord) -> bool {
 }
 
 /// Share of the cell's bytes that workers submitted; `None` where BPF did not tell.
-fn by_workers(cell: &CellRecord) -> Option<f64> {
-    let (seen, op) = (block_io(cell)?, cell.workload.op);
-    let own = seen.own(op).bytes;
-    (own > 0).then(|| metrics::ratio(seen.by(op, |origin| origin == Origin::Worker).bytes, own).min(1.0))
+fn by_workers(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<f64> {
+    let (block_io, op) = (analysis.block_io(cell)?, cell.workload.op);
+    let own = block_io.own(op).bytes;
+    (own > 0).then(|| metrics::ratio(block_io.by(op, |origin| origin == Origin::Worker).bytes, own).min(1.0))
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.
@@ -82,7 +79,7 @@ fn tried(cell: &CellRecord) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, deepen, disk, file, record, with};
@@ -102,9 +99,9 @@ mod tests {
             record(vec![target], vec![cell])
         };
         let finding = fires(RULE, &with_workers(false, 1000));
-        assert!(finding.evidence[0].contains("no, submitted by workers = 100 %"), "{:?}", finding.evidence);
+        assert!(finding.evidence[0].contains("no, submitted by workers = 100%"), "{:?}", finding.evidence);
         let punted = fires(RULE, &with_workers(true, 100));
-        assert!(punted.evidence[0].contains("yes, submitted by workers = 10.0 %"), "{:?}", punted.evidence);
+        assert!(punted.evidence[0].contains("yes, submitted by workers = 10.0%"), "{:?}", punted.evidence);
         assert!(punted.text.contains("would have had to wait"), "{}", punted.text);
         silent(RULE, &with_workers(true, 99));
     }

@@ -1,14 +1,9 @@
 //! `waits-above-device`: one I/O at a time took much longer than its request was in the device. Where a limit of a control group is
 //! known to be the reason, `throttled` says so instead.
 
-use super::common::{MAX_CITED, cells, cite, has_verdict, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::part_in_words;
+use super::prelude::*;
 use rdsk_analysis::contention::contention;
-use rdsk_analysis::in_device::{InDevice, in_device};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Severity, Stake, VerdictCode};
-use rdsk_units::printable;
+use rdsk_analysis::in_device::InDevice;
 
 pub(super) const RULE: Rule = Rule::new("waits-above-device", Severity::Cause, Needs::Counters, check);
 
@@ -22,10 +17,10 @@ const MAX_CPU: f64 = 0.5;
 const MIN_OPS: u64 = 30;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| waits(cell).is_some());
+    let cells = cells(analysis, |cell| waits(analysis, cell).is_some());
     let cited = |cell: &CellRecord| {
-        let ns = |ns: f64| words::nanos(metrics::whole(ns));
-        let times = waits(cell).map(|times| (ns(times.call_ns), ns(times.device_ns)));
+        let times = waits(analysis, cell)
+            .map(|times| (words::mean_nanos(times.call_ns), words::mean_nanos(times.device_ns)));
         let (call, device) = times.unwrap_or_default();
         cite(cell, "mean latency", format_args!("{call}, of it in the device = {device}"))
     };
@@ -38,16 +33,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     for finding in &mut found {
         finding.evidence.extend(lines.iter().cloned());
     }
-    let Some(worst) =
-        cells.iter().filter_map(|cell| waits(cell)).max_by(|a, b| factor(*a).total_cmp(&factor(*b)))
+    let Some(worst) = cells
+        .iter()
+        .filter_map(|cell| waits(analysis, cell))
+        .max_by(|a, b| factor(*a).total_cmp(&factor(*b)))
     else {
         return found;
     };
     let what = format!(
         "I/Os waited above the device: {}, {} of {} each{named}",
         how_many(&cells),
-        words::nanos(metrics::whole(worst.outside_ns())),
-        words::nanos(metrics::whole(worst.call_ns))
+        words::mean_nanos(worst.outside_ns()),
+        words::mean_nanos(worst.call_ns)
     );
     // That it was outside the device is measured; what held it is not.
     let valued =
@@ -93,14 +90,14 @@ fn factor(times: InDevice) -> f64 {
 }
 
 /// The times of a cell whose I/Os waited outside the device for a reason that no other rule names.
-fn waits(cell: &CellRecord) -> Option<InDevice> {
+fn waits(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<InDevice> {
     use VerdictCode::{CpuBound, Disturbed, SourceBound, Throttled};
     let is_explained =
         [CpuBound, Disturbed, SourceBound, Throttled].iter().any(|&code| has_verdict(cell, code))
             || contention(cell).is_some_and(|seen| seen.is_much() || seen.is_quota());
     // What some visits took is not held against the processor time of all; at the rates of I/Os that wait so long, all are followed.
     let is_of_all = part_in_words(cell).is_empty();
-    let times = in_device(cell).filter(|_| is_of_all && !is_explained)?;
+    let times = analysis.in_device(cell).filter(|_| is_of_all && !is_explained)?;
     let outside_ns = times.outside_ns();
     // Cells too short to tell who else computed still know how long their own threads waited for a processor.
     let waited_ns = cell.evidence.processor.and_then(|seen| seen.own_wait_ns).unwrap_or(0);
@@ -114,7 +111,7 @@ fn waits(cell: &CellRecord) -> Option<InDevice> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};

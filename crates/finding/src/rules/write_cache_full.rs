@@ -1,12 +1,9 @@
 //! `write-cache-full`: writes fell to the rate of the medium once a cache inside the device was full. It claims that only
 //! when reads, repetition or the kind of device support it.
 
-use super::common::{MAX_CITED, cells, cite, how_many};
 use super::level_shifts::{Shifted, SupportingEvidence, cited, shifted};
-use super::{Needs, Rule};
+use super::prelude::*;
 use rdsk_analysis::rate_series::{self, LevelShift};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -131,7 +128,7 @@ fn written_before(analysis: &Analysis<'_>, cell: &CellRecord, fall: &LevelShift)
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::super::slows_down;
     use super::*;
     use crate::fixtures::{disk, record, with};

@@ -1,10 +1,6 @@
 //! `write-cache-volatile`: plain direct writes stay in a device cache that loses its data when the power fails.
 
-use super::common::{cells, cite, how_many, is_simulated};
-use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity, Stake, Sync};
-use rdsk_units::printable;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
 
@@ -44,11 +40,11 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             Stake::Data,
             None,
             format!(
-                "direct writes rest in the volatile {cache} of {name} until a flush: {}; a power failure may lose them",
+                "a power cut can lose acknowledged writes of {}: volatile {cache} in {name}, only synced writes are safe",
                 how_many(&cells)
             ),
         )
-        .advice("compare with the dsync cells; a battery-backed cache should report write through");
+        .advice("sync what must survive (fsync, O_DSYNC); a battery-backed cache should report write through");
     finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
     vec![finding]
 }
@@ -63,7 +59,7 @@ fn volatile(record: &Record, cell: &CellRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, make_durable, record, with};
     use rdsk_model::Layer;
@@ -109,7 +105,7 @@ mod tests {
             "{}",
             finding.text
         );
-        assert!(finding.effect.unwrap().text.contains("in the volatile caches of sda, sdb and sdd until"));
+        assert!(finding.effect.unwrap().text.contains(": volatile caches in sda, sdb and sdd, only"));
         silent(RULE, &array("write through"));
         fires(RULE, &array("write back"));
         silent(RULE, &record(vec![disk()], vec![with(plain(), make_durable)]));

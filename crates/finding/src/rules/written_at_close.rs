@@ -1,11 +1,7 @@
 //! `written-at-close`: the last close of a block device wrote the pages that write(2) had left in memory.
 
-use super::common::{cells, cite, how_many};
-use super::{Needs, Rule};
-use rdsk_analysis::block_io::{Sum, block_io, part_in_words};
-use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Op, Origin, Severity, Stake};
-use rdsk_units::percent;
+use super::prelude::*;
+use rdsk_analysis::block_io::Sum;
 
 pub(super) const RULE: Rule = Rule::new("written-at-close", Severity::Cause, Needs::Counters, check);
 
@@ -13,12 +9,18 @@ pub(super) const RULE: Rule = Rule::new("written-at-close", Severity::Cause, Nee
 const MIN_SHARE: f64 = 0.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| at_close(cell).is_some());
+    let cells = cells(analysis, |cell| at_close(analysis, cell).is_some());
     let text = "write(2) left the data in memory, and the last close of a block device writes what is left before it returns. \
                 That close asks the device for no flush: with a volatile write cache the data is not yet safe when it returns.";
     let advice = "count the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
-    let found = RULE.about_any(&cells, "the close wrote what the writes had left", text, cited, advice);
-    let shares = cells.iter().filter_map(|cell| Some((cell, at_close(cell)?)));
+    let found = RULE.about_any(
+        &cells,
+        "the close wrote what the writes had left",
+        text,
+        |cell| cited(analysis, cell),
+        advice,
+    );
+    let shares = cells.iter().filter_map(|cell| Some((cell, at_close(analysis, cell)?)));
     let most = shares.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
     let Some((cell, (sum, share))) = most else { return found };
     let what = format!(
@@ -32,17 +34,19 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// What a cell's close wrote, and its share of the cell's bytes.
-fn at_close(cell: &CellRecord) -> Option<(Sum, f64)> {
-    let seen = block_io(cell).filter(|seen| seen.bytes() > 0 && cell.workload.op == Op::Write)?;
-    let sum = seen.by(Op::Write, |origin| origin == Origin::Call("close"));
-    let share = metrics::ratio(sum.bytes, seen.bytes()).min(1.0);
+fn at_close(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<(Sum, f64)> {
+    let block_io =
+        analysis.block_io(cell).filter(|block_io| block_io.bytes() > 0 && cell.workload.op == Op::Write)?;
+    let sum = block_io.by(Op::Write, |origin| origin == Origin::Call("close"));
+    let share = metrics::ratio(sum.bytes, block_io.bytes()).min(1.0);
     (share >= MIN_SHARE).then_some((sum, share))
 }
 
-fn cited(cell: &CellRecord) -> String {
-    let sum = at_close(cell).map_or_else(Sum::default, |(sum, _)| sum);
-    let requests = block_io(cell).map_or(String::new(), |seen| seen.sizes_in_words(Op::Write));
-    let closing_ns = block_io(cell).and_then(|seen| seen.closing_ns());
+fn cited(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let sum = at_close(analysis, cell).map_or_else(Sum::default, |(sum, _)| sum);
+    let requests =
+        analysis.block_io(cell).map_or(String::new(), |block_io| block_io.sizes_in_words(Op::Write));
+    let closing_ns = analysis.block_io(cell).and_then(BlockIo::closing_ns);
     let time = closing_ns.map(|ns| format!(", time of it = {}", words::nanos(ns)));
     cite(
         cell,
@@ -59,7 +63,7 @@ fn cited(cell: &CellRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::testing::{fires, silent};
+    use super::super::prelude::testing::{fires, silent};
     use super::*;
     use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};
@@ -87,7 +91,7 @@ mod tests {
             ]
         );
         let effect = finding.effect.unwrap();
-        assert!(effect.text.contains("1 MiB (100 %)"), "{}", effect.text);
+        assert!(effect.text.contains("1 MiB (100%)"), "{}", effect.text);
         fires(RULE, &copy("close", 26));
         silent(RULE, &copy("close", 25));
         silent(RULE, &copy("fsync", 256));
@@ -114,7 +118,7 @@ mod tests {
         );
         let effect = finding.effect.unwrap();
         assert!(
-            effect.text.contains("1 MiB (100 %)") && effect.text.contains(" in 1 of 2 visits: "),
+            effect.text.contains("1 MiB (100%)") && effect.text.contains(" in 1 of 2 visits: "),
             "{}",
             effect.text
         );

@@ -1,7 +1,7 @@
 //! Pages as files: one run with every figure, two runs over each other, and a cloud of 100 000 dots.
 
 use rdsk_analysis::{Analysis, fixtures};
-use rdsk_html::{Figure, Section, Subject, of_record, of_several, page};
+use rdsk_html::{Figure, Subject, page, sections};
 use rdsk_model::{Confidence, Finding, Record, Severity};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -23,12 +23,8 @@ fn written(records: Vec<Record>, names: &[&str]) -> Written {
     let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
     let subjects: Vec<Subject<'_, '_>> =
         names.iter().zip(&analyses).map(|(name, analysis)| Subject { name, analysis }).collect();
-    let sections: Vec<Section> = match subjects.as_slice() {
-        [one] => of_record(one.analysis),
-        several => of_several(several),
-    };
     std::fs::write(&path, page(&subjects)).unwrap();
-    let figures = sections.into_iter().flat_map(|section| section.figures).collect();
+    let figures = sections(&subjects).into_iter().flat_map(|section| section.figures).collect();
     drop(analyses);
     Written { directory, page: path, records, figures }
 }

@@ -30,7 +30,7 @@ fn text(plot: &Plot, series: &Series, point: &Point) -> String {
         _ => lines.push(format!("{}: {}", measured.title, named(measured, if has_rows { x } else { y }))),
     }
     if let Some((low, high)) = point.interval {
-        lines.push(format!("95 % interval: {} to {}", digits(five(low)), named(measured, five(high))));
+        lines.push(format!("95% interval: {} to {}", digits(five(low)), named(measured, five(high))));
     }
     lines.join("\n")
 }
@@ -50,7 +50,7 @@ fn named(axis: &Axis, value: f64) -> String {
         return tick.label.clone();
     }
     if axis.scale == Scale::Share {
-        return format!("{} %", significant(100.0 - 100.0 / value, 6));
+        return format!("{}%", significant(100.0 - 100.0 / value, 6));
     }
     let number = digits(value);
     if axis.unit.is_empty() { number } else { format!("{number} {}", axis.unit) }

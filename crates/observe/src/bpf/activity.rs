@@ -29,10 +29,10 @@ pub(crate) fn activity_of(counted: &Counted, index: usize, target: u32, name: &s
 
 /// Read and write requests by exact size; those that must be durable are counted apart.
 fn requests_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Request> {
-    let mut found = Vec::new();
+    let mut requests = Vec::new();
     for (kind, count) in counts_of(counted, index) {
         let Some(op) = direction(kind.op).filter(|_| !is_empty(kind)) else { continue };
-        let one = Request {
+        let request = Request {
             target,
             device: name.to_owned(),
             op,
@@ -40,18 +40,18 @@ fn requests_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<
             fua: kind.flags.is_fua(),
             count,
         };
-        one.add_to(&mut found);
+        request.add_to(&mut requests);
     }
-    found
+    requests
 }
 
 /// Reading and writing bios by system call and task; those without data, which only ask for a flush, are marked, since
 /// the flush is a request of its own. Those that may be repeated because they must not wait are counted apart, and so is read-ahead.
 fn bios_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Bio> {
-    let mut found = Vec::new();
+    let mut bios = Vec::new();
     for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == index) {
         let Some(op) = direction(origin.op) else { continue };
-        let one = Bio {
+        let bio = Bio {
             target,
             device: name.to_owned(),
             op,
@@ -63,9 +63,9 @@ fn bios_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Bio>
             count,
             bytes,
         };
-        one.add_to(&mut found);
+        bio.add_to(&mut bios);
     }
-    found
+    bios
 }
 
 fn direction(op: BlockOp) -> Option<Op> {
@@ -78,6 +78,6 @@ fn direction(op: BlockOp) -> Option<Op> {
 
 /// The name of a system call of this architecture; its number where it is not known.
 pub fn system_call_name(number: u32) -> String {
-    let known = Sysno::new(number as usize);
-    known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
+    let call = Sysno::new(number as usize);
+    call.map_or_else(|| number.to_string(), |call| call.name().to_owned())
 }

@@ -4,8 +4,8 @@
 use crate::bpf::layout::{BlockOp, RequestKind};
 use crate::bpf::snapshot::Counted;
 use crate::bpf::visit::Ended;
-use crate::sysfs::is_numbered;
 use rdsk_model::{CountedDevice, DiskStat};
+use rdsk_sys::files::is_numbered;
 
 /// In which form a driver takes I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ impl Takes {
 /// What the programs and sysfs counted as done while the programs counted, or as begun where they took times for a part of it only;
 /// `None` where sysfs cannot be read.
 pub(super) fn by_both(ended: &Ended, device: usize, driver: Takes) -> Option<(u64, u64)> {
-    let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten();
-    let (first, last) = (of(&ended.stats[0])?, of(&ended.stats[1])?);
+    let stat_of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten();
+    let (first, last) = (stat_of(&ended.stats[0])?, stat_of(&ended.stats[1])?);
     let its = &ended.counted.devices[device];
     let completed = completions(&last).saturating_sub(completions(&first));
     let (bpf, sysfs) = if ended.timed == ended.observed {
@@ -93,8 +93,10 @@ pub(super) fn unended(ended: &Ended, device: usize) -> u64 {
 /// Flushes that had begun and not ended when counting ended: the kernel has them among what is in flight on some versions only (6.18
 /// has, 6.1 has not).
 fn flushes_in_flight(ended: &Ended, device: usize) -> u64 {
-    let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten()?.flush_ios;
-    let (Some(first), Some(last)) = (of(&ended.stats[0]), of(&ended.stats[1])) else { return 0 };
+    let flushes_of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten()?.flush_ios;
+    let (Some(first), Some(last)) = (flushes_of(&ended.stats[0]), flushes_of(&ended.stats[1])) else {
+        return 0;
+    };
     let began = ended.counted.issued(device, BlockOp::Flush) + ended.counted.devices[device].earlier_flushes;
     began.saturating_sub(last.saturating_sub(first))
 }
@@ -116,8 +118,9 @@ fn ended_meanwhile(ended: &Ended, device: usize) -> u64 {
 }
 
 fn completed_between(before: &[Option<DiskStat>], after: &[Option<DiskStat>], device: usize) -> u64 {
-    let of = |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten().map(|stat| completions(&stat));
-    match (of(before), of(after)) {
+    let completions_of =
+        |stats: &[Option<DiskStat>]| stats.get(device).copied().flatten().map(|stat| completions(&stat));
+    match (completions_of(before), completions_of(after)) {
         (Some(before), Some(after)) => after.saturating_sub(before),
         _ => 0,
     }

@@ -1,14 +1,14 @@
 //! A device or partition that the programs observe, as sysfs describes it. It reads a few small files once.
 
-use crate::read_trimmed;
-use std::fs;
+use rdsk_sys::device_number::DeviceNumber;
+use rdsk_sys::files::{names_in, read_number};
 use std::path::Path;
 
 /// A device or partition to be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// Major and minor number.
-    pub number: (u32, u32),
+    /// By which the kernel knows it.
+    pub number: DeviceNumber,
     /// Hardware queues; 0 for a device that handles bios itself, as md, dm and zram do.
     pub queues: u32,
     /// Requests that the driver takes from each of them.
@@ -21,16 +21,12 @@ const SCHEDULER_TAGS: u32 = 2048;
 impl BlockDevice {
     /// The device with this directory in sysfs; `None` if it is none.
     pub fn of(directory: &Path) -> Option<Self> {
-        let text = read_trimmed(&directory.join("dev"))?;
-        let (major, minor) = text.split_once(':')?;
-        let number = (major.parse().ok()?, minor.parse().ok()?);
+        let number = read_number(&directory.join("dev"))?;
         let is_partition = directory.join("partition").exists();
         let queues = directory.join(if is_partition { "../mq" } else { "mq" });
-        let tags: Vec<u32> = fs::read_dir(queues)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|queue| read_trimmed(&queue.path().join("nr_tags"))?.parse().ok())
+        let tags: Vec<u32> = names_in(&queues)
+            .iter()
+            .filter_map(|queue| read_number(&queues.join(queue).join("nr_tags")))
             .collect();
         let queues = u32::try_from(tags.len()).ok()?;
         Some(Self { number, queues, tags: tags.into_iter().max().unwrap_or(0) })
@@ -38,8 +34,7 @@ impl BlockDevice {
 
     /// The number as the kernel writes it.
     pub(super) fn key(&self) -> u32 {
-        let (major, minor) = self.number;
-        major << 20 | minor
+        self.number.major << 20 | self.number.minor
     }
 
     /// Places for all its requests.

@@ -1,10 +1,10 @@
 //! Why there is no evidence from BPF, in words, and what helps. What the kernel answers is a number; whether a capability, a filter of
 //! system calls, lockdown or the age of the kernel is behind it is asked of `/proc` and `/sys`.
 
-use crate::release::version_of;
 use aya::maps::MapError;
 use aya::programs::ProgramError;
 use aya::{BtfError, EbpfError};
+use rdsk_sys::files::{field, is_first_pid_namespace, version_of};
 use rustix::io::Errno;
 use std::error::Error as _;
 use std::io;
@@ -14,6 +14,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum BpfError {
+    /// Nobody wants it.
+    #[error("BPF was not asked for")]
+    NotAskedFor,
+    /// There is nothing that the programs could count; why, in words.
+    #[error("{0}")]
+    NoDevice(&'static str),
+    /// The counts of so many devices are read only where that is asked for.
+    #[error("reading BPF's counts of {devices} devices takes long")]
+    TakesLong { devices: usize },
     /// The kernel says nothing of its own types.
     #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
     NoBtf(#[source] BtfError),
@@ -84,8 +93,15 @@ impl BpfError {
             Self::PidNamespace => {
                 Some("run outside of the container, or in the host's PID namespace (docker run --pid=host)")
             }
+            Self::TakesLong { .. } => Some("--evidence bpf does it nevertheless"),
             _ => None,
         }
+    }
+
+    /// The error with its causes, and behind them what can be done about it.
+    pub fn words_and_hint(&self) -> String {
+        let hint = self.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+        format!("{}{hint}", self.words())
     }
 
     /// The error with its causes, in one line; what the kernel's verifier says at length is left out.
@@ -158,14 +174,11 @@ impl Surroundings {
     fn from(status: &str, lockdown: &str, release: &str) -> Self {
         const SYS_ADMIN: u64 = 1 << 21;
         const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.unwrap_or_default().trim()
-        };
-        let effective = u64::from_str_radix(field("CapEff"), 16).unwrap_or(0);
+        let effective =
+            field(status, "CapEff").and_then(|bits| u64::from_str_radix(bits, 16).ok()).unwrap_or(0);
         Self {
             has_capabilities: effective & SYS_ADMIN != 0 || effective & PERFMON_AND_BPF == PERFMON_AND_BPF,
-            is_filtered: field("Seccomp") == "2",
+            is_filtered: field(status, "Seccomp") == Some("2"),
             is_confidential: lockdown.contains("[confidentiality]"),
             old_release: is_old(release.trim()).then(|| release.trim().to_owned()),
         }
@@ -189,7 +202,7 @@ impl Surroundings {
 /// is fixed (`PROC_PID_INIT_INO`), and a kernel without such namespaces (CONFIG_PID_NS) has no link.
 pub(super) fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
     match link {
-        Ok(link) => link.as_os_str() == "pid:[4026531836]",
+        Ok(link) => is_first_pid_namespace(link),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }

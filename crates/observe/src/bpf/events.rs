@@ -72,10 +72,11 @@ pub(crate) fn events(family: Family, devices: &[BlockDevice]) -> Vec<&'static Ev
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_sys::device_number::DeviceNumber;
 
     #[test]
     fn only_what_devices_need_is_attached() {
-        let device = |queues| BlockDevice { number: (1, 1), queues, tags: 1 };
+        let device = |queues| BlockDevice { number: DeviceNumber { major: 1, minor: 1 }, queues, tags: 1 };
         let names = |family, devices: &[BlockDevice]| -> Vec<&str> {
             events(family, devices).into_iter().map(|event| event.program).collect()
         };

@@ -180,18 +180,18 @@ impl Maps {
     /// One row of counters at a moment at which no count is without its time.
     fn row(&self, row: usize) -> [u64; COUNTERS] {
         let words = &self.totals[row * COUNTERS..(row + 1) * COUNTERS];
-        let mut seen = [0; COUNTERS];
+        let mut values = [0; COUNTERS];
         for _ in 0..MAX_LOOKS {
             // A count is done after its moments and begun before them, so it is looked at in the other order.
             let done = BRACKETS.map(|(_, count)| words[count as usize].load(Acquire));
-            seen.iter_mut().zip(words).for_each(|(seen, word)| *seen = word.load(Acquire));
+            values.iter_mut().zip(words).for_each(|(values, word)| *values = word.load(Acquire));
             let begun = BRACKETS.map(|(begun, _)| words[begun as usize].load(Acquire));
             if begun == done {
                 break;
             }
             std::hint::spin_loop();
         }
-        seen
+        values
     }
 
     fn word(&self, device: usize, word: DeviceWord) -> &AtomicU64 {

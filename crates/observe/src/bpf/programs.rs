@@ -209,8 +209,8 @@ impl Programs {
             let program = program_mut(&mut self.ebpf, self.events[index].program, self.way);
             // A link that is gone already is what we want.
             match link {
-                Link::Btf(id) => drop(<&mut BtfTracePoint>::try_from(program).map(|one| one.detach(id))),
-                Link::Raw(id) => drop(<&mut RawTracePoint>::try_from(program).map(|one| one.detach(id))),
+                Link::Btf(id) => drop(<&mut BtfTracePoint>::try_from(program).map(|tp| tp.detach(id))),
+                Link::Raw(id) => drop(<&mut RawTracePoint>::try_from(program).map(|tp| tp.detach(id))),
             }
         }
     }

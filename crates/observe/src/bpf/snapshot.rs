@@ -75,10 +75,11 @@ impl DeviceTotals {
     /// What was in flight by the counters alone, modulo 2^64. Unlike `in_flight`, which is read a moment later, it fits the sums of
     /// their times; what is issued or completed while the lanes are read may make it one too small or too large.
     pub(crate) fn begun_and_not_ended(&self) -> u64 {
-        let of = |counter: Counter| self.counters[counter as usize];
-        let left =
-            of(Counter::Completed).wrapping_add(of(Counter::Requeued)).wrapping_add(of(Counter::Healed));
-        of(Counter::Issued).wrapping_sub(left)
+        let total = |counter: Counter| self.counters[counter as usize];
+        let left = total(Counter::Completed)
+            .wrapping_add(total(Counter::Requeued))
+            .wrapping_add(total(Counter::Healed));
+        total(Counter::Issued).wrapping_sub(left)
     }
 
     fn until(&self, later: &Self, to_ns: u64) -> DeviceCounted {
@@ -108,7 +109,6 @@ impl DeviceTotals {
             merged_bios: grown(Counter::BackMerges) + grown(Counter::FrontMerges),
             merged_requests: grown(Counter::RequestMerges),
             splits: grown(Counter::Splits),
-            requeued: grown(Counter::Requeued),
             lost: grown(Counter::Healed),
             unseen: grown(Counter::Unseen),
             earlier: grown(Counter::Earlier),
@@ -138,15 +138,15 @@ impl Counted {
     pub fn begun_bytes(&self, device: usize) -> u64 {
         let is_data =
             |kind: &RequestKind| kind.device == device && matches!(kind.op, BlockOp::Read | BlockOp::Write);
-        let of = self.requests.iter().filter(|(kind, _)| is_data(kind));
-        of.map(|(kind, count)| u64::from(kind.bytes).saturating_mul(*count)).sum()
+        let data = self.requests.iter().filter(|(kind, _)| is_data(kind));
+        data.map(|(kind, count)| u64::from(kind.bytes).saturating_mul(*count)).sum()
     }
 
     /// Requests that a device was given, of one kind of operation.
     pub fn issued(&self, device: usize, op: BlockOp) -> u64 {
-        let of =
+        let count_of =
             |(kind, count): (&RequestKind, &u64)| (kind.device == device && kind.op == op).then_some(*count);
-        self.requests.iter().filter_map(of).sum()
+        self.requests.iter().filter_map(count_of).sum()
     }
 }
 
@@ -185,8 +185,6 @@ pub struct DeviceCounted {
     pub merged_requests: u64,
     /// Bios that were cut.
     pub splits: u64,
-    /// Requests that the driver gave back.
-    pub requeued: u64,
     /// Requests whose place another one took although their completion was never seen.
     pub lost: u64,
     /// Completions of what was not seen to begin; at a device that takes bios, those that began before counting are among them.

@@ -159,9 +159,9 @@ fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Around {
 /// Reads the counters of all devices, and of each again as soon as it is counted, or is no more.
 fn around(stats: &[Option<StatFile>], act: impl FnOnce(&mut dyn FnMut(usize))) -> Around {
     let before = (0..stats.len()).map(|index| read(stats, index)).collect();
-    let mut seen = Vec::with_capacity(stats.len());
-    act(&mut |index| seen.push(read(stats, index)));
-    Around { before, after: Moment { at: Instant::now(), stats: seen } }
+    let mut stats_after = Vec::with_capacity(stats.len());
+    act(&mut |index| stats_after.push(read(stats, index)));
+    Around { before, after: Moment { at: Instant::now(), stats: stats_after } }
 }
 
 fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {

@@ -170,7 +170,7 @@ fn counters_that_went_back_are_unknown_and_said() {
     observer.end_io();
     let visit = observer.end();
     assert_eq!(visit.source, EvidenceSource::Sysfs);
-    let why = visit.devices[0].counts.clone().unwrap_err();
+    let why = visit.devices[0].counts.clone().unwrap_err().to_string();
     assert!(why.contains("read_ios went back from 123 to 1"), "{why}");
     assert!(observer.describe().why_not_higher.unwrap().contains(&why));
     let mut sum = EvidenceSum::default();
@@ -256,10 +256,10 @@ fn standing_still_proves_nothing_where_the_driver_does_not_count() {
     let mut observer = tree.observer(&targets);
     observer.begin();
     let visit = observer.end();
-    assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("ram0 stood still"));
-    assert!(visit.devices[1].counts.as_ref().unwrap_err().contains("multipath"));
+    assert!(visit.devices[0].counts.as_ref().unwrap_err().to_string().contains("ram0 stood still"));
+    assert!(visit.devices[1].counts.as_ref().unwrap_err().to_string().contains("multipath"));
     assert!(visit.devices[2].counts.as_ref().unwrap().until_stable.is_idle());
-    assert!(visit.devices[3].counts.as_ref().unwrap_err().contains("md1 stood still"));
+    assert!(visit.devices[3].counts.as_ref().unwrap_err().to_string().contains("md1 stood still"));
     assert!(visit.devices[4].counts.as_ref().unwrap().until_stable.is_idle());
     observer.begin();
     tree.stat("259:1", READ_23);

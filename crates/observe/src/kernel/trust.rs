@@ -2,6 +2,7 @@
 //! lack a part. Devices below may count in its place.
 
 use super::{Counts, KernelObserver};
+use crate::CountersError;
 use crate::counted::counted;
 use crate::split_parts::why_partial;
 use crate::stack::Stack;
@@ -17,7 +18,7 @@ impl KernelObserver {
                 device.has_moved = true;
             }
         }
-        let doubts: Vec<(usize, String)> = self
+        let doubts: Vec<(usize, CountersError)> = self
             .devices
             .iter()
             .enumerate()
@@ -35,10 +36,10 @@ impl KernelObserver {
     }
 
     /// The arrays, by index, that counted a part of what they did only, and why; their members count all of it.
-    fn partial(&self, raw: &[Counts]) -> Vec<(usize, String)> {
-        let of = |target: u32, name: &str| {
-            let mut all = self.devices.iter().zip(raw);
-            let counts = all.find(|(known, _)| known.target == target && known.name == name)?.1;
+    fn partial(&self, raw: &[Counts]) -> Vec<(usize, CountersError)> {
+        let counts_of = |target: u32, name: &str| {
+            let mut each = self.devices.iter().zip(raw);
+            let counts = each.find(|(device, _)| device.target == target && device.name == name)?.1;
             Some(counts.as_ref().ok()?.until_stable)
         };
         let why = |device: &Watched| {
@@ -46,8 +47,8 @@ impl KernelObserver {
             let lower =
                 stack.below.get(&device.name).filter(|lower| lower.kind.as_deref() == Some("raid0"))?;
             let members =
-                lower.names.iter().map(|name| of(device.target, name)).collect::<Option<Vec<_>>>()?;
-            why_partial(&device.name, &of(device.target, &device.name)?, &members)
+                lower.names.iter().map(|name| counts_of(device.target, name)).collect::<Option<Vec<_>>>()?;
+            why_partial(&device.name, &counts_of(device.target, &device.name)?, &members)
         };
         let devices = self.devices.iter().enumerate().filter(|_| self.passes_over_parts);
         devices.filter_map(|(index, device)| Some((index, why(device)?))).collect()
@@ -60,16 +61,17 @@ impl KernelObserver {
         else {
             return false;
         };
-        let of = |name: &str| {
-            let mut all = self.devices.iter().zip(raw);
-            all.find(|(known, _)| known.target == device.target && known.name == name)
+        let counted_at = |name: &str| {
+            let mut each = self.devices.iter().zip(raw);
+            each.find(|(other, _)| other.target == device.target && other.name == name)
         };
         let counts = |name: &str| {
-            of(name).is_some_and(|(known, counts)| counts.is_ok() && known.why_zero_is_unknown().is_none())
+            counted_at(name)
+                .is_some_and(|(other, counts)| counts.is_ok() && other.why_zero_is_unknown().is_none())
         };
         let below = Stack { tops: lower.names.clone(), over: None, ..stack.clone() };
         counted(&below, &counts).is_some_and(|counted| {
-            let mut quiet = counted.devices.iter().filter_map(|name| of(name)?.1.as_ref().ok());
+            let mut quiet = counted.devices.iter().filter_map(|name| counted_at(name)?.1.as_ref().ok());
             quiet.all(|counts| counts.until_stable.is_idle())
         })
     }
@@ -77,8 +79,8 @@ impl KernelObserver {
     /// Records why devices count nothing, except those that devices below represent. Returns whether any target is counted.
     pub(super) fn note_uncounted(&mut self, devices: &[DeviceVisit]) -> bool {
         let counts = |target: u32, name: &str| {
-            let mut known = devices.iter().filter(|device| device.target == target);
-            known.any(|device| device.name == name && device.counts.is_ok())
+            let mut visited = devices.iter().filter(|device| device.target == target);
+            visited.any(|device| device.name == name && device.counts.is_ok())
         };
         let counted: Vec<u32> = self
             .stacks
@@ -91,7 +93,7 @@ impl KernelObserver {
             let is_replaced =
                 counted.contains(&device.target) && self.devices[index].why_zero_is_unknown().is_some();
             if !is_replaced {
-                self.note(problem.clone());
+                self.note(problem.to_string());
             }
         }
         !counted.is_empty()

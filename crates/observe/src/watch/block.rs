@@ -1,8 +1,9 @@
 //! What BPF programs counted of the watched devices between two looks. They stay attached in between; a look reads their maps.
 
+use super::Counters;
 use crate::bpf::{
-    BlockDevice, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
-    activity_of, raw_in_words,
+    BlockDevice, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, activity_of,
+    raw_in_words,
 };
 use crate::still::why_silent;
 use crate::sysfs::{block_path, why_unnamed};
@@ -51,8 +52,8 @@ impl BlockCounts {
     /// Counts these devices from now on.
     ///
     /// # Errors
-    /// In words, why that is not possible.
-    pub(super) fn of(names: &[String], sys: &Path) -> Result<Self, String> {
+    /// Why that is not possible.
+    pub(super) fn of(names: &[String], sys: &Path) -> Result<Self, BpfError> {
         let (mut counted, mut devices) = (Vec::new(), Vec::new());
         for name in names {
             let device = BlockDevice::of(&block_path(sys, name));
@@ -63,11 +64,9 @@ impl BlockCounts {
         }
         if devices.is_empty() {
             let why = names.iter().find_map(|name| why_unnamed(name, sys));
-            return Err(why.unwrap_or("there is no device to count").into());
+            return Err(BpfError::NoDevice(why.unwrap_or("there is no device to count")));
         }
-        let programs = Programs::load_with_children(&devices);
-        let begun = programs.and_then(|programs| Self::by(programs, counted, sys));
-        begun.map_err(|error| Unavailable::from(error).words())
+        Self::by(Programs::load_with_children(&devices)?, counted, sys)
     }
 
     /// Counts with these programs, which were loaded for these devices.
@@ -95,16 +94,13 @@ impl BlockCounts {
     /// What was counted since the last call, by device. `stats` are the kernel's counters just before.
     ///
     /// # Errors
-    /// In words, why the maps cannot be read any more.
-    pub(super) fn growth(
-        &mut self,
-        stats: &BTreeMap<String, Result<DiskStat, String>>,
-    ) -> Result<BTreeMap<String, BlockActivity>, String> {
-        let now = self.programs.snapshot().map_err(|error| Unavailable::from(error).words())?;
+    /// Why the maps cannot be read any more.
+    pub(super) fn growth(&mut self, stats: &Counters) -> Result<BTreeMap<String, BlockActivity>, BpfError> {
+        let now = self.programs.snapshot()?;
         self.programs.forget_deepest();
         let counted = self.last.until(&now);
         let before = std::mem::replace(&mut self.last, now);
-        let mut found = BTreeMap::new();
+        let mut growths = BTreeMap::new();
         for (index, name) in self.names.iter().enumerate() {
             let its = &counted.devices[index];
             let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
@@ -128,10 +124,10 @@ impl BlockCounts {
             growth.deepest = growth.deepest.filter(|_| growth.lost == 0);
             // That depends on switches, which may be turned meanwhile.
             if why_unnamed(name, &self.sys).is_none() {
-                found.insert(name.clone(), growth);
+                growths.insert(name.clone(), growth);
             }
         }
-        Ok(found)
+        Ok(growths)
     }
 
     /// Processes of ours that could not be followed, so that theirs counts as others' I/O.
@@ -176,20 +172,20 @@ mod tests {
     use super::*;
     use crate::sysfs::UNNAMED_NVME;
     use rdsk_model::Op;
-    use rdsk_testkit::{FakeDisk, FakeKind, FakeSys, LoopDevice, Need, Turn, requires};
+    use rdsk_testkit::{FakeDisk, FakeSys, LoopDevice, Need, Turn, requires};
     use std::fs::{File, OpenOptions};
     use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
     #[test]
     fn devices_whose_bios_do_not_name_them_are_not_counted() {
-        let path = FakeDisk::plain("nvme0c0n1", FakeKind::Loop, (259, 7), 1 << 30);
+        let path = FakeDisk { major_minor: (259, 7), ..FakeDisk::loop_device("nvme0c0n1", 1 << 30) };
         let fake = FakeSys::new().disk(FakeDisk::nvme("nvme0n1")).disk(path).disk(FakeDisk::scsi("sda"));
         let sys = fake.sys();
         let names_them = |name: &str| why_unnamed(name, &sys).is_none();
         assert!(!names_them("nvme0n1") && !names_them("nvme0n1p2"));
         assert!(names_them("sda") && names_them("nvme0c0n1") && names_them("nvme1n1"));
-        let refused = BlockCounts::of(&["nvme0n1".to_owned()], &sys).map(|_| ());
-        assert_eq!(refused, Err(UNNAMED_NVME.to_owned()));
+        let refused = BlockCounts::of(&["nvme0n1".to_owned()], &sys).map(drop);
+        assert_eq!(refused.map_err(|error| error.words()), Err(UNNAMED_NVME.to_owned()));
     }
 
     /// What passes a bio itself on instead of a clone, and what that lies on, unless it takes requests.
@@ -218,7 +214,7 @@ mod tests {
         fake.set_attribute("md4", "queue/iostats", "0\n");
         are_unnamed(&["md4"], true);
         let refused = BlockCounts::of(&["bcache7".to_owned()], &sys).map(|_| ());
-        assert!(refused.is_err_and(|why| why.starts_with("bios of bcache devices")));
+        assert!(refused.is_err_and(|why| why.words().starts_with("bios of bcache devices")));
     }
 
     /// Such requests have no partition, and it would seem to be idle; the disk counts all of them.

@@ -2,6 +2,7 @@
 
 use crate::{ObserveError, read_text};
 use rdsk_model::ProcessCalls;
+use rdsk_sys::files::{field, memory_bytes};
 use std::path::Path;
 
 /// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as nobody has
@@ -11,23 +12,22 @@ use std::path::Path;
 /// If the file cannot be read: another user's process, or a kernel without `CONFIG_TASK_IO_ACCOUNTING`.
 pub fn process_calls(process: &Path) -> Result<ProcessCalls, ObserveError> {
     let text = read_text(&process.join("io"))?;
-    let field = |name: &str| {
-        let value =
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default();
-        value.trim().parse().map_err(|_| ObserveError::NotANumber(value.trim().to_owned()))
+    let number = |name: &str| {
+        let value = field(&text, name).unwrap_or_default();
+        value.parse().map_err(|_| ObserveError::NotANumber(value.to_owned()))
     };
     Ok(ProcessCalls {
-        reads: field("syscr")?,
-        read_bytes: field("rchar")?,
-        writes: field("syscw")?,
-        written_bytes: field("wchar")?,
+        reads: number("syscr")?,
+        read_bytes: number("rchar")?,
+        writes: number("syscw")?,
+        written_bytes: number("wchar")?,
     })
 }
 
 /// Bytes of the whole machine in dirty pages and pages under writeback; `None` where `/proc/meminfo` does not say.
 pub fn dirty_bytes(proc: &Path) -> Option<u64> {
     let text = read_text(&proc.join("meminfo")).ok()?;
-    crate::host::meminfo_bytes(&text, "Dirty")?.checked_add(crate::host::meminfo_bytes(&text, "Writeback")?)
+    memory_bytes(&text, "Dirty")?.checked_add(memory_bytes(&text, "Writeback")?)
 }
 
 #[cfg(test)]

@@ -3,22 +3,20 @@
 
 use super::Choice;
 use crate::ObserveError;
-use crate::read_trimmed;
 use crate::stack::btrfs_devices;
-use crate::sysfs::{MAX_LEVELS, block_path, is_numbered, name_by_number, name_of};
+use crate::sysfs::{MAX_LEVELS, block_path, kernel_name, name_by_number};
 use rdsk_sys::device_number::DeviceNumber;
-use rdsk_sys::mounts::{mount_of, mounts_of};
+use rdsk_sys::files::{is_numbered, names_in, read_word};
+use rdsk_sys::mounts::{Mount, mount_of, mounts_of};
 use rustix::fs::{FileType, stat};
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Every whole disk, by kernel name.
 pub(super) fn whole_disks(sys: &Path) -> Vec<String> {
-    let entries = fs::read_dir(sys.join("block")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| name_of(&entry.path())).collect()
+    names_in(&sys.join("block")).iter().map(|name| kernel_name(name)).collect()
 }
 
 /// Whether a disk is shown even while it does nothing: it has a medium, and is neither a loop nor a ram device.
@@ -41,7 +39,7 @@ pub(super) fn countable(choice: &Choice, sys: &Path) -> Vec<String> {
 
 /// A device that has just gone has no size either; its last row is that it vanished.
 fn has_medium(name: &str, sys: &Path) -> bool {
-    read_trimmed(&block_path(sys, name).join("size")).is_none_or(|size| size != "0")
+    read_word(&block_path(sys, name).join("size")).is_none_or(|size| size != "0")
 }
 
 /// The key by which names are sorted: `sda` before `sdb`, `loop2` before `loop10`, the letters first, then the number.
@@ -65,17 +63,46 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
     }
     let path = Path::new(name);
     let unreadable = |source: io::Error| ObserveError::Read { path: path.to_owned(), source };
-    let found = stat(path).map_err(|error| unreadable(error.into()))?;
-    let names = if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
-        numbered(found.st_rdev, sys).into_iter().collect()
+    let facts = stat(path).map_err(|error| unreadable(error.into()))?;
+    let names = if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
+        numbered(facts.st_rdev, sys).into_iter().collect()
     } else {
         // The number goes first: a device may carry the file without being named by a mount that is seen here.
-        match numbered(found.st_dev, sys) {
+        match numbered(facts.st_dev, sys) {
             Some(device) => vec![device],
             None => mounted_from(&path.canonicalize().map_err(unreadable)?, sys, proc),
         }
     };
     if names.is_empty() { Err(ObserveError::NoDevice { path: path.to_owned() }) } else { Ok(names) }
+}
+
+/// Where all that is dirty of what `name` means can be flushed: the filesystems mounted from that device or from a partition of it, each
+/// once; the node of a device that carries none; of a file or directory its own path.
+pub fn flush_places(name: &OsStr, sys: &Path, proc: &Path) -> Vec<PathBuf> {
+    let is_device = |path: &Path| {
+        stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+    };
+    let is_kernel_name = name.to_str().is_some_and(|plain| block_path(sys, plain).join("stat").exists());
+    if !is_kernel_name && !is_device(Path::new(name)) {
+        let path = Path::new(name);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        return vec![if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }.to_owned()];
+    }
+    let mounts = mounts_of(&proc.join("self"));
+    let places = |device: String| {
+        let is_on = |mount: &&Mount| {
+            let carrier = name_by_number(sys, mount.number).or_else(|| of_source(&mount.source, sys));
+            carrier
+                .is_some_and(|carrier| carrier == device || block_path(sys, &device).join(&carrier).is_dir())
+        };
+        let mut on_it: Vec<&Mount> = mounts.iter().filter(is_on).collect();
+        on_it.sort_by_key(|mount| mount.number);
+        on_it.dedup_by_key(|mount| mount.number);
+        let node = Path::new("/dev").join(device.replace('!', "/"));
+        let points: Vec<PathBuf> = on_it.into_iter().map(|mount| mount.point.clone()).collect();
+        if points.is_empty() { vec![node] } else { points }
+    };
+    devices_of(name, sys, proc).unwrap_or_default().into_iter().flat_map(places).collect()
 }
 
 /// The name of the device with this number of stat(2).
@@ -99,7 +126,7 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
             names = all;
         }
         let Some(upper) = mount.super_option("upperdir").filter(|_| names.is_empty()) else { return names };
-        let device = stat(&upper).ok().and_then(|found| numbered(found.st_dev, sys));
+        let device = stat(&upper).ok().and_then(|facts| numbered(facts.st_dev, sys));
         match (device, upper.canonicalize()) {
             (Some(device), _) => return vec![device],
             (None, Ok(upper)) => path = upper,
@@ -111,9 +138,9 @@ fn mounted_from(path: &Path, sys: &Path, proc: &Path) -> Vec<String> {
 
 /// The device that a mount names as its source, which may also be any word.
 fn of_source(source: &Path, sys: &Path) -> Option<String> {
-    let found = stat(source.starts_with("/dev").then_some(source)?).ok()?;
-    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
-    is_device.then(|| numbered(found.st_rdev, sys))?
+    let facts = stat(source.starts_with("/dev").then_some(source)?).ok()?;
+    let is_device = FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice;
+    is_device.then(|| numbered(facts.st_rdev, sys))?
 }
 
 #[cfg(test)]
@@ -121,6 +148,7 @@ mod tests {
     use super::*;
     use rdsk_testkit::{FakeDisk, FakeSys, Need, requires};
     use rustix::fs::{CWD, Mode, makedev, mknodat};
+    use std::fs;
 
     #[test]
     fn names_paths_and_directories_lead_to_a_device() {

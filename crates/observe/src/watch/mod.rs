@@ -7,11 +7,12 @@ mod devices;
 mod saved;
 
 pub use command::{dirty_bytes, process_calls};
-pub use devices::{devices_of, natural};
+pub use devices::{devices_of, flush_places, natural};
 pub use saved::saved_interval;
 
+use crate::bpf::BpfError;
 use crate::delta::delta;
-use crate::diskstat::parse_stat;
+use crate::diskstat::{parse_stat, without_flushes};
 use crate::read_text;
 use crate::still::{has_done, why_silent};
 use crate::sysfs::{UNCOUNTED_PARTITION, block_path, counts_flushes, nvme_disk_with_paths, why_unnamed};
@@ -36,12 +37,14 @@ pub enum Choice {
     Named(Vec<String>),
 }
 
+/// The counters by kernel name, or why a device has none; one that is not there has no entry.
+type Counters = BTreeMap<String, Result<DiskStat, Uncounted>>;
+
 /// One look at the counters.
 #[derive(Debug)]
 struct Sample {
     at: Instant,
-    /// By kernel name; a device that is not there has no entry.
-    stats: BTreeMap<String, Result<DiskStat, String>>,
+    stats: Counters,
 }
 
 /// Watches some devices.
@@ -50,7 +53,7 @@ pub struct Watcher {
     choice: Choice,
     last: Sample,
     /// BPF programs that count too, or why they do not any more.
-    block: Option<Result<BlockCounts, String>>,
+    block: Option<Result<BlockCounts, BpfError>>,
     /// Loop and ram devices, and drives without a medium, that have done something.
     active: BTreeSet<String>,
 }
@@ -65,8 +68,8 @@ impl Watcher {
     /// Has BPF programs count the devices that are there now, too.
     ///
     /// # Errors
-    /// In words, why that is not possible; then the counters of sysfs are all.
-    pub fn with_block_layer(&mut self) -> Result<(), String> {
+    /// Why that is not possible; then the counters of sysfs are all.
+    pub fn with_block_layer(&mut self) -> Result<(), BpfError> {
         self.block = Some(Ok(BlockCounts::of(&devices::countable(&self.choice, &self.sys), &self.sys)?));
         // Both begin now.
         self.last = Sample::take(&self.choice, &self.sys);
@@ -91,20 +94,20 @@ impl Watcher {
     /// Adds what the programs counted, where there are any, and where they do not count a device, why.
     fn add_block_layer(&mut self, interval: &mut WatchInterval, now: &Sample) {
         let Some(block) = &mut self.block else { return };
-        let mut counted =
-            block.as_mut().map_err(|why| why.clone()).and_then(|block| block.growth(&now.stats));
-        for device in &mut interval.devices {
-            match &mut counted {
-                Ok(counted) => match counted.remove(&device.name) {
-                    Some(growth) => device.block = Some(growth),
-                    None => device.why_no_block = Some(why_not_counted(&device.name, &self.sys).into()),
-                },
-                Err(why) => device.why_no_block = Some(why.clone()),
+        let mut counted = BTreeMap::new();
+        if let Ok(counts) = block {
+            match counts.growth(&now.stats) {
+                Ok(growths) => counted = growths,
+                // A map that cannot be read once will not be read later.
+                Err(error) => *block = Err(error),
             }
         }
-        // A map that cannot be read once will not be read later.
-        if let Err(why) = counted {
-            self.block = Some(Err(why));
+        for device in &mut interval.devices {
+            device.block = counted.remove(&device.name);
+            if device.block.is_none() {
+                let why = || why_not_counted(&device.name, &self.sys).into();
+                device.why_no_block = Some(block.as_ref().err().map_or_else(why, BpfError::words_and_hint));
+            }
         }
     }
 
@@ -136,7 +139,7 @@ impl Watcher {
                 && growth.is_idle()
                 && let Some(why) = why_silent(&device.name, stat, &self.sys)
             {
-                device.growth = Err(Uncounted::Unknown(why));
+                device.growth = Err(Uncounted::Unknown(why.to_string()));
             }
         }
         match &self.choice {
@@ -196,7 +199,7 @@ impl Sample {
     }
 }
 
-fn count(stats: &BTreeMap<String, Result<DiskStat, String>>) -> u32 {
+fn count(stats: &Counters) -> u32 {
     u32::try_from(stats.len()).unwrap_or(u32::MAX)
 }
 
@@ -221,34 +224,28 @@ fn first_quick<T>(mut look: impl FnMut() -> (Duration, T), limit: impl Fn(&T) ->
 }
 
 /// The counters of a device; `None` if there is no such device.
-fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, String>> {
+fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, Uncounted>> {
     let directory = block_path(sys, name);
     if directory.exists() && nvme_disk_with_paths(name, sys).is_some() {
-        return Some(Err(format!("no counters: {UNCOUNTED_PARTITION}")));
+        return Some(Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}"))));
     }
-    let read = read_text(&directory.join("stat")).and_then(|text| parse_stat(&text));
-    match read {
-        Ok(mut stat) => {
-            if !counts_flushes(&directory) {
-                (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
-            }
-            Some(Ok(stat))
-        }
+    match read_text(&directory.join("stat")).and_then(|text| parse_stat(&text)) {
+        Ok(stat) => Some(Ok(if counts_flushes(&directory) { stat } else { without_flushes(stat) })),
         Err(_) if !directory.exists() => None,
-        Err(error) => Some(Err(format!("no counters: {error}"))),
+        Err(error) => Some(Err(Uncounted::Unreadable(format!("no counters: {error}")))),
     }
 }
 
 /// What happened between two looks at a device; `None` if it was there at neither.
 fn growth(
-    before: Option<&Result<DiskStat, String>>,
-    after: Option<&Result<DiskStat, String>>,
+    before: Option<&Result<DiskStat, Uncounted>>,
+    after: Option<&Result<DiskStat, Uncounted>>,
 ) -> Option<Result<DiskStat, Uncounted>> {
     Some(match (before, after) {
         (None, None) => return None,
         (None, Some(_)) => Err(Uncounted::Appeared),
         (Some(_), None) => Err(Uncounted::Vanished),
-        (_, Some(Err(why))) | (Some(Err(why)), _) => Err(Uncounted::Unreadable(why.clone())),
+        (_, Some(Err(why))) | (Some(Err(why)), _) => Err(why.clone()),
         (Some(Ok(before)), Some(Ok(after))) => {
             delta(before, after).map_err(|error| Uncounted::Restarted(error.to_string()))
         }
@@ -427,12 +424,14 @@ mod tests {
         assert_eq!(reads(&watcher.next_interval())[0], ("sda", unknown));
         let stat = parse_stat(&stat(5)).unwrap();
         assert!(
-            why_silent("sda", &stat, &sys).is_some_and(|why| why.starts_with("queue/iostats of sda is 0"))
+            why_silent("sda", &stat, &sys)
+                .is_some_and(|why| why.to_string().starts_with("queue/iostats of sda is 0"))
         );
         assert!(why_silent("nvme0n1", &stat, &sys).is_none());
         let idle = parse_stat(&self::stat(0)).unwrap();
         assert!(
-            why_silent("nvme0n1", &idle, &sys).is_some_and(|why| why.contains("stood still, and not every"))
+            why_silent("nvme0n1", &idle, &sys)
+                .is_some_and(|why| why.to_string().contains("stood still, and not every"))
         );
     }
 

@@ -1,13 +1,13 @@
 //! One interval from two saved trees of procfs: `diskstats` and `uptime`, copied at two moments. It reads no clock.
 
 use super::devices::natural;
-use super::growth;
+use super::{Counters, growth};
 use crate::ObserveError;
-use crate::diskstat::parse_stat;
+use crate::diskstat::{parse_stat, without_flushes};
 use crate::still::{UNCOUNTED_MULTIPATH, UNCOUNTED_RAM, doubted, has_done};
-use crate::sysfs::{UNCOUNTED_PARTITION, is_numbered};
+use crate::sysfs::UNCOUNTED_PARTITION;
 use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice, is_nvme_path};
-use std::collections::BTreeMap;
+use rdsk_sys::files::is_numbered;
 use std::fs;
 use std::path::Path;
 
@@ -18,9 +18,6 @@ const TICK_NS: u64 = 10_000_000;
 const OLD_PARTITION_FIELDS: usize = 4;
 const OLD_PARTITION: &str =
     "no counters: Linux before 2.6.25 counts no times of a partition; its disk has them";
-
-/// The counters of a tree by name, or why a device has none.
-type Counters = BTreeMap<String, Result<DiskStat, String>>;
 
 /// Drivers whose devices take bios, for which no flush is counted.
 const TAKE_BIOS: [&str; 8] = ["dm-", "md", "zram", "bcache", "drbd", "pmem", "ram", "zd"];
@@ -39,34 +36,39 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
         .and_then(|ticks| ticks.checked_mul(TICK_NS))
         .ok_or(ObserveError::NotLater { from_ticks: began, to_ticks: ended })?;
     let (before, after) = (diskstats(from)?, diskstats(to)?);
-    let mut all: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
-    all.sort_by_key(|name| natural(name));
-    all.dedup();
-    if let Some(name) = names.iter().find(|name| !all.contains(name)) {
+    let mut listed: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
+    listed.sort_by_key(|name| natural(name));
+    listed.dedup();
+    if let Some(name) = names.iter().find(|name| !listed.contains(name)) {
         return Err(ObserveError::NotInTree { name: name.clone() });
     }
     let shown: Vec<&String> = if names.is_empty() {
         let used = |name: &str| !matches!(after.get(name), Some(Ok(stat)) if !has_done(stat));
-        all.iter().filter(|name| used(name) && disk_of(name, &all).is_none()).collect()
+        listed.iter().filter(|name| used(name) && disk_of(name, &listed).is_none()).collect()
     } else {
         names.iter().collect()
     };
-    let found = shown.into_iter().filter_map(|name| {
+    let devices = shown.into_iter().filter_map(|name| {
         let growth = growth(before.get(name), after.get(name))?;
         let growth = growth.and_then(|growth| match after.get(name) {
-            Some(Ok(stat)) => known(name, growth, stat, &all),
+            Some(Ok(stat)) => counted_growth(name, growth, stat, &listed),
             _ => Ok(growth),
         });
         Some(WatchedDevice::by_counters(name.as_str(), growth))
     });
-    Ok(WatchInterval { interval_ns, devices: found.collect() })
+    Ok(WatchInterval { interval_ns, devices: devices.collect() })
 }
 
 /// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
 /// it does not count.
-fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> Result<DiskStat, Uncounted> {
-    let disk = disk_of(name, all);
-    let has_paths = |name: &str| all.iter().any(|known| is_nvme_path(known, name));
+fn counted_growth(
+    name: &str,
+    growth: DiskStat,
+    stat: &DiskStat,
+    listed: &[String],
+) -> Result<DiskStat, Uncounted> {
+    let disk = disk_of(name, listed);
+    let has_paths = |name: &str| listed.iter().any(|path| is_nvme_path(path, name));
     if disk.is_some_and(|disk| has_paths(disk)) {
         return Err(Uncounted::Unreadable(format!("no counters: {UNCOUNTED_PARTITION}")));
     }
@@ -77,25 +79,22 @@ fn known(name: &str, mut growth: DiskStat, stat: &DiskStat, all: &[String]) -> R
         is_numbered(name, "ram").then_some(UNCOUNTED_RAM)
     };
     if let Some(why) = doubt.filter(|_| !has_done(stat)) {
-        return Err(Uncounted::Unknown(doubted(name, why)));
+        return Err(Uncounted::Unknown(doubted(name, why).to_string()));
     }
     let takes_bios =
         is_multipath || name.starts_with("md_") || TAKE_BIOS.iter().any(|driver| is_numbered(name, driver));
-    if disk.is_some() || takes_bios {
-        (growth.flush_ios, growth.flush_ticks_ms) = (None, None);
-    }
-    Ok(growth)
+    Ok(if disk.is_some() || takes_bios { without_flushes(growth) } else { growth })
 }
 
 /// The disk of which a name is a partition's: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; the trees say no more.
-fn disk_of<'all>(name: &str, all: &'all [String]) -> Option<&'all String> {
+fn disk_of<'all>(name: &str, listed: &'all [String]) -> Option<&'all String> {
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if disk.len() == name.len() {
         return None;
     }
     let numbered = disk.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     let disk = numbered.unwrap_or(disk);
-    all.iter().find(|known| *known == disk)
+    listed.iter().find(|name| *name == disk)
 }
 
 /// The first number of `uptime`, in hundredths of a second.
@@ -122,7 +121,7 @@ fn diskstats(tree: &Path) -> Result<Counters, ObserveError> {
         };
         let is_number = |field: &&str| field.parse::<u64>().is_ok();
         let counters = if fields.len() == OLD_PARTITION_FIELDS && fields.iter().all(is_number) {
-            Err(OLD_PARTITION.to_owned())
+            Err(Uncounted::Unreadable(OLD_PARTITION.to_owned()))
         } else {
             Ok(parse_stat(&fields.join(" "))?)
         };

@@ -25,7 +25,7 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
         Tone::Plain,
         "  ",
         format!(
-            "Each interval holds its ratio at 95 %. \"slower\" and \"faster\" are said where chance is excluded at 5 % for all {ratios} \
+            "Each interval holds its ratio at 95%. \"slower\" and \"faster\" are said where chance is excluded at 5% for all {ratios} \
              together (Holm); \"none seen\" may be chance."
         ),
     );
@@ -62,7 +62,7 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
             "  ",
             format!(
                 "The runs are the samples: {}, each run after the other, in turned order every second time; what both of a pair met \
-                 cancels. The interval of a percentile counts the buckets that it is read from, each 0.4 to 0.8 % wide.{left_out}",
+                 cancels. The interval of a percentile counts the buckets that it is read from, each 0.4 to 0.8% wide.{left_out}",
                 plural(pairs as u64, "pair")
             ),
         );
@@ -141,15 +141,7 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
     };
     // What was not measured lacks each of its figures.
     let all = distinct(all.iter().map(|one| (head(one), name(one))));
-    let sentence = |(head, mut names): (String, Vec<String>)| {
-        let most = if extent == Extent::Full { names.len() } else { MOST_CELLS };
-        if names.len() > most {
-            let more = names.len() - most;
-            names.truncate(most);
-            names.push(format!("and {more} more"));
-        }
-        format!("{head}: {}", names.join(", "))
-    };
+    let sentence = |(head, names): (String, Vec<String>)| format!("{head}: {}", listed(names, extent));
     by_key(all).into_iter().map(sentence).collect()
 }
 
@@ -159,13 +151,17 @@ fn named(
     extent: Extent,
     figure: impl Fn(&Change) -> String,
 ) -> String {
-    let most = if extent == Extent::Full { all.len() } else { MOST_CELLS };
-    let shown = all.iter().take(most);
-    let mut names: Vec<String> = shown
-        .map(|(pair, cell, change)| format!("{} {} {}", letter(pair + 1), cell.base.id, figure(change)))
-        .collect();
-    if all.len() > most {
-        names.push(format!("and {} more", all.len() - most));
+    let name = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| {
+        format!("{} {} {}", letter(pair + 1), cell.base.id, figure(change))
+    };
+    listed(all.iter().map(name).collect(), extent)
+}
+
+/// The names, or the first of them and how many more there are.
+fn listed(mut names: Vec<String>, extent: Extent) -> String {
+    if extent != Extent::Full && names.len() > MOST_CELLS {
+        let more = names.split_off(MOST_CELLS).len();
+        names.push(format!("and {more} more"));
     }
     names.join(", ")
 }

@@ -150,7 +150,7 @@ pub fn course_json(course: &Course<'_>, differences: &[Difference]) -> String {
         Shape::NothingSeen => json!({ "kind": "nothing_seen" }),
         Shape::TooFewRuns(needed) => json!({ "kind": "too_few_runs", "needed": needed }),
     };
-    let left_out = course.left_out.iter().map(|(run, why)| json!({ "id": run.id, "why": why }));
+    let left_out = course.left_out.iter().map(|(run, why)| json!({ "id": run.id, "why": why.to_string() }));
     let document = json!({
         "rdsk_version": env!("CARGO_PKG_VERSION"),
         "cell": course.id,

@@ -40,7 +40,7 @@ pub(super) fn draw(page: &mut Page, pair: &RunPair<'_>, other: &str, metric: Met
         format!("A {}", unit.name),
         format!("{other} {}", unit.name),
         format!("{other}/A"),
-        "95 %".into(),
+        "95%".into(),
         "answer".into(),
     ];
     let drawn: Vec<Vec<String>> = rows.iter().flat_map(|(cell, change)| lines(cell, change, unit)).collect();

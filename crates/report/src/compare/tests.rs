@@ -223,9 +223,9 @@ fn a_last_run_like_the_first_is_said_to_be_like_it() {
     for (last, metric, words) in [
         (1.0, Metric::Rate, "the last run is as fast as the first. Whether"),
         (1.0004, Metric::Rate, "the last run is as fast as the first. Whether"),
-        (0.95, Metric::Rate, "the last run is 5.0 % slower than the first. Whether"),
+        (0.95, Metric::Rate, "the last run is 5.0% slower than the first. Whether"),
         (1.0, Metric::P50, "the latency of the last run is as long as that of the first. Whether"),
-        (1.5, Metric::P50, "the latency of the last run is 50.0 % longer than that of the first. Whether"),
+        (1.5, Metric::P50, "the latency of the last run is 50.0% longer than that of the first. Whether"),
     ] {
         let text = said(last, metric);
         assert!(text.contains(words), "{words}: {text}");

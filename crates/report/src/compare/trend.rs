@@ -58,7 +58,7 @@ fn draw_runs(page: &mut Page, course: &Course<'_>, unit: Unit) {
         figures.into_iter().chain(verdict).chain([point.run.label.clone().unwrap_or_default()]).collect()
     };
     let rows: Vec<Vec<String>> = course.points.iter().map(row).collect();
-    let heads = ["run", unit.name, "95 % within it"].into_iter();
+    let heads = ["run", unit.name, "95% within it"].into_iter();
     let heads: Vec<String> =
         heads.chain(are_told.then_some("verdict")).chain(["label"]).map(str::to_owned).collect();
     let in_words: &[usize] = if are_told { &[3, 4] } else { &[3] };

@@ -95,7 +95,7 @@ fn figures(lines: &mut Vec<String>, record: &Record) {
     let unit = Unit::fit(&Unit::TIMES, medians.map(|ns| ns as f64));
     let (p50, p99) = (format!("p50 {}", unit.name), format!("p99 {}", unit.name));
     lines.push(String::new());
-    lines.push(row(["cell", Unit::MIB_PER_S.name, "I/Os per s", "±95 %", &p50, &p99, "verdict"]));
+    lines.push(row(["cell", Unit::MIB_PER_S.name, "I/Os per s", "±95%", &p50, &p99, "verdict"]));
     lines.push("|---|--:|--:|--:|--:|--:|---|".into());
     let percentile = |cell: &CellRecord, which: fn(&Latency) -> Option<u64>| {
         unit.figure_or_missing(cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64))

@@ -3,12 +3,13 @@
 
 use super::shown_cells;
 use super::text::{cells, plain};
-use crate::figures::{MISSING, Unit, iops};
+use crate::cells::is_bandwidth;
+use crate::figures::{self, MISSING, iops};
 use crate::header::{measured_by, whole_seconds};
 use crate::short::not_device;
 use rdsk_analysis::groups::distinct;
 use rdsk_analysis::words::plural;
-use rdsk_model::{Pattern, Record, Sync};
+use rdsk_model::Record;
 
 /// Cells of a table; more are counted.
 const MAX_ROWS: usize = 40;
@@ -41,12 +42,12 @@ pub fn markdown_table(records: &[&Record]) -> String {
         ]);
     }
     lines.push(String::new());
-    figures(&mut lines, shown);
+    draw_figures(&mut lines, shown);
     lines.extend([String::new(), "\\* not simply the device's figure: `rdsk show` says why".into()]);
     lines.join("\n") + "\n"
 }
 
-fn figures(lines: &mut Vec<String>, records: &[&Record]) {
+fn draw_figures(lines: &mut Vec<String>, records: &[&Record]) {
     let ids = distinct(records.iter().flat_map(|record| shown_cells(record)).map(|cell| cell.id.as_str()));
     let heads = (1..=records.len()).map(|number| format!(" run {number} |"));
     lines.push(format!("| cell |{}", heads.collect::<String>()));
@@ -64,18 +65,13 @@ fn figures(lines: &mut Vec<String>, records: &[&Record]) {
 /// `160 MiB/s ±1.0 %`, `8,306 IOPS*`: bandwidth of sequential I/O, else the rate of I/Os.
 fn figure(record: &Record, id: &str) -> String {
     let Some(cell) = record.cell(id) else { return MISSING.into() };
-    let is_bandwidth = cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None;
+    let is_bandwidth = is_bandwidth(cell);
     let rate = if is_bandwidth { cell.result.bytes_per_s } else { cell.result.ops_per_s };
     let Some(rate) = rate else { return MISSING.into() };
     let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
     let interval = rate
         .margin()
         .map_or_else(String::new, |margin| format!(" {}", rdsk_analysis::words::plus_minus(margin)));
-    let figure = if is_bandwidth {
-        let unit = Unit::fit(&Unit::RATES, [rate.mean]);
-        format!("{} {}", unit.figure(rate.mean), unit.name)
-    } else {
-        format!("{} IOPS", iops(rate.mean))
-    };
+    let figure = if is_bandwidth { figures::rate(rate.mean) } else { format!("{} IOPS", iops(rate.mean)) };
     format!("{figure}{star}{interval}")
 }

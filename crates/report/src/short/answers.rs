@@ -1,23 +1,16 @@
 //! An answer to each question of a run, in a line or two, with the intervals of its figures. Each is derived from what the
 //! screens of the question show; it adds nothing, and says so where nothing can be said.
 
-mod align;
-mod paths;
-mod scale;
-mod stripe;
-mod targets;
-mod zones;
-
 use super::Limits;
-use crate::cells;
 use crate::page::{Page, Tone};
+use crate::questions::answer;
+use crate::{cells, targets};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::comparison::Ratio;
-use rdsk_analysis::words::{figure, plural};
+use rdsk_analysis::words::plural;
 use rdsk_model::{Experiment, StopReason};
 
 /// Columns of the names of questions.
-const NAME: usize = 9;
+const NAME: usize = 8;
 /// Lines of the reason why there is no answer.
 const WHY_LINES: usize = 1;
 
@@ -29,9 +22,9 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     if asked.is_empty() && of_targets.is_empty() {
         return;
     }
-    page.heading("Answers");
+    page.heading("By topic");
     for experiment in asked {
-        let lead = format!("{:<NAME$}", experiment.as_str());
+        let lead = format!(" {:<NAME$}", experiment.as_str());
         match why_none(analysis, experiment) {
             Some(why) => page.wordings(Tone::Plain, lead, vec![why], WHY_LINES),
             None => page.wordings(Tone::Plain, lead, answer(analysis, experiment), limits.answer_lines),
@@ -40,24 +33,11 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     let shown = of_targets.len().min(limits.targets);
     for (index, texts) in of_targets.iter().take(shown).enumerate() {
         let name = if index == 0 { "targets" } else { "" };
-        page.wordings(Tone::Plain, format!("{name:<NAME$}"), texts.clone(), limits.answer_lines);
+        page.wordings(Tone::Plain, format!(" {name:<NAME$}"), texts.clone(), limits.answer_lines);
     }
     if shown < of_targets.len() {
         let others = plural((of_targets.len() - shown) as u64, "target");
-        page.line(format!("{:<NAME$}and {others} more: --details", ""));
-    }
-}
-
-/// The wordings of an answer, the longest first.
-fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
-    match experiment {
-        // The headline has a table of its own, and a copy and jobs of fio pages of their own.
-        Experiment::Headline | Experiment::Dd | Experiment::Fio => Vec::new(),
-        Experiment::Paths | Experiment::Stream => paths::answer(analysis, experiment),
-        Experiment::Align => align::answer(analysis),
-        Experiment::Zones => zones::answer(analysis),
-        Experiment::Scale => scale::answer(analysis),
-        Experiment::Stripe => stripe::answer(analysis),
+        page.line(format!(" {:<NAME$}and {others} more: --details", ""));
     }
 }
 
@@ -69,19 +49,4 @@ fn why_none(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
     let mut cells = cells::of(analysis, experiment).peekable();
     let first = cells.peek()?.result.why.clone();
     cells.all(|cell| cell.result.stop == StopReason::NotApplicable).then(|| format!("n/a: {first}"))
-}
-
-/// `1.88 × (1.16–3.06)`.
-fn times(ratio: Ratio) -> String {
-    format!("{} ({})", rdsk_analysis::words::times(ratio.mean), range(ratio.low, ratio.high))
-}
-
-/// `1.16–3.06`.
-fn range(low: f64, high: f64) -> String {
-    format!("{}–{}", number(low), number(high))
-}
-
-/// A figure, or `n/a` for what is none.
-fn number(value: f64) -> String {
-    if value.is_finite() { figure(value) } else { "n/a".into() }
 }

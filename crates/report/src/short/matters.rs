@@ -1,5 +1,4 @@
-//! What matters most: the weightiest findings, each with its figure and what to do. It adds nothing to them, and says how
-//! many it leaves out.
+//! What to know: the findings that decide, each with its figure and what to do. It adds nothing to them; `--details` has the others.
 
 use super::{Limits, ranking};
 use crate::findings::advice;
@@ -7,23 +6,18 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::words::{figure, sentence};
 use rdsk_model::{Confidence, Finding, Record, Stake};
 
+/// Before each bullet.
+const BULLET: &str = " • ";
+
 pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
-    if record.findings.is_empty() {
+    let ranked = ranking::ranked(record);
+    if ranked.is_empty() {
         return;
     }
-    page.heading("What matters here");
-    let ranked = ranking::ranked(record);
-    let shown = ranked.len().min(limits.findings);
-    for (index, finding) in ranked[..shown].iter().enumerate() {
+    page.heading("What to know");
+    for finding in ranked.iter().take(limits.findings) {
         let tone = if finding.stake() == Stake::Figure { Tone::Warning } else { Tone::Plain };
-        page.wordings(tone, format!("{} ", index + 1), wordings(record, finding), limits.finding_lines);
-    }
-    let answers = record.findings.iter().filter(|finding| ranking::is_answer(finding)).count();
-    let others = record.findings.len() - shown - answers;
-    match (shown, others) {
-        (_, 0) => {}
-        (0, _) => page.line(format!("  nothing; {others} remarks: --details")),
-        _ => page.line(format!("  and {others} more: --details")),
+        page.wordings(tone, BULLET, wordings(record, finding), limits.finding_lines);
     }
 }
 

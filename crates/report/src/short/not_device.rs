@@ -1,51 +1,9 @@
-//! The verdicts in a line or two: the cells whose figures are not simply the device's, named as compactly as they fit. It
-//! judges nothing.
+//! The cells whose figures are not simply the device's, and the word for each. It judges nothing.
 
-use super::Limits;
 use crate::cells::{self, is_plain, verdict_word};
-use crate::page::{Page, Tone};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
-use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Experiment, Record};
-
-/// Cells of one experiment that are named; more are counted.
-const MAX_NAMED: usize = 3;
-
-/// What stands before the verdicts, as wide as the names of the questions above it.
-const LEAD: &str = "verdicts ";
-
-pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
-    if record.cells.is_empty() {
-        return;
-    }
-    let others = others(record);
-    let rest = record.cells.len() - others.iter().map(|(_, cells)| cells.len()).sum::<usize>();
-    let rest = match (others.len(), rest) {
-        (0, all) => format!("all {}: device", plural(all as u64, "cell")),
-        (_, 0) => "none is simply the device's".to_owned(),
-        (_, rest) => format!("the other {rest}: device"),
-    };
-    let by_word = |star: fn(&[&CellRecord]) -> &'static str, words: &dyn Fn(&[&CellRecord]) -> String| {
-        let groups = others.iter().map(|(word, cells)| format!("{word}{}: {}; ", star(cells), words(cells)));
-        format!("{}{rest}", groups.collect::<String>())
-    };
-    let count = |cells: &[&CellRecord]| plural(cells.len() as u64, "cell");
-    let texts = vec![
-        by_word(star, &|cells| named(record, cells, MAX_NAMED)),
-        by_word(star, &|cells| named(record, cells, 1)),
-        by_word(star, &|cells| named(record, cells, 0)),
-        by_word(star, &count),
-        by_word(|_| "", &count),
-        by_word(|_| "", &|cells| cells.len().to_string()),
-    ];
-    page.wordings(Tone::Plain, LEAD, texts, limits.not_device_lines);
-}
-
-/// The star that figures of the headline have, behind the word that explains it.
-fn star(cells: &[&CellRecord]) -> &'static str {
-    if cells.iter().any(|cell| cell.experiment == Experiment::Headline) { "*" } else { "" }
-}
+use rdsk_model::{CellRecord, Record};
 
 /// The cells under the word that says what their figures are, in the order of the Record.
 pub(crate) fn others(record: &Record) -> Vec<(String, Vec<&CellRecord>)> {

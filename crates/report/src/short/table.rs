@@ -1,88 +1,83 @@
-//! The headline in a few rows: a row per workload, reads beside writes, or a row per target where there are many. A star
-//! marks each figure that is not simply the device's.
+//! The headline in a few rows: reads beside writes, or a row per target where there are many. A letter marks each figure that is
+//! not simply the device's, and is explained right below.
 
-use super::{Limits, not_device};
+use super::row::{Figures, pad, pad_left};
+use super::{Limits, marks, target_rows};
 use crate::cells::{self, target_name};
-use crate::figures::{MISSING, Unit};
+use crate::figures::{MISSING, fio_size};
 use crate::lasting;
 use crate::page::{self, Page, Tone};
 use crate::style::Style;
+use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::is_of_memory_alone;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_analysis::words::plural;
-use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Record, Sync, Workload};
-use rdsk_units::{Bytes, count, percent, printable};
-use std::collections::VecDeque;
+use rdsk_model::{CellRecord, Experiment, Op, Pattern, Sync};
 use unicode_width::UnicodeWidthStr as _;
 
 /// Targets that have a table each; more have a row each.
 const MAX_TABLES: usize = 2;
-/// Columns of a target's name in its row.
-const NAME_COLUMNS: usize = 16;
-/// Lines of what the mark of a burst means.
+/// Lines of what a mark means.
 const LEGEND_LINES: usize = 2;
-/// Half-widths from here on need no decimal.
-const WIDE: f64 = 0.0995;
+/// Columns between the two directions.
+const GAP: usize = 3;
 
-pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
-    let mut groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, style: Style, limits: &Limits) {
+    let mut groups = cells::groups_by(analysis, Experiment::Headline, |cell| cell.workload.targets.clone());
     // What only compares memory is a finding.
-    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(record, cell)));
+    groups.iter_mut().for_each(|cells| cells.retain(|cell| !is_of_memory_alone(analysis, cell)));
     if groups.len() > MAX_TABLES {
-        draw_targets(page, record, &groups, style, limits);
-        draw_lasting(page, record, &groups.concat(), limits, |cell| cell.id.clone());
+        target_rows::draw(page, analysis, &groups, style, limits);
+        draw_notes(page, analysis, &groups.concat(), limits);
         return;
     }
     let mut left = limits.rows;
     for cells in &groups {
-        let Some(name) = cells.first().map(|first| target_name(record, first)) else { continue };
+        let Some(name) = cells.first().map(|first| target_name(analysis, first)) else { continue };
         if let Some(name) = name {
             page.wordings(Tone::Heading, "", vec![name], 1);
         }
         let rows = rows(cells);
         let shown = rows.len().min(left);
-        draw_rows(page, record, &rows[..shown], style);
-        let wakings = cells.iter().flat_map(|cell| crate::headline::after_idle(cell));
-        wakings.for_each(|text| page.line(format!("  after idle: {text}")));
+        draw_rows(page, analysis, &rows[..shown], style);
         if shown < rows.len() {
             page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
-        draw_lasting(page, record, cells, limits, label);
+        let wakings = cells.iter().flat_map(|cell| crate::questions::headline::after_idle(cell));
+        wakings.for_each(|text| page.sentence(Tone::Plain, "After idle: ", text));
+        draw_notes(page, analysis, cells, limits);
         left -= shown;
     }
 }
 
-/// What the mark of a burst means, and over how many bytes the writes were measured.
-fn draw_lasting(
-    page: &mut Page,
-    record: &Record,
-    cells: &[&CellRecord],
-    limits: &Limits,
-    name: impl Fn(&CellRecord) -> String,
-) {
-    let legend = lasting::legend(record, cells, &name);
-    if !legend.is_empty() {
-        page.wordings(Tone::Warning, lasting::LEGEND, legend, limits.answer_lines.min(LEGEND_LINES));
+/// What the marks mean, and over how many bytes the writes were measured.
+fn draw_notes(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord], limits: &Limits) {
+    for wordings in marks::legend(analysis, cells) {
+        page.wordings(Tone::Plain, "", wordings, limits.answer_lines.min(LEGEND_LINES));
     }
-    let measured = lasting::measured(record, cells, name);
+    let measured = lasting::measured(analysis, cells, label);
     if !measured.is_empty() {
         page.wordings(Tone::Plain, lasting::LEAD, measured, 1);
     }
 }
 
 /// One workload: its cells side by side.
-struct Row<'a> {
-    /// Beside the same workload at another depth, the depth alone.
+struct WorkloadRow<'a> {
+    /// `Random 4K QD32`.
     label: String,
-    /// What it is wherever it stands.
-    full: String,
+    /// The same in fewer columns: `Rand 4K QD32`.
+    brief: String,
     read: Option<&'a CellRecord>,
     write: Option<&'a CellRecord>,
 }
 
-impl<'a> Row<'a> {
-    fn of(&self, op: Op) -> Option<&'a CellRecord> {
+impl<'a> WorkloadRow<'a> {
+    fn new(first: &CellRecord) -> Self {
+        Self { label: label(first), brief: brief(first), read: None, write: None }
+    }
+
+    fn cell(&self, op: Op) -> Option<&'a CellRecord> {
         match op {
             Op::Read => self.read,
             Op::Write => self.write,
@@ -97,25 +92,20 @@ impl<'a> Row<'a> {
     }
 }
 
-fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
+fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<WorkloadRow<'a>> {
     let key = |cell: &CellRecord| {
         let workload = &cell.workload;
         let wanted = metrics::wanted_depth(workload);
         (workload.pattern, workload.sync, workload.path, workload.block_bytes, wanted)
     };
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    let mut above = None;
-    for (key, cells) in by_key(cells.iter().map(|cell| (key(cell), *cell))) {
-        let is_deeper = above == Some((key.0, key.1, key.2, key.3));
-        above = Some((key.0, key.1, key.2, key.3));
-        let full = label(cells[0]);
-        let label = if is_deeper { format!("  depth {}", key.4) } else { full.clone() };
+    let mut rows: Vec<WorkloadRow<'_>> = Vec::new();
+    for (_, cells) in by_key(cells.iter().map(|cell| (key(cell), *cell))) {
         let first = rows.len();
         for cell in cells {
-            match rows[first..].iter_mut().find(|row| row.of(cell.workload.op).is_none()) {
+            match rows[first..].iter_mut().find(|row| row.cell(cell.workload.op).is_none()) {
                 Some(row) => row.set(cell),
                 None => {
-                    let mut row = Row { label: label.clone(), full: full.clone(), read: None, write: None };
+                    let mut row = WorkloadRow::new(cell);
                     row.set(cell);
                     rows.push(row);
                 }
@@ -125,231 +115,147 @@ fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
     rows
 }
 
-/// `random 4 KiB`; the depth of sequential I/O stands beside its rate.
-fn label(cell: &CellRecord) -> String {
+/// `Sequential 1M QD8`, `Random 4K QD1`, `Sync write 4K QD1`: what was asked for, in fio's words.
+pub(super) fn label(cell: &CellRecord) -> String {
+    with_words(cell, ["Sequential", "Random", "Sync write"])
+}
+
+fn brief(cell: &CellRecord) -> String {
+    with_words(cell, ["Seq", "Rand", "Sync"])
+}
+
+fn with_words(cell: &CellRecord, [sequential, random, sync]: [&str; 3]) -> String {
     let workload = &cell.workload;
-    let what = if workload.sync == Sync::None { workload.pattern.as_str() } else { "durable" };
-    let depth = match metrics::wanted_depth(workload) {
-        wanted if wanted > 1 && !is_bandwidth(cell) => format!(", depth {wanted}"),
-        _ => String::new(),
+    let what = match (workload.sync, workload.pattern) {
+        (Sync::None, Pattern::Sequential) => sequential,
+        (Sync::None, Pattern::Random) => random,
+        _ => sync,
     };
-    format!("{what} {}{depth}", Bytes(workload.block_bytes))
+    format!("{what} {} QD{}", fio_size(workload.block_bytes), metrics::wanted_depth(workload))
 }
 
-fn is_bandwidth(cell: &CellRecord) -> bool {
-    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+/// Which percentiles stand beside the rates.
+#[derive(Clone, Copy, PartialEq)]
+enum Percentiles {
+    Both,
+    P99,
+    Neither,
 }
 
-/// `2.35 GiB/s ±3.1 %`, `30.6k/s* ±12 %`.
-fn rate(record: &Record, cell: &CellRecord) -> String {
-    let star = if not_device::word(record, cell).is_some() { "*" } else { "" };
-    let (estimate, figure) = if is_bandwidth(cell) {
-        let estimate = cell.result.bytes_per_s;
-        (estimate, estimate.map(|rate| bandwidth(rate.mean)))
-    } else {
-        let estimate = cell.result.ops_per_s;
-        (estimate, estimate.map(|rate| format!("{}/s", count(rate.mean))))
-    };
-    let Some(figure) = figure else { return format!("{MISSING}{star}") };
-    let interval = estimate.and_then(|estimate: Estimate| estimate.margin()).map(plus_minus);
-    let burst = if lasting::is_burst(record, cell) { lasting::MARK } else { "" };
-    format!("{figure}{star}{burst}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
-}
-
-fn bandwidth(bytes_per_s: f64) -> String {
-    let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
-    format!("{} {}", unit.figure(bytes_per_s), unit.name)
-}
-
-fn plus_minus(half: f64) -> String {
-    match half {
-        half if !half.is_finite() => format!("±{MISSING}"),
-        half if half > 1.0 => "±>100 %".into(),
-        half if half >= WIDE => format!("±{:.0} %", half * 100.0),
-        half => format!("±{}", percent(half)),
-    }
-}
-
-/// `31.2/107 µs`, the median and the 99th percentile; the depth of sequential I/O.
-fn latency(cell: &CellRecord) -> String {
-    if is_bandwidth(cell) {
-        return match metrics::wanted_depth(&cell.workload) {
-            1 => String::new(),
-            wanted => format!("depth {wanted}"),
-        };
-    }
-    let Some(latency) = &cell.result.latency_ns else { return String::new() };
-    let Some(p50) = latency.p50 else { return String::new() };
-    let unit = Unit::fit(&Unit::TIMES, [p50 as f64]);
-    let p99 = unit.figure_or_missing(latency.p99.map(|ns| ns as f64));
-    format!("{}/{p99} {}", unit.figure(p50 as f64), unit.name)
-}
-
-/// Rate and latency of one direction, below their heads.
+/// One direction below its head.
 struct Column {
-    texts: Vec<(String, String)>,
+    head: &'static str,
+    /// A row without such a cell is empty.
+    rows: Vec<Figures>,
+    percentiles: Percentiles,
 }
 
 impl Column {
-    fn of(record: &Record, op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
-        let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
-        texts.extend(
-            cells.iter().map(|cell| cell.map(|cell| (rate(record, cell), latency(cell))).unwrap_or_default()),
-        );
-        if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
-            texts[0].1.clear();
-        }
-        Self { texts }
-    }
-
-    fn rate_width(&self) -> usize {
-        self.texts.iter().map(|(rate, _)| rate.width()).max().unwrap_or(0)
-    }
-
-    fn width(&self) -> usize {
-        let latencies = self.texts.iter().map(|(_, latency)| latency.width()).max().unwrap_or(0);
-        self.rate_width() + if latencies > 0 { latencies + 1 } else { 0 }
-    }
-
-    fn line(&self, index: usize) -> String {
-        let (rate, latency) = &self.texts[index];
-        pad(&format!("{} {latency}", pad(rate, self.rate_width())), self.width())
+    fn lines(&self) -> Vec<String> {
+        let widest =
+            |text: fn(&Figures) -> &String| self.rows.iter().map(|row| text(row).width()).max().unwrap_or(0);
+        let rate = widest(|row| &row.rate).max(self.head.width());
+        let (margin, marks) = (widest(|row| &row.margin), widest(|row| &row.marks));
+        // A column without a single figure takes no room; its place is the other one's.
+        let has = |text: fn(&Figures) -> &String| {
+            self.rows.iter().any(|row| !["", MISSING].contains(&text(row).as_str()))
+        };
+        let shown_99 = self.percentiles != Percentiles::Neither && has(|row| &row.p99);
+        let shown_50 = match self.percentiles {
+            Percentiles::Both => has(|row| &row.p50),
+            Percentiles::P99 => !shown_99 && has(|row| &row.p50),
+            Percentiles::Neither => false,
+        };
+        let p50 = if shown_50 { widest(|row| &row.p50) } else { 0 };
+        let p99 = if shown_99 { widest(|row| &row.p99) } else { 0 };
+        let line = |row: &Figures, head: Option<&str>| {
+            let first = if head.is_some() { pad(&row.rate, rate) } else { pad_left(&row.rate, rate) };
+            let mut text = first;
+            for (figure, columns) in [(&row.margin, margin), (&row.marks, marks)] {
+                if columns > 0 {
+                    text = format!("{text} {}", pad(figure, columns));
+                }
+            }
+            if p50 > 0 {
+                text = format!("{text}  {}", pad_left(&row.p50, p50));
+            }
+            if p99 > 0 {
+                text = format!("{text}  {}", pad_left(&row.p99, p99));
+            }
+            text
+        };
+        let head = Figures {
+            rate: self.head.into(),
+            p50: if p50 > 0 { "p50".into() } else { String::new() },
+            p99: if p99 > 0 { "p99".into() } else { String::new() },
+            ..Figures::default()
+        };
+        std::iter::once(line(&head, Some(self.head)))
+            .chain(self.rows.iter().map(|row| line(row, None)))
+            .collect()
     }
 }
 
-fn pad(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
-}
-
-fn draw_rows(page: &mut Page, record: &Record, rows: &[Row<'_>], style: Style) {
-    if rows.is_empty() {
-        return;
-    }
-    let ops = [Op::Read, Op::Write].into_iter().filter(|&op| rows.iter().any(|row| row.of(op).is_some()));
-    let cells = |op| rows.iter().map(|row| row.of(op)).collect::<Vec<_>>();
-    let columns: Vec<Column> = ops.map(|op| Column::of(record, Some(op), &cells(op))).collect();
-    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-    let all = labels.iter().map(|label| label.width()).max().unwrap_or(0)
-        + columns.iter().map(|column| column.width() + 2).sum::<usize>();
-    if all <= page::width(style) {
-        draw_columns(page, &labels, &columns);
-        return;
-    }
-    // Too wide side by side: one below the other.
-    let singles = [Op::Read, Op::Write]
-        .into_iter()
-        .flat_map(|op| rows.iter().filter_map(move |row| Some((format!("{op} {}", row.full), row.of(op)?))));
-    let singles: Vec<(String, &CellRecord)> = singles.collect();
-    let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
-    let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
-    let mut column = Column::of(record, None, &cells);
+/// Lines of a table: the labels, then the columns side by side.
+fn beside(labels: &[&str], columns: &[Vec<String>]) -> Vec<String> {
     let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
-    if widest + 2 + column.width() > page::width(style) {
-        // Half a latency would be a wrong one.
-        column.texts.iter_mut().for_each(|(_, latency)| latency.clear());
-    }
-    draw_columns(page, &labels, &[column]);
+    let heads = std::iter::once("").chain(labels.iter().copied());
+    heads
+        .enumerate()
+        .map(|(index, label)| {
+            let mut line = pad(label, widest);
+            for (position, column) in columns.iter().enumerate() {
+                let gap = if position == 0 { 2 } else { GAP };
+                line = format!("{line}{}{}", " ".repeat(gap), column[index]);
+            }
+            line
+        })
+        .collect()
 }
 
-fn draw_columns(page: &mut Page, labels: &[&str], columns: &[Column]) {
-    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
-    for index in 0..=labels.len() {
-        let label = if index == 0 { "" } else { labels[index - 1] };
-        let cells: Vec<String> = columns.iter().map(|column| column.line(index)).collect();
-        let line = format!("{}  {}", pad(label, widest), cells.join("  "));
-        if !line.trim().is_empty() {
-            page.line(line);
-        }
-    }
-}
-
-/// Whether a workload is the one of a column.
-type Choice = fn(&Workload) -> bool;
-
-/// What stands in the row of a target: the head, and the cell below it.
-const OF_TARGET: [(&str, Choice); 4] = [
-    ("read", |workload| is_plain(workload, Op::Read, Pattern::Sequential)),
-    ("write", |workload| is_plain(workload, Op::Write, Pattern::Sequential)),
-    ("random read", |workload| {
-        is_plain(workload, Op::Read, Pattern::Random) && metrics::wanted_depth(workload) == 1
-    }),
-    ("durable write", |workload| workload.op == Op::Write && workload.sync != Sync::None),
-];
-
-fn is_plain(workload: &Workload, op: Op, pattern: Pattern) -> bool {
-    (workload.op, workload.pattern, workload.sync) == (op, pattern, Sync::None)
-}
-
-fn draw_targets(
-    page: &mut Page,
-    record: &Record,
-    groups: &[Vec<&CellRecord>],
-    style: Style,
-    limits: &Limits,
-) {
-    let shown = &groups[..groups.len().min(limits.rows)];
-    let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
-    let names = shown.iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
-    let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
-    let mut columns: VecDeque<Vec<String>> = OF_TARGET
+fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>], style: Style) {
+    let width = page::width(style);
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.trim_end().width() <= width);
+    let ops: Vec<Op> = [Op::Read, Op::Write]
         .into_iter()
-        .filter_map(|(head, choice)| target_column(record, head, choice, shown))
+        .filter(|&op| rows.iter().any(|row| row.cell(op).is_some()))
         .collect();
-    let mut left = limits.rows;
-    while left >= shown.len() && !columns.is_empty() {
-        left -= shown.len();
-        beside(&names, &mut columns, page::width(style)).into_iter().for_each(|line| page.line(line));
-    }
-    let heads: Vec<&str> = columns.iter().map(|column| column[0].as_str()).collect();
-    if !heads.is_empty() {
-        page.line(format!("  {}: --details", heads.join(", ")));
-    }
-    if shown.len() < groups.len() {
-        page.line(format!("  and {} more: --details", plural((groups.len() - shown.len()) as u64, "target")));
-    }
+    let column = |op: Op, rows: &[&WorkloadRow<'_>], percentiles| Column {
+        head: if op == Op::Read { "READ" } else { "WRITE" },
+        rows: rows
+            .iter()
+            .map(|row| row.cell(op).map_or_else(Figures::default, |cell| Figures::of(analysis, cell)))
+            .collect(),
+        percentiles,
+    };
+    let every: Vec<&WorkloadRow<'_>> = rows.iter().collect();
+    let side_by_side = |is_brief: bool, percentiles: Percentiles| {
+        let columns: Vec<Vec<String>> =
+            ops.iter().map(|&op| column(op, &every, percentiles).lines()).collect();
+        beside(&labels(&every, is_brief), &columns)
+    };
+    let stacked = |is_brief: bool, percentiles: Percentiles| {
+        let tables = ops.iter().flat_map(|&op| {
+            let rows: Vec<&WorkloadRow<'_>> = rows.iter().filter(|row| row.cell(op).is_some()).collect();
+            beside(&labels(&rows, is_brief), &[column(op, &rows, percentiles).lines()])
+        });
+        tables.collect::<Vec<String>>()
+    };
+    use Percentiles::{Both, Neither, P99};
+    let forms: [&dyn Fn() -> Vec<String>; 8] = [
+        &|| side_by_side(false, Both),
+        &|| side_by_side(true, Both),
+        &|| side_by_side(false, P99),
+        &|| side_by_side(true, P99),
+        &|| stacked(false, Both),
+        &|| stacked(true, Both),
+        &|| stacked(true, P99),
+        &|| stacked(true, Neither),
+    ];
+    let lines = forms.iter().map(|form| form()).find(fits).unwrap_or_else(|| stacked(true, Neither));
+    lines.into_iter().for_each(|line| page.line(line));
 }
 
-/// A head and the rate of each target below it; `None` where no target has such a cell.
-fn target_column(
-    record: &Record,
-    head: &str,
-    choice: Choice,
-    groups: &[Vec<&CellRecord>],
-) -> Option<Vec<String>> {
-    let found: Vec<Option<&&CellRecord>> =
-        groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
-    found.iter().any(Option::is_some).then(|| {
-        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(record, cell)));
-        std::iter::once(head.to_owned()).chain(rates).collect()
-    })
-}
-
-/// The names with as many of the columns behind them as fit, one at least; the others stay.
-fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -> Vec<String> {
-    let widest = |column: &[String]| column.iter().map(|text| text.width()).max().unwrap_or(0);
-    let mut lines: Vec<String> = names.iter().map(|name| pad(name, widest(names))).collect();
-    let mut used = widest(names);
-    let mut is_first = true;
-    while let Some(column) = columns.pop_front() {
-        let needed = 2 + widest(&column);
-        if !is_first && used + needed > width {
-            columns.push_front(column);
-            break;
-        }
-        for (line, text) in lines.iter_mut().zip(&column) {
-            line.push_str("  ");
-            line.push_str(&pad(text, needed - 2));
-        }
-        (used, is_first) = (used + needed, false);
-    }
-    lines
-}
-
-/// The end of a name, which tells targets apart better than the start.
-fn end(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= NAME_COLUMNS {
-        return name.into();
-    }
-    format!("…{}", name.chars().skip(length + 1 - NAME_COLUMNS).collect::<String>())
+fn labels<'a>(rows: &[&'a WorkloadRow<'_>], is_brief: bool) -> Vec<&'a str> {
+    rows.iter().map(|row| if is_brief { row.brief.as_str() } else { row.label.as_str() }).collect()
 }

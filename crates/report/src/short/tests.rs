@@ -6,7 +6,7 @@ use crate::style::{Charset, Color};
 use proptest::prelude::*;
 use rdsk_finding::fixtures::{self, disk, with};
 use rdsk_model::{
-    CellRecord, Confidence, Effect, Estimate, Finding, Problem, ProblemKind, Severity, Stake, Status,
+    CellRecord, Confidence, Effect, Estimate, Finding, Problem, ProblemKind, Record, Severity, Stake, Status,
     StopReason, Target,
 };
 use rdsk_stats::rng::SplitMix64;
@@ -14,6 +14,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 fn plain() -> Style {
     Style::default()
+}
+
+fn short(record: &Record, further: Further<'_>, style: Style) -> String {
+    super::short(&Analysis::of(record), further, style)
 }
 
 #[track_caller]
@@ -85,30 +89,28 @@ fn of_several_targets() {
         let page = short(&on_targets(count), Further::Nowhere, plain());
         fits(&page);
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
-        assert!(page.contains("\ntargets  /mnt/disk1 against /mnt/disk0: "), "{page}");
+        assert!(page.contains("\n targets /mnt/disk1 against /mnt/disk0: "), "{page}");
     }
     let three = short(&on_targets(3), Further::Nowhere, plain());
-    assert!(three.contains("durable write"), "{three}");
+    assert!(three.contains("sync write"), "{three}");
     insta::assert_snapshot!("targets", three);
 }
 
 /// Where both directions do not fit beside each other, they stand one below the other.
 #[test]
-fn a_narrow_headline_has_a_row_for_each_cell() {
-    let page = short(&fixtures::run(), Further::Nowhere, Style { width: 60, ..plain() });
-    assert!(page.contains("\nread random 4 KiB, depth 32  312/s"), "{page}");
-    assert!(page.contains("\nwrite durable 4 KiB          60/s"), "{page}");
+fn a_narrow_headline_has_reads_above_writes() {
+    let page = short(&Analysis::of(&fixtures::run()), Further::Nowhere, Style { width: 44, ..plain() });
+    let line = |word: &str| page.lines().position(|line| line.contains(word)).expect("it is there");
+    assert!(line("READ") < line("Rand 4K QD32") && line("Rand 4K QD32") < line("WRITE"), "{page}");
+    assert!(line("WRITE") < line("Sync 4K QD1"), "{page}");
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
-    let record = fixtures::run();
-    let page = short(&record, Further::Nowhere, plain());
-    let shown = page.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count();
-    assert!((1..=5).contains(&shown), "{page}");
-    let answers = record.findings.iter().filter(|finding| ranking::is_answer(finding)).count();
-    let others = record.findings.len() - shown - answers;
-    assert!(page.contains(&format!("  and {others} more: --details\n")), "{page}");
+fn bullets_are_four_at_most_and_no_textbook() {
+    let page = short(&fixtures::run(), Further::Nowhere, plain());
+    let bullets: Vec<&str> = page.lines().filter(|line| line.starts_with(" • ")).collect();
+    assert!((1..=4).contains(&bullets.len()), "{page}");
+    assert!(!page.contains("return from memory"), "{page}");
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn colour_and_ascii_change_no_word() {
     let bare = ["\u{1b}[1m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[0m"]
         .iter()
         .fold(colored.clone(), |text, escape| text.replace(escape, ""));
-    assert!(colored.contains("\u{1b}[1mWhat matters here\u{1b}[0m"), "{colored}");
+    assert!(colored.contains("\u{1b}[1mWhat to know\u{1b}[0m"), "{colored}");
     assert_eq!(bare, page);
     assert!(short(&run, Further::Nowhere, Style { charset: Charset::Ascii, ..plain() }).is_ascii());
     for width in [40, 60, 120, 300] {
@@ -249,8 +251,8 @@ fn the_last_line_names_what_shows_the_rest() {
         page.lines().last().unwrap().to_owned()
     };
     let command = "rdsk show 01KAP3XM2C --history /srv/rdsk.db";
-    assert_eq!(last(Further::By(command), 80), format!("More: {command} --details"));
-    assert_eq!(last(Further::By(command), 40), "More: rdsk show RUN --details");
-    assert_eq!(last(Further::Here, 80), "More: --details");
+    assert_eq!(last(Further::By(command), 80), format!("Details: {command} --details"));
+    assert_eq!(last(Further::By(command), 40), "Details: rdsk show RUN --details");
+    assert_eq!(last(Further::Here, 80), "Details: the same command with --details");
     assert!(last(Further::Nowhere, 80).contains("--json FILE"));
 }

@@ -2,10 +2,11 @@
 
 use crate::block_io::draw_activity;
 use crate::page::{Page, Tone};
+use crate::questions::dd::verdict_line;
 use crate::style::Style;
 use rdsk_analysis::words::{bytes, plural};
-use rdsk_model::{CommandRun, DiskStat, Origin, Uncounted, WatchedDevice};
-use rdsk_units::{Nanos, grouped};
+use rdsk_model::{CommandRun, CommandVerdict, DiskStat, Origin, Uncounted, WatchedDevice};
+use rdsk_units::{Nanos, grouped, printable};
 
 /// The whole answer, below the command's own output.
 pub fn command_io(run: &CommandRun, style: Style) -> String {
@@ -29,6 +30,7 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
                     elsewhere, and what it wrote stayed there. Processes that it left running were not waited for.";
         page.sentence(Tone::Plain, "", text);
     }
+    draw_answer(&mut page, run);
     if run.unfollowed > 0 {
         let text = format!(
             "{} of the command could not be followed; what they did counts as that of other processes.",
@@ -48,6 +50,22 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
         page.sentence(Tone::Warning, "", text);
     }
     page.render(style)
+}
+
+/// What the I/O measured, and when it was on disk.
+fn draw_answer(page: &mut Page, run: &CommandRun) {
+    for CommandVerdict { op, verdict } in &run.verdicts {
+        page.sentence(Tone::Plain, "", format!("The {op}s: {}", verdict_line(verdict)));
+    }
+    let Some(flush) = &run.flush else { return };
+    let places =
+        rdsk_analysis::words::list(&flush.places.iter().map(|name| printable(name)).collect::<Vec<_>>());
+    let text = match (&flush.error, flush.took_ns) {
+        (Some(error), _) => return page.sentence(Tone::Warning, "", format!("Data was lost: {error}.")),
+        (None, Some(ns)) => format!("On disk {} after the command's end (flushed: {places}).", Nanos(ns)),
+        (None, None) => format!("The flush of {places} was cut short: the kernel writes the rest later."),
+    };
+    page.sentence(Tone::Plain, "", text);
 }
 
 /// Whether a device did something, or may have.

@@ -30,6 +30,8 @@ pub fn command_json(run: &CommandRun, columns: ColumnSet) -> String {
         unfollowed: run.unfollowed,
         dirty_left_bytes: run.dirty_left_bytes,
         why_no_bpf: run.why_no_bpf.clone(),
+        verdicts: run.verdicts.clone(),
+        flush: run.flush.clone(),
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::identity::{Identity, IdentityKind};
-use crate::signature::Signature;
+use crate::labels::signature::Signature;
 use crate::uses::{Labelled, Use};
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
@@ -50,11 +50,11 @@ fn disk() -> Examined {
     }
 }
 
-fn file(own: bool) -> Examined {
+fn file() -> Examined {
     Examined {
         target: target("/srv/a.img", TargetKind::File, None),
         path: "/srv/a.img".into(),
-        place: Place::File { dev: 1, ino: 2, own },
+        place: Place::File { dev: 1, ino: 2 },
         identities: Vec::new(),
         signatures: Vec::new(),
         ..disk()
@@ -68,9 +68,9 @@ fn directory() -> Examined {
         free_bytes: 1 << 40,
         total_bytes: 1 << 41,
         pool_spare_bytes: None,
-        rewriting: crate::growth::Rewriting::InPlace,
+        rewriting: crate::space::growth::Rewriting::InPlace,
     };
-    Examined { path: "/srv".into(), place, ..file(false) }
+    Examined { path: "/srv".into(), place, ..file() }
 }
 
 fn destroy(word: &str) -> Permission {
@@ -101,7 +101,7 @@ fn every_use_refuses_every_write_and_no_read() {
         (UseKind::NotWritable, "not-writable"),
         (UseKind::InMemory, "in-memory"),
     ] {
-        for mut examined in [disk(), file(false), file(true), directory()] {
+        for mut examined in [disk(), file(), directory()] {
             examined.uses = vec![Use::new(kind, "the text")];
             for permission in [Permission::default(), destroy("WD 1"), destroy("ata-WDC_1")] {
                 let refusal = refused(&examined, &permission);
@@ -224,7 +224,7 @@ fn without_an_identity_or_a_proof_nothing_opens() {
 #[test]
 fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
     let hint = |doubt: &str| {
-        let doubtful = Examined { doubts: vec![doubt.into()], ..file(false) };
+        let doubtful = Examined { doubts: vec![doubt.into()], ..file() };
         refused(&doubtful, &Permission { destroy: None, overwrite: Overwrite::Allowed }).hint
     };
     let of_another =
@@ -243,7 +243,7 @@ fn whose_file_it_is_helps_only_where_the_kernel_tells_its_owner() {
 #[test]
 fn an_export_of_what_is_gone_is_to_be_ended() {
     let lost = "the SCSI target fileio_0/image exports /gone/image, which cannot be found here";
-    for examined in [disk(), file(false)] {
+    for examined in [disk(), file()] {
         let doubtful = |doubts: &[&str]| {
             let doubts = doubts.iter().map(|&doubt| doubt.into()).collect();
             refused(&Examined { doubts, ..examined.clone() }, &destroy("WD 1"))
@@ -266,18 +266,17 @@ fn an_export_of_what_is_gone_is_to_be_ended() {
 }
 
 #[test]
-fn files_need_overwrite_unless_they_are_ours() {
-    let refusal = refused(&file(false), &Permission::default());
+fn files_need_overwrite_and_directories_do_not() {
+    let refusal = refused(&file(), &Permission::default());
     assert_eq!(refusal.code, "needs-overwrite");
     assert_eq!(
         refusal.message,
         "refusing to write to /srv/a.img: rdsk did not create this file, and writing would destroy its content"
     );
     let only_destroy = Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused };
-    assert_eq!(refused(&file(false), &only_destroy).code, "needs-overwrite");
+    assert_eq!(refused(&file(), &only_destroy).code, "needs-overwrite");
     let allowed = Permission { destroy: None, overwrite: Overwrite::Allowed };
-    authorize(&file(false), Access::Write, &allowed).unwrap();
-    authorize(&file(true), Access::Write, &Permission::default()).unwrap();
+    authorize(&file(), Access::Write, &allowed).unwrap();
     authorize(&directory(), Access::Write, &Permission::default()).unwrap();
 }
 

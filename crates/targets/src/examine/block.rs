@@ -2,23 +2,21 @@
 //! are on it. It opens devices for reading only.
 
 use super::Hold;
-use crate::attachment::Attachment;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
-use crate::growth::{Growth, Taking};
 use crate::identity::{self, Inventory, Names};
 use crate::labels::Label;
-use crate::machine::Machine;
+use crate::labels::signature::Signature;
+use crate::labels::{hidden_parts, mmp, unlabelled};
+use crate::machine::{Attachment, Machine, Node};
 use crate::roots::Roots;
-use crate::signature::{self, Signature};
-use crate::sysfs::Node;
+use crate::space::growth::{Growth, Taking};
+use crate::space::{growing, thin_pool};
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, UseKind};
-use crate::{
-    block_uses, facts, file_uses, growing, hidden_parts, labels, mmp, probe, system_disk, thin_pool,
-    unlabelled,
-};
+use crate::uses::{block_uses, file_uses, system_disk};
+use crate::{facts, labels, probe};
 use rdsk_model::{Device, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::Metadata;
@@ -43,7 +41,7 @@ pub(super) fn examine_block(
     }
     match node {
         Some(node) => parts = examine_node(&machine, node, &path, hold, &mut found),
-        None => found.doubt(&format!("sysfs does not know the device {number}")),
+        None => found.doubt(format_args!("sysfs does not know the device {number}")),
     }
     let size_bytes = parts.device.size_bytes.or_else(|| probe::block_size(&path)).unwrap_or(0);
     if size_bytes == 0 {
@@ -110,15 +108,14 @@ pub(crate) fn examine_node(
     system_disk::find_pooled(machine, node, |other| node_path(machine, node, other, path), found);
     let mut device = facts::device(&machine.tree, node, &machine.mapper);
     let tools = &machine.roots.tools;
-    let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
+    let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(reason)).ok();
     if let Some(lsblk) = &lsblk {
         second_opinion(lsblk, found);
         device.model = device.model.or_else(|| lsblk.model.clone());
         device.serial = device.serial.or_else(|| lsblk.serial.clone());
     }
-    let wiped = tools::wipefs(tools, path, &node.name).and_then(|answer| signature::parse(&answer));
-    let signatures = wiped.unwrap_or_else(|reason| {
-        found.doubt(&reason);
+    let signatures = tools::wipefs(tools, path, &node.name).unwrap_or_else(|reason| {
+        found.doubt(reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
     hidden_parts::find(machine, node, &signatures, path, found);
@@ -169,11 +166,9 @@ pub(super) fn labels_around<'machine>(
     for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
         // An extended partition is too short for signatures, and a node may be missing: a missing node holds none.
         let place = node_path(machine, node, other, path);
-        match tools::wipefs(&machine.roots.tools, &place, &other.name)
-            .and_then(|answer| signature::parse(&answer))
-        {
+        match tools::wipefs(&machine.roots.tools, &place, &other.name) {
             Ok(signatures) => labels.extend(signatures.into_iter().map(|signature| (other, signature))),
-            Err(reason) => found.doubt(&format!("{}: {reason}", other.kernel_name())),
+            Err(reason) => found.doubt(format_args!("{}: {reason}", other.kernel_name())),
         }
     }
     labels

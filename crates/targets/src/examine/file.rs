@@ -4,18 +4,17 @@ use super::Hold;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
-use crate::growth::{Taking, spare_bytes};
-use crate::machine::Machine;
-use crate::mounts::{Mount, mount_of};
-use crate::open_stat::Inode;
+use crate::facts::layers;
+use crate::labels::mmp;
+use crate::machine::{Machine, Mount, Node, mount_of};
 use crate::probe::Writers;
 use crate::roots::Roots;
-use crate::sysfs::Node;
+use crate::space::growth::{Taking, spare_bytes};
+use crate::space::{anew, growing, overlay, thin_pool};
+use crate::uses::open_stat::Inode;
 use crate::uses::{Found, ONLY_ITS_OWNER, UseKind};
-use crate::{
-    anew, erofs, exports, facts, file_uses, growing, layers, mmp, overlay, probe, processes, system_files,
-    thin_pool, twins,
-};
+use crate::uses::{erofs, exports, file_uses, processes, system_files, twins};
+use crate::{facts, probe};
 use rdsk_model::{Filesystem, Target, TargetKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
@@ -134,7 +133,7 @@ pub(super) fn examine_file(
     let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
     let allocation = probe::allocation_of(&path, 0, meta.len());
-    let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
+    let place = Place::File { dev: meta.dev(), ino: meta.ino() };
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, found) })
 }
 
@@ -231,7 +230,7 @@ pub(crate) fn file_target(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
     fn found(writers: Writers) -> [Found; 2] {

@@ -4,9 +4,8 @@
 use super::block::{labels_around, node_path};
 use crate::examined::Examined;
 use crate::labels::Label;
-use crate::machine::Machine;
-use crate::signature::{self, Signature};
-use crate::sysfs::Node;
+use crate::labels::signature::Signature;
+use crate::machine::{Machine, Node};
 use crate::uses::{Found, UseKind};
 use crate::{labels, tools};
 use std::fs::File;
@@ -19,11 +18,9 @@ use std::path::Path;
 /// has a UUID. Partition tables have none in the answer of wipefs, nor do the few bytes that stand for a label by chance.
 pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, found: &mut Found) {
     let path = &examined.path;
-    let answer =
-        tools::wipefs(&machine.roots.tools, path, &node.name).and_then(|text| signature::parse(&text));
-    let own = match answer {
+    let own = match tools::wipefs(&machine.roots.tools, path, &node.name) {
         Ok(own) => own,
-        Err(reason) => return found.doubt(&reason),
+        Err(reason) => return found.doubt(reason),
     };
     for (of, signature) in labels_around(machine, node, &own, path, found) {
         let place = node_path(machine, node, of, path);
@@ -43,10 +40,12 @@ pub(super) fn find(machine: &Machine<'_>, node: &Node, examined: &Examined, foun
 
 /// Whether it was there when the device was examined, on itself or on the `other` one.
 fn is_known(examined: &Examined, other: Option<&Node>, signature: &Signature) -> bool {
-    let is_it = |known: &Signature| known.kind == signature.kind && known.uuid == signature.uuid;
+    let is_it = |before: &Signature| before.kind == signature.kind && before.uuid == signature.uuid;
     match other {
         None => examined.signatures.iter().any(is_it),
-        Some(other) => examined.labels_around.iter().any(|(name, known)| *name == other.name && is_it(known)),
+        Some(other) => {
+            examined.labels_around.iter().any(|(name, before)| *name == other.name && is_it(before))
+        }
     }
 }
 
@@ -72,7 +71,7 @@ fn is_among_random_data(place: &Path, signature: &Signature) -> bool {
 mod tests {
     use super::*;
     use crate::examined::Place;
-    use crate::fake::Fake;
+    use crate::tests::Fake;
     use rdsk_model::Target;
     use rdsk_sys::device_number::DeviceNumber;
 
@@ -95,7 +94,7 @@ mod tests {
         std::fs::write(fake.path("dev/sda1"), &bytes).unwrap();
         let fake = fake.answer("wipefs sda", disk).answer("wipefs sda1", partition);
         let place = Place::Block { major_minor: DeviceNumber { major: 8, minor: 0 }, attachment: None };
-        let had = |labels: &[String]| signature::parse(&answer(labels)).unwrap();
+        let had = |labels: &[String]| crate::labels::signature::parse(&answer(labels)).unwrap();
         let examined = Examined {
             signatures: had(&[label("ext4", "0x438", Some("u-1")), label("gpt", "0x200", None)]),
             labels_around: had(&[label("swap", "0xff6", Some("u-2"))])

@@ -2,8 +2,7 @@
 //! labels. It asks `lsblk`, which asks udev; if udev does not run, `blkid` reads a single device. It never decides what
 //! a name is worth.
 
-use crate::machine::Machine;
-use crate::sysfs::Node;
+use crate::machine::{Machine, Node};
 use crate::tools::{self, Lsblk};
 use std::collections::BTreeMap;
 
@@ -40,59 +39,15 @@ impl<'machine> Inventory<'machine> {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
         told.cloned().unwrap_or_else(|| {
             let path = self.machine.roots.dev.join(node.kernel_name());
-            tools::blkid(&self.machine.roots.tools, &path, &node.name)
-                .map_or_else(|_| Lsblk::default(), |text| parse_blkid(&text))
+            tools::blkid(&self.machine.roots.tools, &path, &node.name).unwrap_or_default()
         })
     }
-}
-
-/// The lines that `blkid` prints of one device.
-pub(crate) fn parse_blkid(text: &str) -> Lsblk {
-    let mut row = Lsblk::default();
-    for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
-        let field = match key {
-            "TYPE" => &mut row.fstype,
-            "UUID" => &mut row.uuid,
-            "LABEL" => &mut row.label,
-            "PART_ENTRY_UUID" => &mut row.partuuid,
-            "PART_ENTRY_NAME" => &mut row.partlabel,
-            _ => continue,
-        };
-        *field = Some(unescaped(value));
-    }
-    row
-}
-
-/// `my\ disk` is `my disk`: the format is meant for a shell.
-fn unescaped(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    let mut letters = value.chars();
-    while let Some(letter) = letters.next() {
-        text.extend(if letter == '\\' { letters.next() } else { Some(letter) });
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
-
-    #[test]
-    fn the_answer_of_blkid_is_read() {
-        // blkid of util-linux 2.38 on a partition with ext2, 2026-11-21.
-        let row = parse_blkid(
-            "DEVNAME=/dev/vda2\nLABEL=my\\ label\nUUID=548a6312-5dd2-48d2-ab6b-bc5a28959f61\nVERSION=1.0\n\
-             BLOCK_SIZE=1024\nTYPE=ext2\nUSAGE=filesystem\nPART_ENTRY_SCHEME=gpt\n\
-             PART_ENTRY_UUID=4a42fe38-c994-5045-8e99-5698dcf16ec0\nPART_ENTRY_NUMBER=2\n",
-        );
-        assert_eq!(row.label.as_deref(), Some("my label"));
-        assert_eq!(row.fstype.as_deref(), Some("ext2"));
-        assert_eq!(row.uuid.as_deref(), Some("548a6312-5dd2-48d2-ab6b-bc5a28959f61"));
-        assert_eq!(row.partuuid.as_deref(), Some("4a42fe38-c994-5045-8e99-5698dcf16ec0"));
-        assert_eq!(row.partlabel, None);
-        assert!(parse_blkid("").uuid.is_none());
-    }
+    use crate::tests::Fake;
 
     #[test]
     fn the_device_itself_is_read_where_udev_tells_nothing() {

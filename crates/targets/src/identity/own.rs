@@ -3,11 +3,10 @@
 
 use super::inventory::Inventory;
 use super::types::{Identity, IdentityKind};
-use crate::facts;
-use crate::lvm::logical_volume;
-use crate::machine::Machine;
-use crate::sysfs::{Node, is_numbered, names_in, read_number, read_text};
+use crate::machine::disk_names;
+use crate::machine::{Machine, Node, logical_volume};
 use crate::tools::Lsblk;
+use rdsk_sys::files::{is_numbered, names_in, read_number, read_text};
 use std::fs;
 use std::path::Path;
 
@@ -69,7 +68,7 @@ impl List {
         // text either.
         let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
         let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
-        if !text.is_empty() && !is_lossy && self.0.iter().all(|known| known.text != text) {
+        if !text.is_empty() && !is_lossy && self.0.iter().all(|other| other.text != text) {
             self.0.push(Identity { kind, text: text.to_owned() });
         }
     }
@@ -77,11 +76,11 @@ impl List {
 
 fn hardware(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>, list: &mut List) {
     let told = || lsblk.into_iter().chain(inventory.row(node));
-    let serials = facts::serial(&node.directory).into_iter();
+    let serials = disk_names::serial(&node.directory).into_iter();
     for serial in serials.chain(told().filter_map(|row| row.serial.clone())) {
         list.add(IdentityKind::Serial, &serial);
     }
-    for wwn in facts::wwns(node).into_iter().chain(told().filter_map(|row| row.wwn.clone())) {
+    for wwn in disk_names::wwns(node).into_iter().chain(told().filter_map(|row| row.wwn.clone())) {
         list.add(IdentityKind::Wwn, &wwn);
     }
     for (file, kind) in [("uuid", IdentityKind::NamespaceUuid), ("nguid", IdentityKind::NamespaceNguid)] {

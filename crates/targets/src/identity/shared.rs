@@ -3,8 +3,9 @@
 use super::inventory::Inventory;
 use super::own;
 use super::types::{Identity, IdentityKind};
-use crate::facts;
-use crate::sysfs::{Node, read_text};
+use crate::machine::Node;
+use crate::machine::disk_names;
+use rdsk_sys::files::read_text;
 
 /// Kernel names of the other devices that also have the name `identity` of `node`: whole devices for a whole device,
 /// partitions for a partition. Two loop devices over one file share its bytes too; that is reported as a use.
@@ -62,14 +63,14 @@ fn is_area_of(area: &str, whole: &str) -> bool {
 
 fn serials(node: &Node, inventory: &Inventory<'_>) -> Vec<String> {
     let told = inventory.row(node).and_then(|row| row.serial.clone());
-    facts::serial(&node.directory).into_iter().chain(told).collect()
+    disk_names::serial(&node.directory).into_iter().chain(told).collect()
 }
 
 fn wide_names(node: &Node, inventory: &Inventory<'_>) -> Vec<String> {
     let told = inventory.row(node).and_then(|row| row.wwn.clone());
     let files = ["uuid", "nguid", "eui"];
     let namespace = files.iter().filter_map(|file| read_text(&node.directory.join(file)));
-    facts::wwns(node).into_iter().chain(told).chain(namespace).collect()
+    disk_names::wwns(node).into_iter().chain(told).chain(namespace).collect()
 }
 
 /// What is compared: letters and digits without the prefix of the kind; sysfs and udev write the same name differently.

@@ -1,7 +1,7 @@
 //! Identities on fake trees whose attributes are laid out as those of a Debian 6.1 kernel (QEMU, 2026-11-21).
 
 use super::*;
-use crate::fake::Fake;
+use crate::tests::Fake;
 
 /// The identities of a device as `kind: text`, and its names that are not identities.
 fn names(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
@@ -364,14 +364,14 @@ fn names_that_the_kernel_gives_are_none() {
 /// To the kernel the boot areas of an eMMC are disks of their own, with the serial number of the whole device.
 #[test]
 fn the_boot_areas_of_an_emmc_do_not_take_its_name() {
-    let fake = crate::fake::Fake::new().disk("mmcblk0", "179:0");
+    let fake = crate::tests::Fake::new().disk("mmcblk0", "179:0");
     let fake = fake.disk("mmcblk0boot0", "179:8").disk("mmcblk0boot1", "179:16").disk("mmcblk1", "179:32");
     fake.file("sys/bus/mmc0/serial", "0x1a2b3c4d\n");
     for name in ["mmcblk0", "mmcblk0boot0", "mmcblk0boot1"] {
         let link = fake.path(&format!("sys/block/{name}/device"));
         std::os::unix::fs::symlink("../../bus/mmc0", link).unwrap();
     }
-    let serial_of = |fake: &crate::fake::Fake, name: &str| {
+    let serial_of = |fake: &crate::tests::Fake, name: &str| {
         fake.with(|machine, _| {
             let names = super::find(&Inventory::read(machine), machine.tree.get(name).unwrap(), None);
             names.identities.iter().any(|identity| identity.text == "0x1a2b3c4d")

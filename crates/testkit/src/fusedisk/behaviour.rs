@@ -177,7 +177,8 @@ impl Programmed {
             self.refill(arrival_ns);
             let service_ns = self.next_service_ns(&request);
             let server = self.free_ns.iter_mut().min().expect("there is at least one server");
-            let awake_ns = self.sleeper.as_mut().map_or(arrival_ns, |one| one.served_at_ns(arrival_ns));
+            let awake_ns =
+                self.sleeper.as_mut().map_or(arrival_ns, |sleeper| sleeper.served_at_ns(arrival_ns));
             let start_ns = awake_ns.max(*server);
             *server = start_ns + service_ns;
             if let Some(sleeper) = &mut self.sleeper {
@@ -189,12 +190,6 @@ impl Programmed {
         let end_ns = self.outer_ns(end_ns).max(start_ns);
         let fault = if request.op == Op::Flush { None } else { self.behaviour.fault(&request) };
         Completion { start_ns, end_ns, outcome: fault.map_or(Ok(()), Err) }
-    }
-
-    /// Drops what is in flight at `now_ns`: the servers are free.
-    pub(crate) fn cut(&mut self, now_ns: u64) {
-        let now_ns = self.own_ns(now_ns);
-        self.free_ns.iter_mut().for_each(|free_ns| *free_ns = now_ns.min(*free_ns));
     }
 
     /// Puts back what the time at rest before an arrival gives.

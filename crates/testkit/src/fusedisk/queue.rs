@@ -139,18 +139,6 @@ impl Queue {
         }
     }
 
-    /// Answers everything that is still in the device with EIO, now.
-    pub(crate) fn cut(&self) {
-        let mut state = lock(&self.state);
-        let pending = std::mem::take(&mut state.pending);
-        self.note_first(&state);
-        drop(state);
-        for mut one in pending.into_values() {
-            one.served.outcome = RequestOutcome::PowerCut;
-            self.answer(one);
-        }
-    }
-
     /// Lets [`Queue::serve`] return once nothing is left.
     pub(crate) fn end(&self) {
         lock(&self.state).ended = Ended::WhenEmpty;
@@ -227,7 +215,7 @@ impl Queue {
             (Answer::Data(reply, buffer), outcome) => {
                 match outcome {
                     RequestOutcome::Done => reply.data(&buffer),
-                    RequestOutcome::Bad(_) | RequestOutcome::PowerCut => reply.error(Errno::EIO),
+                    RequestOutcome::Bad(_) => reply.error(Errno::EIO),
                 }
                 let mut spare = lock(&self.spare);
                 if spare.len() < SPARE_BUFFERS {

@@ -1,20 +1,21 @@
 //! The file system with one file in it: accepts the kernel's requests, asks the device how long they take, and adds them
 //! to the queue. It never waits itself, so that requests overlap as the device allows.
 
-use crate::fusedisk::behaviour::Programmed;
+use crate::fusedisk::Model;
 use crate::fusedisk::log::{RequestOutcome, Served};
 use crate::fusedisk::queue::{Answer, Pending, Queue, lock};
-use crate::fusedisk::store::Store;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, INodeNo, InitFlags, KernelConfig,
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
     ReplyWrite, WriteFlags,
 };
-use rdsk_disk::{Completion, Device, Fault, Force, Request};
+use rdsk_disk::{Completion, Fault, Force, Request};
 use rustix::fs::OFlags;
 use std::cell::Cell;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,34 +30,11 @@ const MAX_IN_FLIGHT: u16 = 1024;
 /// The largest request that the kernel may send; by itself it sends no larger ones.
 const MAX_BYTES: u32 = 1 << 20;
 
-/// The state of a device model.
-#[derive(Debug)]
-pub(crate) enum RunningModel {
-    Simulated(Box<Device>),
-    Programmed(Box<Programmed>),
-}
-
-impl RunningModel {
-    fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        match self {
-            Self::Simulated(device) => device.submit(now_ns, request),
-            Self::Programmed(programmed) => programmed.submit(now_ns, request),
-        }
-    }
-
-    /// Drops what is in flight. A model of a real device does not support it and continues unchanged.
-    pub(crate) fn cut(&mut self, now_ns: u64) {
-        if let Self::Programmed(programmed) = self {
-            programmed.cut(now_ns);
-        }
-    }
-}
-
-/// The source of times and content. One lock, so that a power cut happens between requests.
+/// The source of times and content.
 #[derive(Debug)]
 pub(crate) struct DiskState {
-    pub(crate) model: RunningModel,
-    pub(crate) store: Store,
+    pub(crate) model: Model,
+    pub(crate) content: File,
     /// The time of the path through the kernel, both directions, that is subtracted.
     pub(crate) path_ns: u64,
     /// No request arrives before another that came earlier.
@@ -88,7 +66,7 @@ impl Disk {
         let arrival_ns = self.queue.now_ns().saturating_sub(there_ns).max(state.last_arrival_ns);
         state.last_arrival_ns = arrival_ns;
         let Completion { start_ns, end_ns, outcome } = state.model.submit(arrival_ns, request);
-        let answer = match self.fill(&mut state.store, &request, outcome, asked) {
+        let answer = match self.fill(&state.content, &request, outcome, asked) {
             Ok(answer) => answer,
             Err(error) => {
                 eprintln!("the FUSE disk cannot keep its content: {error}");
@@ -110,7 +88,7 @@ impl Disk {
     /// the reply is dropped.
     fn fill(
         &self,
-        store: &mut Store,
+        content: &File,
         request: &Request,
         outcome: Result<(), Fault>,
         asked: Asked<'_>,
@@ -118,21 +96,16 @@ impl Disk {
         match asked {
             Asked::Read(reply) => {
                 let mut buffer = self.queue.buffer(usize::try_from(request.bytes).unwrap_or(0));
-                store.read(&mut buffer, request.offset_bytes)?;
+                content.read_exact_at(&mut buffer, request.offset_bytes)?;
                 Ok(Answer::Data(reply, buffer))
             }
             Asked::Write(reply, data) => {
-                match (outcome, request.force) {
-                    (Ok(()), Force::Cached) => store.write(data, request.offset_bytes)?,
-                    (Ok(()), Force::Media) => store.write_through(data, request.offset_bytes)?,
-                    (Err(_), _) => {}
+                if outcome.is_ok() {
+                    content.write_all_at(data, request.offset_bytes)?;
                 }
                 Ok(Answer::Written(reply, u32::try_from(data.len()).unwrap_or(0)))
             }
-            Asked::Flush(reply) => {
-                store.flush()?;
-                Ok(Answer::Flushed(reply))
-            }
+            Asked::Flush(reply) => Ok(Answer::Flushed(reply)),
         }
     }
 }

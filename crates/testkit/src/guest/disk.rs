@@ -141,13 +141,15 @@ pub(crate) fn modules(disks: &[Disk]) -> Vec<&'static str> {
 
 /// Lines of shell that set the variables of all disks.
 pub(crate) fn variables(disks: &[Disk]) -> String {
-    let mut seen: Vec<String> = Vec::new();
+    let mut serials: Vec<String> = Vec::new();
     let mut text = String::new();
     for disk in disks {
         let serial = disk.serial_number();
-        let which = 1 + seen.iter().filter(|known| **known == serial).count();
-        text.push_str(&format!("{0}_ID={serial}\n{0}=$(disk {serial} {which})\n", disk.name));
-        seen.push(serial);
+        let which = 1 + serials.iter().filter(|earlier| **earlier == serial).count();
+        // One that an earlier scenario has taken away is not set, so that only a scenario that names it fails.
+        let name = &disk.name;
+        text.push_str(&format!("{name}_ID={serial}\n{name}=$(disk {serial} {which}) || unset {name}\n"));
+        serials.push(serial);
     }
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     text.push_str(&format!("DISKS=\"{}\"\n", names.join(" ")));
@@ -176,7 +178,8 @@ mod tests {
         assert!(words.contains("bus=host-s2.0,drive=drive-s2,id=disk-s2,serial=RDSK-GUEST-S,"));
         assert_eq!(modules(&disks), ["virtio_blk", "nvme", "virtio_scsi", "sd_mod"]);
         let text = variables(&disks);
-        assert!(text.contains("S=$(disk RDSK-GUEST-S 1)\n") && text.contains("S2=$(disk RDSK-GUEST-S 2)\n"));
+        assert!(text.contains("\nS=$(disk RDSK-GUEST-S 1) || unset S\n"), "{text}");
+        assert!(text.contains("\nS2=$(disk RDSK-GUEST-S 2) || unset S2\n"), "{text}");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use super::Guest;
 use super::cpio::Archive;
+use super::disk;
 use super::kernel::{Kernel, module_content};
 use crate::tool::{find_tool, output_of};
 
@@ -33,35 +35,18 @@ const HIDDEN_LIBRARIES: &[&str] = &["/lib/x86_64-linux-gnu/libgcc_s.so.1"];
 const MERGED: &[&str] = &["bin", "sbin", "lib", "lib64"];
 
 /// What was found out of files, each by its path, its size and the time of its last change. Guests of one program carry the same files.
-type Known<T> = Mutex<BTreeMap<(PathBuf, u64, SystemTime), T>>;
+type ByFile<T> = Mutex<BTreeMap<(PathBuf, u64, SystemTime), T>>;
 
 /// The libraries of each program that was asked for.
-static LIBRARIES: Known<Vec<PathBuf>> = Mutex::new(BTreeMap::new());
+static LIBRARIES: ByFile<Vec<PathBuf>> = Mutex::new(BTreeMap::new());
 /// The content of each file that was asked for, without its debugging information.
-static SLIM: Known<Arc<[u8]>> = Mutex::new(BTreeMap::new());
-
-/// The content besides the fixed parts.
-#[derive(Debug)]
-pub(crate) struct Contents<'a> {
-    /// Programs by name, found as a shell would find them.
-    pub(crate) programs: &'a [String],
-    /// Files of the host with their paths in the guest; the libraries of programs among them are added.
-    pub(crate) files: &'a [(PathBuf, String)],
-    /// Modules that are loaded at the start, with their parameters.
-    pub(crate) loaded: &'a [(String, String)],
-    /// Modules that scripts may load.
-    pub(crate) carried: &'a [String],
-    /// Lines of shell that set the variables of the disks.
-    pub(crate) variables: &'a str,
-    /// Seconds after which the guest ends by itself.
-    pub(crate) limit_s: u64,
-}
+static SLIM: ByFile<Arc<[u8]>> = Mutex::new(BTreeMap::new());
 
 /// The archive.
 ///
 /// # Errors
 /// The name of a missing program, library or module.
-pub(crate) fn build(kernel: &Kernel, contents: &Contents<'_>) -> io::Result<Vec<u8>> {
+pub(super) fn build(kernel: &Kernel, guest: &Guest) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
     for name in MERGED {
         archive.directory(&format!("usr/{name}"));
@@ -77,14 +62,14 @@ pub(crate) fn build(kernel: &Kernel, contents: &Contents<'_>) -> io::Result<Vec<
             archive.file(path, &text, 0o644);
         }
     }
-    add_programs(&mut archive, contents)?;
-    add_modules(&mut archive, kernel, contents)?;
-    archive.file("guest/disks.sh", contents.variables.as_bytes(), 0o644);
-    archive.file("guest/limit", contents.limit_s.to_string().as_bytes(), 0o644);
+    add_programs(&mut archive, guest)?;
+    add_modules(&mut archive, kernel, guest)?;
+    archive.file("guest/disks.sh", disk::variables(&guest.disks).as_bytes(), 0o644);
+    archive.file("guest/limit", guest.life.as_secs().to_string().as_bytes(), 0o644);
     Ok(archive.finish())
 }
 
-fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()> {
+fn add_programs(archive: &mut Archive, guest: &Guest) -> io::Result<()> {
     let busybox = find_tool("busybox").ok_or_else(|| io::Error::other("busybox is not installed"))?;
     archive.file("usr/bin/busybox", &fs::read(&busybox)?, 0o755);
     archive.link("usr/bin/sh", "busybox");
@@ -92,7 +77,7 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
     let applets: BTreeSet<&str> = applets.lines().collect();
     let mut functions = String::new();
     let mut libraries: BTreeSet<PathBuf> = needed_libraries(&busybox)?.into_iter().collect();
-    for name in contents.programs {
+    for name in &guest.programs {
         let path = find_tool(name)
             .ok_or_else(|| io::Error::other(format!("the guest's program {name} is not installed")))?;
         let place = format!("/usr/sbin/{name}");
@@ -107,7 +92,7 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
             functions.push_str(&format!("{name}() {{ {place} \"$@\"; }}\n"));
         }
     }
-    for (path, place) in contents.files {
+    for (path, place) in &guest.files {
         libraries.extend(needed_libraries(path)?);
         archive.file(&merged(place), &slim(path)?, 0o755);
     }
@@ -119,15 +104,11 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
     Ok(())
 }
 
-fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) -> io::Result<()> {
+fn add_modules(archive: &mut Archive, kernel: &Kernel, guest: &Guest) -> io::Result<()> {
     archive.directory("guest/modules");
-    let names: BTreeSet<&str> = contents
-        .loaded
-        .iter()
-        .map(|(module, _)| module)
-        .chain(contents.carried)
-        .map(String::as_str)
-        .collect();
+    let loaded = guest.loaded();
+    let names: BTreeSet<&str> =
+        loaded.iter().map(|(module, _)| module).chain(&guest.carried).map(String::as_str).collect();
     let mut files = BTreeMap::new();
     for name in names {
         let mut paths = Vec::new();
@@ -145,7 +126,7 @@ fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) 
         archive.file(&format!("guest/modules/{name}"), list.as_bytes(), 0o644);
         files.insert(name, paths);
     }
-    archive.file("guest/load", load_script(contents.loaded, &files).as_bytes(), 0o644);
+    archive.file("guest/load", load_script(&loaded, &files).as_bytes(), 0o644);
     Ok(())
 }
 
@@ -157,8 +138,8 @@ fn load_script(loaded: &[(String, String)], files: &BTreeMap<&str, Vec<String>>)
     for (module, parameters) in loaded {
         for path in files.get(module.as_str()).into_iter().flatten() {
             let named = is_file_of(path, module).then_some(parameters.as_str());
-            match order.iter_mut().find(|(known, _)| known == path) {
-                Some((_, known)) if named.is_some() && known.is_none_or(str::is_empty) => *known = named,
+            match order.iter_mut().find(|(listed, _)| listed == path) {
+                Some((_, words)) if named.is_some() && words.is_none_or(str::is_empty) => *words = named,
                 Some(_) => {}
                 None => order.push((path.as_str(), named)),
             }
@@ -199,14 +180,14 @@ fn ask_for_libraries(program: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn libraries_in(ldd: &str) -> Result<Vec<PathBuf>, String> {
-    let mut found = Vec::new();
+    let mut libraries = Vec::new();
     for line in ldd.lines() {
         if let Some((name, _)) = line.split_once("=> not found") {
             return Err(name.trim().to_owned());
         }
-        found.extend(line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from));
+        libraries.extend(line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from));
     }
-    Ok(found)
+    Ok(libraries)
 }
 
 /// A file's content, without its debugging information if `strip` can remove it: a smaller archive boots faster.
@@ -216,19 +197,19 @@ fn slim(path: &Path) -> io::Result<Arc<[u8]>> {
 
 /// What is known of a file; whoever asks first finds it out, and the others wait.
 fn remembered<T: Clone>(
-    known: &Known<T>,
+    answers: &ByFile<T>,
     path: &Path,
     find_out: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
     let about = fs::metadata(path)?;
     let version = (path.to_owned(), about.len(), about.modified()?);
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.get(&version) {
-        return Ok(found.clone());
+    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = answers.get(&version) {
+        return Ok(answer.clone());
     }
-    let found = find_out()?;
-    known.insert(version, found.clone());
-    Ok(found)
+    let answer = find_out()?;
+    answers.insert(version, answer.clone());
+    Ok(answer)
 }
 
 fn stripped(path: &Path) -> io::Result<Vec<u8>> {

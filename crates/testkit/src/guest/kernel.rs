@@ -42,12 +42,12 @@ impl Kernel {
     pub(crate) fn find(since: Version) -> Result<Self, String> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let wanted = variable(KERNEL_VARIABLE);
-        let all = kernels(Path::new("/"));
-        let found = match &wanted {
-            Some(name) => all.into_iter().find(|kernel| kernel.release == *name),
-            None => all.into_iter().next_back(),
+        let installed = kernels(Path::new("/"));
+        let kernel = match &wanted {
+            Some(name) => installed.into_iter().find(|kernel| kernel.release == *name),
+            None => installed.into_iter().next_back(),
         };
-        let own = found.ok_or_else(|| match wanted {
+        let own = kernel.ok_or_else(|| match wanted {
             Some(name) => format!("there is no /{BOOT}/vmlinuz-{name} with /{MODULES}/{name}"),
             None => format!("there is no /{BOOT}/vmlinuz-* with its /{MODULES} (package linux-image-amd64)"),
         })?;
@@ -89,7 +89,7 @@ impl Kernel {
 fn kernels(root: &Path) -> Vec<Kernel> {
     let (boot, modules) = (root.join(BOOT), root.join(MODULES));
     let entries = fs::read_dir(boot).into_iter().flatten().flatten();
-    let mut found: Vec<Kernel> = entries
+    let mut kernels: Vec<Kernel> = entries
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let release = name.strip_prefix("vmlinuz-")?.to_owned();
@@ -97,8 +97,8 @@ fn kernels(root: &Path) -> Vec<Kernel> {
             list.contains(MODULE).then(|| Kernel { release, image: entry.path(), root: root.to_owned() })
         })
         .collect();
-    found.sort_by_key(|kernel| version(&kernel.release));
-    found
+    kernels.sort_by_key(|kernel| version(&kernel.release));
+    kernels
 }
 
 /// The numbers in a release, so that 6.10 comes after 6.9.

@@ -120,8 +120,8 @@ impl ScenarioOutcome {
     /// # Panics
     /// If the script made no such call.
     pub fn call(&self, name: &str) -> Call {
-        let found = self.calls().into_iter().find(|call| call.name == name);
-        found.unwrap_or_else(|| panic!("{} made no call {name}\n{}", self.name, self.log()))
+        let call = self.calls().into_iter().find(|call| call.name == name);
+        call.unwrap_or_else(|| panic!("{} made no call {name}\n{}", self.name, self.log()))
     }
 
     /// A value that the script returned with `fact`.

@@ -26,9 +26,9 @@ static UNPACKED: Mutex<BTreeMap<PathBuf, Option<File>>> = Mutex::new(BTreeMap::n
 
 /// The file that QEMU shall boot: the unpacked kernel, or the packaged one where that is not to be had.
 pub(super) fn path_of(kernel: &Kernel) -> PathBuf {
-    let mut known = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut unpacked = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
     let unpack = || unpacked_file(&kernel.image).ok().flatten();
-    match known.entry(kernel.image.clone()).or_insert_with(unpack) {
+    match unpacked.entry(kernel.image.clone()).or_insert_with(unpack) {
         Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
         None => kernel.image.clone(),
     }

@@ -45,7 +45,7 @@ impl Qemu {
         let ended = Arc::new(Mutex::new(None));
         let (stop, stopped) = channel();
         let (started, is_started) = channel();
-        let seen = Arc::clone(&ended);
+        let status = Arc::clone(&ended);
         let keeper = std::thread::spawn(move || {
             let child = command.spawn();
             let (child, said) = match child {
@@ -55,7 +55,7 @@ impl Qemu {
             // The caller waits for this answer.
             let _ = started.send(said);
             if let Some(child) = child {
-                keep(child, &stopped, &seen);
+                keep(child, &stopped, &status);
             }
         });
         let said = is_started.recv().unwrap_or_else(|_| Err(io::Error::other("QEMU's keeper died")));

@@ -1,9 +1,9 @@
 //! Requests of others on the disk below partitions, or on the members of an array, that the cell did not issue through them. What
 //! all targets of the cell read and wrote through their devices is the cell's own.
 
-use super::{FOREIGN_BYTES, FOREIGN_SHARE, Moved, is_much};
+use super::{Moved, is_much};
 use crate::metrics;
-use crate::verdict::facts::Facts;
+use crate::verdict::facts::{Facts, are_foreign};
 use crate::words;
 use rdsk_model::{DeviceEvidence, Layer, Op};
 use rdsk_units::{grouped, printable};
@@ -93,8 +93,7 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
         } else {
             sum.of_others(own.bytes)
         };
-        let is_foreign = is_much(facts, requests)
-            || (bytes > FOREIGN_BYTES && metrics::ratio(bytes, facts.bytes) > FOREIGN_SHARE);
+        let is_foreign = is_much(facts, requests) || are_foreign(bytes, facts.bytes);
         is_foreign.then(|| {
             format!(
                 "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this cell",

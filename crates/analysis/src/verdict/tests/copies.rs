@@ -28,14 +28,14 @@ fn copies_are_taken_off() {
         &both,
         fixtures::file(),
         VerdictCode::Device,
-        "sda and sdb wrote 128 MiB for 64 MiB completed (2.00 ×, btrfs raid1",
+        "sda and sdb wrote 128 MiB for 64 MiB completed (2.00x, btrfs raid1",
     );
     assert_eq!(verdict(&both, &[fixtures::file()], None).device_share, Some(1.0));
     // One copy of all of it, or two of half: the rest is in memory.
     let half = mirrored(write(IoPath::Direct), 32 * MIB);
     check(&half, fixtures::disk(), VerdictCode::Unverified, "64 MiB");
     let half = mirrored(write(IoPath::Buffered), 32 * MIB);
-    check(&half, fixtures::file(), VerdictCode::PageCache, "written 50.0 %");
+    check(&half, fixtures::file(), VerdictCode::PageCache, "written 50.0%");
     // Only what is beyond both copies is somebody else's.
     let foreign = mirrored(write(IoPath::Direct), 80 * MIB);
     check(&foreign, fixtures::disk(), VerdictCode::Disturbed, "wrote 32 MiB for others");

@@ -67,7 +67,7 @@ fn moved(growth: &DiskStat, interval_ns: u64) -> String {
     let row = row_of(growth, interval_ns);
     let mib = |kb: f64| kb / 1024.0;
     format!(
-        "{:.1} MiB/s read, {:.1} MiB/s written, {:.0} % busy",
+        "{:.1} MiB/s read, {:.1} MiB/s written, {:.0}% busy",
         mib(row.reads.kb_s),
         mib(row.writes.kb_s),
         row.util_percent
@@ -146,8 +146,8 @@ fn newest(history: &History, width: usize) -> Vec<&Moment> {
 fn strip(history: &History, width: usize, height: usize, charset: Charset) -> Vec<String> {
     let bars = if width >= ROOM_FOR_BARS { BARS } else { 0 };
     let shown = newest(history, width.saturating_sub(LEAD + bars));
-    let all: Vec<[u64; BANDS]> = shown.iter().filter_map(|moment| moment.bands).collect();
-    let used: Vec<usize> = (0..BANDS).filter(|&band| all.iter().any(|bands| bands[band] > 0)).collect();
+    let moments: Vec<[u64; BANDS]> = shown.iter().filter_map(|moment| moment.bands).collect();
+    let used: Vec<usize> = (0..BANDS).filter(|&band| moments.iter().any(|bands| bands[band] > 0)).collect();
     let (Some(&low), Some(&high)) = (used.first(), used.last()) else { return Vec::new() };
     // Where not all bands fit, the longest latencies are what matters.
     let low = low.max((high + 1).saturating_sub(height));

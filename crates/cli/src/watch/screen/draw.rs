@@ -106,7 +106,8 @@ fn list(state: &State, width: usize, rows: usize) -> Vec<Line<'static>> {
 fn fitting(columns: ColumnSet, width: usize) -> Vec<usize> {
     let names = columns.names();
     let mut order: Vec<usize> = (0..names.len()).collect();
-    order.sort_by_key(|&index| WORTH.iter().position(|known| *known == names[index]).unwrap_or(WORTH.len()));
+    order
+        .sort_by_key(|&index| WORTH.iter().position(|worthy| *worthy == names[index]).unwrap_or(WORTH.len()));
     order.truncate(width / FIGURE);
     order.sort_unstable();
     order

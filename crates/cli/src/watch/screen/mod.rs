@@ -48,7 +48,7 @@ pub(super) fn watch(
     mut watcher: Watcher,
     why_no_bpf: Option<String>,
 ) -> Result<u8, Problem> {
-    let ending = Ending::of_screen().map_err(|error| super::child::no_signals(&error))?;
+    let ending = Ending::of_screen()?;
     let mut state = State::new(options.columns, options.charset.charset(), why_no_bpf);
     let mut screen = Screen::open().map_err(|error| broken(&error))?;
     let ended = show(&mut screen, &mut state, &mut watcher, options, &ending);

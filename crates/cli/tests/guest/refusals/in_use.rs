@@ -19,7 +19,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "mkswap $A; swapon $A",
         code: "swap",
         tear_down: "swapoff $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -29,6 +28,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["md0"],
         tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A $B",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -36,7 +36,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -an -Zn -L 8M -n lv vg; vgchange -q -ay vg",
         code: "held",
         tear_down: "vgchange -q -an vg; vgremove -q -f vg; pvremove -q $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -54,6 +53,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         hashed: "$A $B",
         code: "mounted",
         tear_down: "umount $at; wipefs -qa $A $B",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -62,7 +62,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["loop0"],
         tear_down: "losetup -d /dev/loop0",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -70,7 +69,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "ext4 $A; at=$(mounted $A ext4 ro)",
         code: "mounted",
         tear_down: "umount $at",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -81,6 +79,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "mounted",
         says: &["another mount namespace"],
         tear_down: "echo > /tmp/go; wait $other",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -90,7 +89,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "in-use",
         says: &["exclusively"],
         tear_down: "umount /mnt/pins/ns; umount /mnt/pins; sleep 1",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -98,7 +96,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "echo 'start=2048' | partitions $A; ext4 ${A}1; at=$(mounted ${A}1); settle $at",
         code: "mounted",
         tear_down: "umount $at",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -106,7 +103,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "echo 'start=2048' | partitions $A; mkswap ${A}1; swapon ${A}1",
         code: "swap",
         tear_down: "swapoff ${A}1",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -117,6 +113,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         identity: "ata-second",
         code: "system-disk",
         tear_down: "umount /boot",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -127,7 +124,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         hashed: "$B",
         code: "held",
         tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A $B",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -138,7 +134,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "mounted",
         says: &["md0"],
         tear_down: "umount $at; mdadm --stop /dev/md0; mdadm --zero-superblock $A $B",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -148,7 +143,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "mounted",
         says: &["secret"],
         tear_down: "umount $at; dmsetup remove secret",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -157,7 +151,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["many"],
         tear_down: "dmsetup remove many",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -167,7 +160,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "in-use",
         says: &["exclusively"],
         tear_down: "umount $at; wipefs -qa $A $B",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -176,7 +168,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["loop0"],
         tear_down: "losetup -d /dev/loop0",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -184,7 +175,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "blockdev --setro $A",
         code: "read-only",
         tear_down: "blockdev --setrw $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -193,7 +183,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["bcache0"],
         tear_down: "echo 1 > /sys/block/bcache0/bcache/stop; wait_for 20 test ! -e /sys/block/bcache0; wipefs -qa $A",
-        tier: Tier::Extended,
         ..ROW
     },
 ];

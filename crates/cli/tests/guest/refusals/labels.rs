@@ -1,7 +1,5 @@
 //! Inactive members and locks: nothing holds them, and losing one breaks more than itself.
 
-use rdsk_testkit::guest::Tier;
-
 use crate::refusal::{ROW, Refusal};
 
 pub(crate) const ROWS: &[Refusal] = &[
@@ -21,7 +19,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["linux_raid_member", " on vda1"],
         tear_down: "mdadm --zero-superblock ${A}1 $B",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -33,7 +30,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         identity: "ata-first",
         code: "member",
         tear_down: "mdadm --zero-superblock $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -42,7 +38,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["LVM2_member"],
         tear_down: "pvremove -q $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -50,7 +45,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -an -Zn -L 8M -n lv vg",
         code: "member",
         tear_down: "vgremove -q -f vg; pvremove -q $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -68,7 +62,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["crypto_LUKS on vda1"],
         tear_down: "wipefs -qa ${A}1",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -98,7 +91,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["f2fs on vda"],
         tear_down: "wipefs -qa $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -107,7 +99,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["a cache of dm-writecache"],
         tear_down: "dd if=/dev/zero of=$A bs=4096 count=1 status=none; sync",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -117,7 +108,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["metadata of DRBD"],
         tear_down: "dd if=/dev/zero of=$A bs=4096 count=1 status=none; sync",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -126,7 +116,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["bcache"],
         tear_down: "wipefs -qa $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -135,7 +124,6 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["jbd"],
         tear_down: "wipefs -qa $A",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {

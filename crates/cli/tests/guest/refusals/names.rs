@@ -32,6 +32,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["(vg-data_old) open once more than can be seen", "nqn.test exports /dev/vg/data"],
         tear_down: END_NVMET,
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -43,7 +44,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["(vg-data_old) open once more than can be seen"],
         tear_down: END_NVMET,
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -56,7 +56,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["(vg-data_old) open once more than can be seen"],
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -69,7 +68,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["the SCSI target iblock_0/disk"],
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -83,7 +81,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["(vg-data) open once more than can be seen"],
         tear_down: END_NVMET,
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -100,7 +97,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["fileio_0/disk exports /tmp/link, a name that may have led here"],
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -109,7 +105,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["nqn.test exports /tmp/link, which cannot be found here"],
         tear_down: END_NVMET,
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -136,7 +131,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["nvme0n1 keeps its data on what /dev/vg/data led to, and that may be something else now"],
         tear_down: "umount $at; lvremove -q -f vg/data; lvrename -q vg data_old data",
-        tier: Tier::Extended,
         ..ROW
     },
 ];
@@ -152,7 +146,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "in-use",
         says: &["the kernel says that it is open for writing"],
         tear_down: END_NVMET,
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -179,7 +172,6 @@ pub(crate) const IMAGES: &[Refusal] = &[
         code: "mounted",
         says: &["/file.mounted"],
         tear_down: "exec 7>&-; wait $holder",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -190,7 +182,6 @@ pub(crate) const IMAGES: &[Refusal] = &[
         code: "in-use",
         says: &["the kernel says that it is open for reading", "/name.mounted is mounted from it"],
         tear_down: "exec 7>&-; wait $holder",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -201,7 +192,6 @@ pub(crate) const IMAGES: &[Refusal] = &[
         code: "mounted",
         says: &["/tmp/there/file.mounted, in another mount namespace"],
         tear_down: "exec 7>&-; wait $holder",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -215,7 +205,6 @@ pub(crate) const IMAGES: &[Refusal] = &[
         code: "cannot-prove-unused",
         says: &["one was mounted on", "a name that may have led here"],
         tear_down: "exec 7>&-; wait $holder",
-        tier: Tier::Extended,
         ..FILE
     },
 ];

@@ -19,7 +19,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["(sleep) has vda open for writing"],
         tear_down: "kill $holder; wait $holder || :",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -37,7 +36,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
             wait_for 30 grep -q holding /tmp/held",
         code: "in-use",
         tear_down: "exec 7>&-; wait $holder",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -46,7 +44,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["(flock) has it locked (vda)"],
         tear_down: "echo > /tmp/go; wait $other",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -55,7 +52,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["has vda1 open for writing"],
         tear_down: "kill $holder; wait $holder || :",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -66,7 +62,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["has vda open for writing"],
         tear_down: "kill $holder; wait $holder || :",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -78,7 +73,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["has vdb, which it is made of, open for writing"],
         tear_down: "kill $holder; wait $holder || :",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -90,7 +84,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["(nbd-server) has vda open for writing"],
         tear_down: "nbd-client -d /dev/nbd0; kill $server || :; wait $server || :; wait_for 20 sh -c '! pidof nbd-server'",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -100,6 +93,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["namespace 1 of the NVMe subsystem nqn.test"],
         tear_down: "echo 0 > $n/namespaces/1/enable; rmdir $n/namespaces/1 $n",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -108,7 +102,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
             echo -n ${A}1 > $n/namespaces/1/device_path; echo 1 > $n/namespaces/1/enable",
         code: "exported",
         tear_down: "echo 0 > $n/namespaces/1/enable; rmdir $n/namespaces/1 $n",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -118,7 +111,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["the SCSI target fileio_0/disk"],
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -128,7 +120,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["the SCSI target iblock_0/disk"],
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -136,7 +127,6 @@ pub(crate) const DEVICES: &[Refusal] = &[
         set_up: "ext4 $A; mkdir -p /mnt/fuse; fuse2fs $A /mnt/fuse -o fakeroot; wait_for 20 grep -q /mnt/fuse /proc/mounts; sync",
         code: "mounted",
         tear_down: "umount /mnt/fuse; wait_for 20 sh -c '! pidof fuse2fs'",
-        tier: Tier::Extended,
         ..ROW
     },
 ];
@@ -151,7 +141,6 @@ pub(crate) const FILES: &[Refusal] = &[
             chmod 600 $file; mkswap $file; sync; swapon $file",
         code: "swap",
         tear_down: "swapoff $file",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -160,7 +149,6 @@ pub(crate) const FILES: &[Refusal] = &[
             sync; losetup /dev/loop0 $file",
         code: "backing-file",
         tear_down: "losetup -d /dev/loop0",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -170,7 +158,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "in-use",
         says: &["(sleep)"],
         tear_down: "kill $holder; wait $holder || :",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -191,7 +178,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "in-use",
         says: &["md0 keeps its write-intent bitmap in it"],
         tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -210,7 +196,6 @@ pub(crate) const FILES: &[Refusal] = &[
             echo \"fd_dev_name=$file,fd_dev_size=$((8 << 20))\" > $t/disk/control; echo 1 > $t/disk/enable",
         code: "exported",
         tear_down: "rmdir $t/disk $t",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -223,7 +208,6 @@ pub(crate) const FILES: &[Refusal] = &[
         allow: Allow::Destroy,
         code: "exported",
         tear_down: "echo 0 > $n/namespaces/1/enable; rmdir $n/namespaces/1 $n",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -232,7 +216,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "hard-linked",
         says: &["2 names"],
         tear_down: "rm $at/other",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -250,7 +233,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "program",
         says: &["may be executed"],
         tear_down: "chmod 644 $file",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -259,7 +241,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "program",
         says: &["begins as an ELF file"],
         tear_down: "printf text | dd of=$file conv=notrunc status=none; sync",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -268,7 +249,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "program",
         says: &["begins with #!"],
         tear_down: "printf text | dd of=$file conv=notrunc status=none; sync",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -277,7 +257,6 @@ pub(crate) const FILES: &[Refusal] = &[
         code: "small-file",
         says: &["smaller than 1 MiB"],
         tear_down: "dd if=/dev/urandom bs=1M count=8 status=none >> $file; sync",
-        tier: Tier::Extended,
         ..FILE
     },
     Refusal {

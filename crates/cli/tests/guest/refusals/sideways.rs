@@ -13,6 +13,7 @@ pub(crate) const ROWS: &[Refusal] = &[Refusal {
     code: "mounted",
     says: &["another path to the same LUN"],
     tear_down: "umount $at; echo 1 > /sys/block/${S#/dev/}/device/delete; wait_for 20 test ! -e /sys/block/${S#/dev/}",
+    tier: Tier::Core,
     ..ROW
 }];
 
@@ -26,6 +27,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "mounted",
         says: &["one", "which has some of its sectors"],
         tear_down: "umount $at; dmsetup remove one",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -37,7 +39,6 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "shared-sectors",
         says: &["one"],
         tear_down: "dmsetup remove one",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -51,7 +52,6 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "mounted",
         says: &["vda1, which has some of its sectors"],
         tear_down: "umount $at",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -87,7 +87,6 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "shared-sectors",
         says: &["vg-snap"],
         tear_down: "lvremove -q -f vg/snap",
-        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -100,6 +99,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         says: &["32 MiB more of the thin pool"],
         tear_down: "lvremove -q -f vg/lv; lvcreate -q -V 8M -T vg/pool -n lv
             by_id dm-lv /dev/dm-$(dmsetup info -c --noheadings -o minor vg-lv)",
+        tier: Tier::Core,
         ..ROW
     },
     Refusal {
@@ -125,7 +125,6 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "held",
         tear_down: "vgchange -q -an vg; dmsetup create data --table \"0 20000 linear $A 20000\"
             n=$(dmsetup info -c --noheadings -o minor data); by_id dm-data /dev/dm-$n",
-        tier: Tier::Extended,
         ..ROW
     },
 ];

@@ -2,7 +2,7 @@
 
 use super::*;
 use rdsk_finding::fixtures::bios::{bio, request};
-use rdsk_model::{Bio, BlockActivity, Op, ProcessCalls, WatchInterval};
+use rdsk_model::{Bio, BlockActivity, CommandFlush, Op, ProcessCalls, Verdict, VerdictCode, WatchInterval};
 use rdsk_stats::Histogram;
 
 fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
@@ -203,4 +203,27 @@ fn zeroes_that_the_device_writes_by_itself_are_named() {
 fn no_word_of_the_command_reaches_the_screen_as_it_is() {
     let run = CommandRun { words: vec!["x\u{1b}[2J".into()], ..small_writes() };
     assert!(!command_io(&run, Style::default()).contains('\u{1b}'));
+}
+
+#[test]
+fn the_verdict_and_the_flush_are_sentences() {
+    let verdict = Verdict {
+        code: VerdictCode::PageCache,
+        device_share: None,
+        text: "memory took the data: sda had written 0% of 64 MiB at the return".into(),
+    };
+    let mut run = CommandRun { verdicts: vec![CommandVerdict { op: Op::Write, verdict }], ..small_writes() };
+    let flush = CommandFlush { took_ns: Some(312_000_000), places: vec!["/srv\u{1b}".into()], error: None };
+    let mut shown = |flush: CommandFlush| {
+        run.flush = Some(flush);
+        command_io(&run, Style::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let text = shown(flush.clone());
+    assert!(text.contains("The writes: page-cache: memory took the data: sda had written 0%"), "{text}");
+    assert!(text.contains("On disk 312 ms after the command's end (flushed: /srv\\x1b)."), "{text}");
+    let text = shown(CommandFlush { took_ns: None, ..flush.clone() });
+    assert!(text.contains("was cut short"), "{text}");
+    let text =
+        shown(CommandFlush { error: Some("flushing /srv failed: Input/output error".into()), ..flush });
+    assert!(text.contains("Data was lost: flushing /srv failed"), "{text}");
 }

@@ -1,0 +1,243 @@
+//! A command of which only the kernel's counters are known, as the cells of a copy: the verdict of what it read and of what it wrote, and
+//! the flush of what it left in memory. It starts no command, and opens a device only to flush it after the command has ended.
+
+use super::cell::{CellSum, Visited};
+use super::flush::problem;
+use super::pauses::Pauses;
+use rdsk_dd::Calls;
+use rdsk_engine::MonotonicClock;
+use rdsk_model::{
+    Clock as _, CommandFlush, CommandVerdict, CopyRun, CpuTime, EngineKind, IoPath, Op, PageCacheState,
+    ProcessCalls, ProcessIo, StableBy, Target, TargetKind, Workload,
+};
+use rdsk_observe::{KernelObserver, Observer as _, VisitEvidence};
+use rdsk_targets::{Roots, Witness};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// How often it is asked whether to wait for a flush any longer.
+const LOOK: Duration = Duration::from_millis(20);
+/// Reads are judged from this share on of what the read calls returned: pipes and /dev/zero return the rest, or memory does, and the
+/// counters do not tell these apart.
+const LEAST_READ: f64 = 0.5;
+
+/// The places that a command may read and write, observed from before its start.
+pub struct CommandPlaces {
+    witnesses: Vec<Witness>,
+    observer: KernelObserver,
+}
+
+/// What the kernel says of a command that has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommandCounts {
+    /// From its start to its end.
+    pub elapsed_ns: u64,
+    /// Its read and write calls.
+    pub calls: ProcessCalls,
+    /// What was charged to it.
+    pub charged: ProcessIo,
+    /// Its time on processors.
+    pub cpu: CpuTime,
+}
+
+/// The end of the flush of one place.
+struct Ended {
+    index: usize,
+    at_ns: u64,
+    result: Result<(), Errno>,
+}
+
+/// The flush of all places.
+pub struct PlacesFlushed {
+    since_ns: u64,
+    ends: Vec<Ended>,
+    is_whole: bool,
+}
+
+impl CommandPlaces {
+    /// Begins to observe these directories and block devices; the command must start now. What cannot be looked at is left out.
+    pub fn begin(places: &[PathBuf], roots: &Roots) -> Self {
+        let witness = |(index, place): (u32, &PathBuf)| {
+            let fd = rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+            let mut witness = Witness::of(&fd, &place.to_string_lossy(), roots)?;
+            witness.target.index = index;
+            Some(witness)
+        };
+        let witnesses: Vec<Witness> = (0..).zip(places).filter_map(witness).collect();
+        let targets: Vec<Target> = witnesses.iter().map(|witness| witness.target.clone()).collect();
+        let observer = KernelObserver::new(&targets, &roots.sys, &roots.proc, Arc::new(MonotonicClock));
+        let mut observer = observer.without_series();
+        observer.begin();
+        Self { witnesses, observer }
+    }
+
+    /// The command has ended.
+    pub fn command_ended(&mut self) {
+        self.observer.end_io();
+    }
+
+    /// Flushes all places at once, filesystems by syncfs(2) and devices by fsync(2), as long as `goes_on`: what hangs then is left to the
+    /// kernel.
+    pub fn flush(&self, goes_on: &mut dyn FnMut() -> bool) -> PlacesFlushed {
+        let since_ns = MonotonicClock.now_ns();
+        let (sender, ends) = mpsc::channel();
+        for (index, witness) in self.witnesses.iter().enumerate() {
+            let Ok(fd) = witness.open() else { continue };
+            let (sender, kind) = (sender.clone(), witness.target.kind);
+            std::thread::spawn(move || {
+                let result = match kind {
+                    TargetKind::Block => rustix::fs::fsync(&fd),
+                    TargetKind::File | TargetKind::Sim => rustix::fs::syncfs(&fd),
+                };
+                // Nobody listens where the wait was cut short.
+                let _ = sender.send(Ended { index, at_ns: MonotonicClock.now_ns(), result });
+            });
+        }
+        drop(sender);
+        let mut flushed = PlacesFlushed { since_ns, ends: Vec::new(), is_whole: false };
+        while goes_on() {
+            match ends.recv_timeout(LOOK) {
+                Ok(end) => flushed.ends.push(end),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    flushed.is_whole = true;
+                    break;
+                }
+            }
+        }
+        flushed
+    }
+
+    /// What the command's I/O measured, in each direction in which it reached the places or their page cache, and how the flush ended.
+    pub fn finish(
+        mut self,
+        counts: &CommandCounts,
+        flushed: Option<&PlacesFlushed>,
+    ) -> (Vec<CommandVerdict>, Option<CommandFlush>) {
+        let evidence = self.observer.end();
+        let written = self.moved(&evidence, Op::Write);
+        let flush = flushed.map(|flushed| self.flush_of(flushed, &written));
+        let later_ns = flush.as_ref().and_then(|flush| flush.took_ns);
+        let read = counts
+            .charged
+            .read_bytes
+            .filter(|&bytes| bytes > 0 && bytes as f64 >= LEAST_READ * counts.calls.read_bytes as f64);
+        // Of what was read only a part may have come from a device.
+        let read = read.map(|bytes| (Op::Read, bytes.max(counts.calls.read_bytes), counts.calls.reads));
+        let wrote = counts.charged.write_bytes.filter(|&bytes| bytes > 0);
+        let has_places = !self.witnesses.is_empty();
+        let wrote = wrote.map(|bytes| (Op::Write, bytes, counts.calls.writes));
+        let judged = [read, wrote].into_iter().flatten().filter(|_| has_places);
+        let verdicts = judged.map(|(op, bytes, calls)| {
+            let moved = self.moved(&evidence, op);
+            // What is in memory still, or came from there, is of all of them.
+            let places = if moved.is_empty() { self.indices() } else { moved };
+            let evidence = VisitEvidence { process: counts.charged, ..evidence.clone() };
+            self.judged(counts, (op, bytes, calls.max(1)), places, later_ns, evidence)
+        });
+        (verdicts.collect(), flush)
+    }
+
+    fn indices(&self) -> Vec<u32> {
+        self.witnesses.iter().map(|witness| witness.target.index).collect()
+    }
+
+    /// The places whose devices moved anything in this direction.
+    fn moved(&self, evidence: &VisitEvidence, op: Op) -> Vec<u32> {
+        let has_moved = |target: &u32| {
+            evidence.devices.iter().filter(|device| device.target == *target).any(|device| {
+                device.counts.as_ref().is_ok_and(|counts| match op {
+                    Op::Read => counts.until_stable.read_ios > 0,
+                    Op::Write => counts.until_stable.write_ios > 0,
+                })
+            })
+        };
+        self.indices().into_iter().filter(has_moved).collect()
+    }
+
+    /// Until the last place was flushed that anything was written to.
+    fn flush_of(&self, flushed: &PlacesFlushed, written: &[u32]) -> CommandFlush {
+        let target = |end: &Ended| &self.witnesses[end.index].target;
+        let of_written = flushed.ends.iter().filter(|end| written.contains(&target(end).index));
+        let last_ns = of_written.map(|end| end.at_ns).max().unwrap_or(flushed.since_ns);
+        let failed = flushed.ends.iter().find_map(|end| Some((end, end.result.err()?)));
+        CommandFlush {
+            took_ns: (flushed.is_whole && failed.is_none()).then(|| last_ns - flushed.since_ns),
+            places: self.witnesses.iter().map(|witness| witness.target.name.clone()).collect(),
+            error: failed.map(|(end, errno)| problem(&target(end).name, errno).message),
+        }
+    }
+
+    fn judged(
+        &self,
+        counts: &CommandCounts,
+        (op, bytes, calls): (Op, u64, u64),
+        places: Vec<u32>,
+        later_ns: Option<u64>,
+        evidence: VisitEvidence,
+    ) -> CommandVerdict {
+        let block_bytes = bytes.div_ceil(calls).max(1);
+        let workload = Workload {
+            op,
+            block_bytes,
+            align_bytes: block_bytes,
+            path: IoPath::Buffered,
+            engine: EngineKind::Sync,
+            targets: places,
+            ..Workload::sequential_read(0)
+        };
+        let (run, of_calls) = as_copy(counts, (op, bytes, calls), later_ns);
+        let mut sum = CellSum::new(workload);
+        sum.add(Visited {
+            run: &run,
+            calls: &of_calls,
+            pauses: &Pauses::new(0, Vec::new(), [&of_calls; 2]),
+            result: Ok(()),
+            cpu: counts.cpu,
+            cache: (PageCacheState::default(), PageCacheState::default()),
+            evidence,
+            extents: None,
+            content: None,
+        });
+        let targets: Vec<Target> = self.witnesses.iter().map(|witness| witness.target.clone()).collect();
+        let mut cell = sum.cell("command");
+        // What its device had at the command's end is judged at that end, below a loop device too, as direct writes are.
+        if rdsk_analysis::metrics::returned_bytes(&cell, Op::Write)
+            .is_some_and(|wrote| op == Op::Write && wrote >= bytes)
+        {
+            cell.workload.path = IoPath::Direct;
+        }
+        CommandVerdict { op, verdict: rdsk_analysis::verdict(&cell, &targets, None) }
+    }
+}
+
+/// One direction as a run of a copy, whose calls are known by their number and bytes alone.
+fn as_copy(
+    counts: &CommandCounts,
+    (op, bytes, calls): (Op, u64, u64),
+    later_ns: Option<u64>,
+) -> (CopyRun, Calls) {
+    let run = CopyRun {
+        round: 0,
+        start_ns: 0,
+        open_ns: 0,
+        read_ns: None,
+        write_ns: None,
+        flush_ns: 0,
+        to_return_ns: counts.elapsed_ns,
+        to_close_ns: counts.elapsed_ns,
+        to_stable_ns: later_ns.map(|ns| counts.elapsed_ns + ns),
+        stable_by: if later_ns.is_some() { StableBy::Rdsk } else { StableBy::Nobody },
+        read_bytes: if op == Op::Read { bytes } else { 0 },
+        written_bytes: if op == Op::Write { bytes } else { 0 },
+        full_blocks_in: 0,
+        partial_blocks_in: 0,
+        full_blocks_out: 0,
+        partial_blocks_out: 0,
+        is_complete: true,
+    };
+    (run, Calls { start: Some(0), count: calls, bytes, ..Calls::default() })
+}

@@ -1,0 +1,217 @@
+//! Size and alignment: the time per I/O over block size, the same for offsets that are not aligned, and the bytes that each
+//! write made the kernel read. Of several Records a figure for each state of the cache and path has a line for each of them.
+
+use super::Subject;
+use super::parts::{Group, evidence, joined, size_ticks, slug};
+use super::rows::{NamedCell, by_label, rows};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::metrics;
+use rdsk_analysis::words::list;
+use rdsk_model::{CacheState, CellRecord, Experiment, Op};
+use rdsk_report::{MISSING, Unit, place, significant, verdict_word};
+use rdsk_units::Bytes;
+
+/// What the text page adds to a place.
+const CROSSING: &str = ", crossing";
+
+pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
+    let record = subject.analysis;
+    let cells = rows(&[*subject], Experiment::Align, column);
+    let key = |cell: &CellRecord| (cell.workload.op, cell.workload.targets.clone());
+    let groups =
+        by_key(cells.into_iter().map(|row| (key(row.cell), NamedCell { owner: String::new(), ..row })));
+    groups.iter().flat_map(|(_, rows)| of_group(&Group::of_cell(record, rows[0].cell), rows)).collect()
+}
+
+/// The figures of several Records, column by column.
+pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let cells = rows(subjects, Experiment::Align, column);
+    let by_op = by_key(cells.into_iter().map(|row| (row.cell.workload.op, row)));
+    let of_op = |(op, rows): (Op, Vec<NamedCell<'_>>)| {
+        let of_column = move |(column, rows): (String, Vec<NamedCell<'_>>)| {
+            of_group(&Group { op, slug: format!("-{}", slug(&column)), of: format!(", {column}") }, &rows)
+        };
+        // A path that none of the systems has would be an empty figure; the tables of each run name it.
+        let has_run =
+            |(_, rows): &(String, Vec<NamedCell<'_>>)| rows.iter().any(|row| metrics::ran(row.cell));
+        by_label(rows).into_iter().filter(has_run).flat_map(of_column).collect::<Vec<_>>()
+    };
+    by_op.into_iter().flat_map(of_op).collect()
+}
+
+fn of_group(group: &Group, rows: &[NamedCell<'_>]) -> Vec<Figure> {
+    let is_aligned = |row: &&NamedCell<'_>| row.cell.workload.shift_bytes == 0;
+    let (aligned, shifted): (Vec<&NamedCell<'_>>, Vec<&NamedCell<'_>>) = rows.iter().partition(is_aligned);
+    let mut figures = vec![by_size(group, &aligned)];
+    if !shifted.is_empty() {
+        let has_twin = |row: &&&NamedCell<'_>| {
+            let bytes = row.cell.workload.block_bytes;
+            shifted.iter().any(|other| other.cell.workload.block_bytes == bytes)
+        };
+        let mut compared: Vec<&NamedCell<'_>> = aligned.iter().filter(has_twin).copied().collect();
+        compared.extend(&shifted);
+        figures.push(by_place(group, compared));
+    }
+    figures.extend(reads(group, rows));
+    figures
+}
+
+/// `cached direct`, `uncached buffered`.
+fn column(cell: &CellRecord) -> String {
+    let cached = if cell.workload.cache == CacheState::Warm { "cached" } else { "uncached" };
+    format!("{cached} {}", cell.workload.path)
+}
+
+/// `4 KiB aligned`, `4 KiB at +512 B`, as the figure by size writes sizes.
+fn place_of(cell: &CellRecord) -> String {
+    let (block, shift) = (cell.workload.block_bytes, cell.workload.shift_bytes);
+    if shift == 0 {
+        return format!("{} aligned", Bytes(block));
+    }
+    let crosses = if place((block, shift)).ends_with(CROSSING) { CROSSING } else { "" };
+    format!("{} at +{}{crosses}", Bytes(block), Bytes(shift))
+}
+
+fn mean_ns(cell: &CellRecord) -> Option<f64> {
+    cell.result.latency_ns.as_ref()?.mean.filter(|_| metrics::ran(cell))
+}
+
+/// The series of each name, of those rows that have a point.
+fn series<'r, 's: 'r>(
+    rows: impl IntoIterator<Item = &'r NamedCell<'s>>,
+    shape: impl Fn(usize) -> Shape,
+    point: impl Fn(&CellRecord) -> Option<Point>,
+) -> Vec<Series> {
+    let named = by_key(rows.into_iter().map(|row| (row.name(), row.cell)));
+    let one = |(slot, (name, cells)): (usize, (String, Vec<&CellRecord>))| {
+        let mut points: Vec<Point> = cells.into_iter().filter_map(&point).collect();
+        if shape(slot) == Shape::Line {
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        }
+        Series::new(name, shape(slot), points)
+    };
+    named.into_iter().enumerate().map(one).filter(|series| !series.points.is_empty()).collect()
+}
+
+fn by_size(group: &Group, rows: &[&NamedCell<'_>]) -> Figure {
+    let op = group.op;
+    let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
+    let point =
+        |cell: &CellRecord| Some(Point::at(cell.workload.block_bytes as f64, unit.of(mean_ns(cell)?)));
+    let plot = Plot::new(
+        Axis::log("block size", "")
+            .with_ticks(size_ticks(rows.iter().map(|row| row.cell.workload.block_bytes))),
+        Axis::log(&format!("mean time per {op}"), unit.name),
+        series(rows.iter().copied(), |_| Shape::Line, point),
+    );
+    Figure {
+        id: group.id("align-size"),
+        title: format!("Time per {op} by block size{}", group.of),
+        shows: format!(
+            "Aligned {op}s, a line each. Both axes are logarithmic. A {op} that is not possible on a path has no value; the \
+             evidence says why."
+        ),
+        drawing: Drawing::of(plot, "No aligned cell completed."),
+        table: table(op, rows),
+        evidence: evidence(rows.iter().map(|row| named(row))),
+    }
+}
+
+/// A cell with its name and place, as evidence calls it.
+fn named<'s>(row: &NamedCell<'s>) -> (String, &'s CellRecord) {
+    (joined(&row.name(), &place_of(row.cell)), row.cell)
+}
+
+fn by_place(group: &Group, mut rows: Vec<&NamedCell<'_>>) -> Figure {
+    let op = group.op;
+    rows.sort_by_key(|row| (row.cell.workload.block_bytes, row.cell.workload.shift_bytes));
+    let unit = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| mean_ns(row.cell)));
+    let places = distinct(rows.iter().map(|row| place_of(row.cell)));
+    let point = |cell: &CellRecord| {
+        let row = places.iter().position(|place| *place == place_of(cell))?;
+        Some(Point::at(unit.of(mean_ns(cell)?), row as f64))
+    };
+    let plot = Plot::new(
+        Axis::log(&format!("mean time per {op}"), unit.name),
+        Axis::rows(places.iter().cloned()),
+        series(rows.iter().copied(), |_| Shape::Mark, point),
+    );
+    Figure {
+        id: group.id("align-place"),
+        title: format!("Time per {op} by alignment{}", group.of),
+        shows: format!(
+            "The same {op}s at multiples of their size and moved by some bytes, a mark each. The axis is logarithmic."
+        ),
+        drawing: Drawing::of(plot, "No cell completed."),
+        table: table(op, &rows),
+        evidence: evidence(rows.iter().map(|row| named(row))),
+    }
+}
+
+/// The bytes read for each write; `None` where the kernel read nothing, or did not count.
+fn reads(group: &Group, rows: &[NamedCell<'_>]) -> Option<Figure> {
+    let bytes_of = |cell: &CellRecord| {
+        let is_asked = group.op == Op::Write && cell.workload.cache != CacheState::Warm;
+        metrics::read_bytes_per_io(cell).filter(|_| is_asked && metrics::ran(cell))
+    };
+    let mut asked: Vec<(&NamedCell<'_>, f64)> =
+        rows.iter().filter_map(|row| Some((row, bytes_of(row.cell)?))).collect();
+    if asked.iter().all(|(_, bytes)| *bytes == 0.0) {
+        return None;
+    }
+    // As in the figure of alignments: the shifts of a size from the smallest on.
+    asked.sort_by_key(|(row, _)| {
+        let workload = &row.cell.workload;
+        (workload.shift_bytes > 0, workload.block_bytes, workload.shift_bytes)
+    });
+    let places = distinct(asked.iter().map(|(row, _)| place_of(row.cell)));
+    let reads_nothing = |name: &str| asked.iter().all(|(row, bytes)| row.name() != name || *bytes == 0.0);
+    let (without, with): (Vec<String>, Vec<String>) =
+        distinct(asked.iter().map(|(row, _)| row.name())).into_iter().partition(|name| reads_nothing(name));
+    let slots = with.len();
+    let point = |cell: &CellRecord| {
+        let row = places.iter().position(|place| *place == place_of(cell))?;
+        Some(Point::at(bytes_of(cell)?, row as f64))
+    };
+    let plot = Plot::new(
+        Axis::from_zero("bytes read for each write", "B"),
+        Axis::rows(places.iter().cloned()),
+        series(
+            asked.iter().map(|(row, _)| *row).filter(|row| with.contains(&row.name())),
+            |slot| Shape::Bar { slot, slots },
+            point,
+        ),
+    );
+    let without =
+        if without.is_empty() { String::new() } else { format!(" Nothing was read: {}.", list(&without)) };
+    let row =
+        |(row, bytes): &(&NamedCell<'_>, f64)| vec![row.name(), place_of(row.cell), significant(*bytes)];
+    Some(Figure {
+        id: group.id("align-reads"),
+        title: format!("Reads that writes caused{}", group.of),
+        shows: format!(
+            "Bytes that the kernel read for each uncached write: a write of a part of a page makes it read the page first. \
+             No bar means no read.{without}"
+        ),
+        drawing: Drawing::Plot(plot),
+        table: Table::new(["", "write of", "bytes read"], asked.iter().map(row)),
+        evidence: evidence(asked.iter().map(|(row, _)| named(row))),
+    })
+}
+
+fn table(op: Op, rows: &[&NamedCell<'_>]) -> Table {
+    let row = |row: &&NamedCell<'_>| {
+        let reads = metrics::read_bytes_per_io(row.cell);
+        vec![
+            row.name(),
+            place_of(row.cell),
+            Unit::MICROSECONDS.figure_or_missing(mean_ns(row.cell)),
+            reads.map_or_else(|| MISSING.into(), significant),
+            verdict_word(row.cell),
+        ]
+    };
+    let of = format!("{op} of");
+    let heads = ["", &of, "mean, µs", "bytes read for each", "verdict"];
+    Table::new(heads, rows.iter().map(row))
+}

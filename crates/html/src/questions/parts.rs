@@ -1,0 +1,189 @@
+//! What several figures have in common: cells by experiment and target, names, the evidence beside a figure, and long series made
+//! shorter.
+
+use super::Subject;
+use crate::figure::{Point, Tick};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics;
+use rdsk_model::{CellRecord, Estimate, Experiment, Op, Record};
+use rdsk_report::{MISSING, Unit, verdict_word};
+use rdsk_units::{Bytes, grouped, printable};
+
+/// Sentences of evidence beside a figure.
+const MAX_EVIDENCE: usize = 24;
+
+/// The cells of one experiment that ran, in the order of the Record.
+pub(super) fn ran(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
+    record.cells.iter().filter(move |cell| cell.experiment == experiment && metrics::ran(cell))
+}
+
+/// The name of a Record if there are others; safe to show.
+pub(super) fn record_name(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>) -> Option<String> {
+    (subjects.len() > 1).then(|| printable(subject.name))
+}
+
+/// The names of a cell's targets if the Record has several; safe to show.
+pub(super) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
+    (record.targets.len() > 1).then(|| names_of(record, &cell.workload.targets))
+}
+
+/// The names of targets by their indices.
+pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
+    printable(&rdsk_analysis::words::target_names(record, targets))
+}
+
+/// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
+pub(super) fn owner(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>, cell: &CellRecord) -> String {
+    let record = record_name(subjects, subject);
+    let parts: Vec<String> = [record, target_name(subject.analysis, cell)].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// `owner: what`, or one of them where the other is empty.
+pub(super) fn joined(owner: &str, what: &str) -> String {
+    match (owner, what) {
+        ("", what) => what.to_owned(),
+        (owner, "") => owner.to_owned(),
+        (owner, what) => format!("{owner}: {what}"),
+    }
+}
+
+/// ` on /dev/sdb`, where there are several targets.
+pub(super) fn on_target(record: &Record, cell: &CellRecord) -> String {
+    target_name(record, cell).map_or_else(String::new, |name| format!(" on {name}"))
+}
+
+/// A part of an id of letters, digits and `-`.
+pub(super) fn slug(text: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    text.chars().map(kept).collect()
+}
+
+/// `-t0-t2`: a part of an id that differs for other targets; empty where the Record has one.
+pub(super) fn targets_slug(record: &Record, cell: &CellRecord) -> String {
+    if record.targets.len() < 2 {
+        return String::new();
+    }
+    cell.workload.targets.iter().map(|index| format!("-t{index}")).collect()
+}
+
+/// What the figures of a group are about: the direction, the end of their ids, and of their titles.
+pub(super) struct Group {
+    pub(super) op: Op,
+    pub(super) slug: String,
+    pub(super) of: String,
+}
+
+impl Group {
+    /// The direction and the targets of a cell.
+    pub(super) fn of_cell(record: &Record, cell: &CellRecord) -> Self {
+        Self { op: cell.workload.op, slug: targets_slug(record, cell), of: on_target(record, cell) }
+    }
+
+    /// `align-size-write-t0`: the id of one of its figures.
+    pub(super) fn id(&self, figure: &str) -> String {
+        format!("{figure}-{}{}", self.op, self.slug)
+    }
+
+    /// `reads of 4 KiB on /dev/sdb`.
+    pub(super) fn what(&self) -> String {
+        format!("{}s{}", self.op, self.of)
+    }
+}
+
+/// The verdict of each cell with the requests that its device saw, equal sentences once, under the names of the cells.
+pub(super) fn evidence<'a>(cells: impl IntoIterator<Item = (String, &'a CellRecord)>) -> Vec<String> {
+    let said = by_key(cells.into_iter().map(|(name, cell)| (sentence(cell), name)));
+    let all = said.len();
+    let mut lines: Vec<String> = said
+        .into_iter()
+        .take(MAX_EVIDENCE)
+        .map(|(text, names)| format!("{}: {text}", names.join("; ")))
+        .collect();
+    if all > MAX_EVIDENCE {
+        lines.push(format!("… and {} more, which rdsk show --json has.", all - MAX_EVIDENCE));
+    }
+    lines.iter().map(|line| printable(line)).collect()
+}
+
+fn sentence(cell: &CellRecord) -> String {
+    let text = match &cell.verdict {
+        Some(verdict) if metrics::ran(cell) => &verdict.text,
+        _ => &cell.result.why,
+    };
+    let op = cell.workload.op;
+    let requests = metrics::device_requests(cell, op).filter(|&count| count > 0).map(|count| {
+        let mean = metrics::mean_request_bytes(cell, op).map_or_else(String::new, |bytes| {
+            format!(" of {} on average", Bytes(metrics::whole(bytes.round())).approx())
+        });
+        format!(" The device completed {} {op} requests{mean}.", grouped(count))
+    });
+    let reads = metrics::process_bytes(cell, Op::Read).filter(|&bytes| op == Op::Write && bytes > 0);
+    let reads = reads.map(|bytes| format!(" These writes made the kernel read {}.", Bytes(bytes).approx()));
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!(
+        "{}. {text}{end}{}{}",
+        verdict_word(cell),
+        requests.unwrap_or_default(),
+        reads.unwrap_or_default()
+    )
+}
+
+/// An estimate as a point of a row: its mean along the horizontal axis, in a unit.
+pub(super) fn along_row(row: usize, estimate: Estimate, unit: Unit) -> Point {
+    Point { x: unit.of(estimate.mean), y: row as f64, from: 0.0, interval: interval(estimate, unit) }
+}
+
+/// The interval of an estimate in a unit.
+pub(super) fn interval(estimate: Estimate, unit: Unit) -> Option<(f64, f64)> {
+    Some((unit.of(estimate.low?), unit.of(estimate.high?)))
+}
+
+/// A figure with its unit, or `–`.
+pub(super) fn with_unit(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(|| MISSING.into(), |value| unit.text(value))
+}
+
+/// Labels at these sizes, each once, ascending.
+pub(super) fn size_ticks(sizes: impl IntoIterator<Item = u64>) -> Vec<Tick> {
+    let mut sizes: Vec<u64> = sizes.into_iter().collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(|size| Tick { at: size as f64, label: Bytes(size).to_string() }).collect()
+}
+
+/// Means of as many neighbours as make the series no longer than `most`, and how many these are.
+pub(super) fn shortened(values: &[u64], most: usize) -> (Vec<f64>, usize) {
+    let each = values.len().div_ceil(most.max(1)).max(1);
+    let mean = |part: &[u64]| part.iter().map(|&value| value as f64).sum::<f64>() / part.len() as f64;
+    // A last part of fewer values would scatter more than the others.
+    (values.chunks(each).filter(|part| part.len() == each).map(mean).collect(), each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_keeps_its_mean() {
+        let values: Vec<u64> = (0..3000).collect();
+        let (short, each) = shortened(&values, 1500);
+        assert_eq!((short.len(), each, short[0], short[1499]), (1500, 2, 0.5, 2998.5));
+        assert_eq!(shortened(&[7, 9], 1500), (vec![7.0, 9.0], 1));
+        assert_eq!(shortened(&[], 1500), (Vec::new(), 1));
+    }
+
+    #[test]
+    fn names_are_joined_where_there_are_two() {
+        assert_eq!(joined("", "write"), "write");
+        assert_eq!(joined("a", ""), "a");
+        assert_eq!(joined("a", "write"), "a: write");
+        assert_eq!(slug("8 KiB/x"), "8-kib-x");
+    }
+
+    #[test]
+    fn sizes_are_labelled_once_and_ascending() {
+        let labels: Vec<String> = size_ticks([4096, 512, 4096]).into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["512 B", "4 KiB"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Chunk and full stripe: what requests cost by size, and at boundaries of each candidate, of one or several Records.
+
+use super::Subject;
+use super::parts::{Group, evidence, joined, owner, ran, size_ticks};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::stripe::{BoundaryStep, SizePoint, StripeResult};
+use rdsk_model::{CellRecord, Experiment, Op};
+use rdsk_report::Unit;
+use rdsk_units::{Bytes, percent};
+
+/// A cell with what was found; the owner is empty if there is no other.
+struct Swept<'s> {
+    owner: String,
+    cell: &'s CellRecord,
+    result: &'s StripeResult,
+}
+
+pub(super) fn figures(subject: &Subject<'_, '_>) -> Vec<Figure> {
+    let analysis = subject.analysis;
+    let of_cell = |swept: Swept<'_>| {
+        both(&Group::of_cell(analysis, swept.cell), &[Swept { owner: String::new(), ..swept }])
+    };
+    swept(&[*subject]).into_iter().flat_map(of_cell).collect()
+}
+
+/// The figures of several Records: one of each kind for each direction.
+pub(super) fn overlay(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let by_op = by_key(swept(subjects).into_iter().map(|swept| (swept.cell.workload.op, swept)));
+    let of_op =
+        |(op, all): (Op, Vec<Swept<'_>>)| both(&Group { op, slug: String::new(), of: String::new() }, &all);
+    by_op.into_iter().flat_map(of_op).collect()
+}
+
+fn both(group: &Group, all: &[Swept<'_>]) -> [Figure; 2] {
+    [by_size(group, all), by_offset(group, all)]
+}
+
+fn swept<'s>(subjects: &[Subject<'s, '_>]) -> Vec<Swept<'s>> {
+    let mut found = Vec::new();
+    for subject in subjects {
+        let cells = ran(subject.analysis, Experiment::Stripe);
+        let one = |cell| {
+            Some(Swept {
+                owner: owner(subjects, subject, cell),
+                cell,
+                result: subject.analysis.stripe(cell)?,
+            })
+        };
+        found.extend(cells.filter_map(one));
+    }
+    found
+}
+
+/// What was found, in a sentence for each.
+fn answers(all: &[Swept<'_>]) -> String {
+    all.iter().map(|swept| joined(&swept.owner, &answer(swept.result))).collect::<Vec<_>>().join(" ")
+}
+
+fn answer(result: &StripeResult) -> String {
+    let sure = |confidence: f64| {
+        if result.described.is_some() { String::new() } else { format!(" ({})", percent(confidence)) }
+    };
+    match (result.chunk(), result.stripe()) {
+        (Some((chunk, one)), Some((stripe, other))) => {
+            format!(
+                "The chunk is {}{}, the full stripe {}{}.",
+                Bytes(chunk),
+                sure(one),
+                Bytes(stripe),
+                sure(other)
+            )
+        }
+        (Some((chunk, one)), None) => {
+            format!("The chunk is {}{}; the full stripe is not known.", Bytes(chunk), sure(one))
+        }
+        (None, _) => "No chunk was found.".into(),
+    }
+}
+
+const DESCRIBED: &str = "The kernel describes the array, so no boundaries were looked for.";
+
+/// Why there is nothing to draw of these.
+fn why_not(all: &[Swept<'_>], otherwise: &'static str) -> &'static str {
+    if all.iter().all(|swept| swept.result.described.is_some()) { DESCRIBED } else { otherwise }
+}
+
+/// A kind of line: its name, and what gives its points.
+type Kind<'k, T> = (&'k str, &'k dyn Fn(&T) -> Option<Point>);
+
+/// Two lines for each owner.
+fn lines<'s, T: 's>(
+    all: &[Swept<'s>],
+    of: impl Fn(&Swept<'s>) -> &'s [T],
+    kinds: [Kind<'_, T>; 2],
+) -> Vec<Series> {
+    let of_swept = |swept: &Swept<'s>| {
+        kinds.map(|(name, point)| {
+            let points = of(swept).iter().filter_map(point).collect();
+            Series::new(joined(&swept.owner, name), Shape::Line, points)
+        })
+    };
+    all.iter().flat_map(of_swept).filter(|series| !series.points.is_empty()).collect()
+}
+
+fn by_size(group: &Group, all: &[Swept<'_>]) -> Figure {
+    let sizes = || all.iter().flat_map(|swept| &swept.result.sizes);
+    let costs = sizes().flat_map(|size| [size.aligned_median_ns, size.other_median_ns]).flatten();
+    let unit = Unit::fit(&Unit::TIMES, costs);
+    let has_chunk = all.iter().all(|swept| swept.result.chunk().is_some());
+    let aligned = if has_chunk { "full stripes" } else { "aligned requests" };
+    let at = |size: &SizePoint, ns: Option<f64>| Some(Point::at(size.bytes as f64, unit.of(ns?)));
+    let plot = Plot::new(
+        Axis::log("size, from", "").with_ticks(size_ticks(sizes().map(|size| size.bytes))),
+        Axis::log("median cost", unit.name),
+        lines(
+            all,
+            |swept| &swept.result.sizes,
+            [
+                (aligned, &|size| at(size, size.aligned_median_ns)),
+                ("other requests", &|size| at(size, size.other_median_ns)),
+            ],
+        ),
+    );
+    let row = |owner: &str, size: &SizePoint| {
+        vec![
+            joined(owner, &Bytes(size.bytes).to_string()),
+            size.aligned_count.to_string(),
+            unit.figure_or_missing(size.aligned_median_ns),
+            size.other_count.to_string(),
+            unit.figure_or_missing(size.other_median_ns),
+        ]
+    };
+    let rows = all
+        .iter()
+        .flat_map(|swept| swept.result.sizes.iter().map(|size| row(&swept.owner, size)).collect::<Vec<_>>());
+    let cost = format!("median, {}", unit.name);
+    let heads = ["size, from", aligned, &cost, "others", &cost];
+    Figure {
+        id: group.id("stripe-size"),
+        title: format!("Cost over size, {}", group.what()),
+        shows: format!("The median time of one request by its size, both axes logarithmic. {}", answers(all)),
+        drawing: Drawing::of(plot, "No request of these sizes was measured."),
+        table: Table::new(heads, rows),
+        evidence: all.iter().flat_map(reasons).collect(),
+    }
+}
+
+fn by_offset(group: &Group, all: &[Swept<'_>]) -> Figure {
+    let steps = || all.iter().flat_map(|swept| &swept.result.boundary_profile);
+    let unit =
+        Unit::fit(&Unit::TIMES, steps().flat_map(|step| [step.after_median_ns, step.across_median_ns]));
+    let at = |step: &BoundaryStep, ns: f64| Some(Point::at(step.boundary_bytes as f64, unit.of(ns)));
+    let plot = Plot::new(
+        Axis::log("odd multiples of", "").with_ticks(size_ticks(steps().map(|step| step.boundary_bytes))),
+        Axis::from_zero("median cost", unit.name),
+        lines(
+            all,
+            |swept| &swept.result.boundary_profile,
+            [
+                ("starts at the boundary", &|step| at(step, step.after_median_ns)),
+                ("crosses the boundary", &|step| at(step, step.across_median_ns)),
+            ],
+        ),
+    );
+    let row = |swept: &Swept<'_>, step: &BoundaryStep| {
+        let is_chunk = swept.result.chunk().is_some_and(|(chunk, _)| chunk == step.boundary_bytes);
+        vec![
+            joined(&swept.owner, &Bytes(step.boundary_bytes).to_string()),
+            step.count.to_string(),
+            unit.figure(step.after_median_ns),
+            unit.figure(step.across_median_ns),
+            if is_chunk { "the chunk".into() } else { String::new() },
+        ]
+    };
+    let rows = all.iter().flat_map(|swept| {
+        swept.result.boundary_profile.iter().map(|step| row(swept, step)).collect::<Vec<_>>()
+    });
+    let (starts, crosses) = (format!("starts there, {}", unit.name), format!("crosses it, {}", unit.name));
+    let heads = ["odd multiples of", "requests", &starts, &crosses, ""];
+    Figure {
+        id: group.id("stripe-offset"),
+        title: format!("Cost over offset, {}", group.what()),
+        shows: format!(
+            "The median time of small requests at odd multiples of each size: where it steps, two neighbours lie on different \
+             members. {}",
+            answers(all)
+        ),
+        drawing: Drawing::of(plot, why_not(all, "There were too few requests around boundaries.")),
+        table: Table::new(heads, rows),
+        evidence: all.iter().flat_map(reasons).collect(),
+    }
+}
+
+/// What the answer rests on.
+fn reasons(swept: &Swept<'_>) -> Vec<String> {
+    let Swept { owner, cell, result } = swept;
+    let mut lines = evidence([(joined(owner, &cell.id), *cell)]);
+    let how = if result.described.is_some() { "Kernel" } else { "Timed" };
+    let reasons = result.evidence.iter().map(|reason| format!("{how}: {reason}."));
+    lines.extend(reasons.map(|line| rdsk_units::printable(&joined(owner, &line))));
+    lines
+}

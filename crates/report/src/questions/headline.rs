@@ -1,0 +1,187 @@
+//! The headline: the few figures that everybody wants first, each with its interval, and its verdict if it is not simply
+//! the device's.
+
+use crate::cells::{self, is_bandwidth, remark, verdict_word};
+use crate::certainty;
+use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
+use crate::lasting;
+use crate::page::{Page, Tone};
+use rdsk_analysis::after_idle::Waking;
+use rdsk_analysis::comparison::is_of_memory_alone;
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{BufferPages, CellRecord, Experiment, Op, Pattern, Sync};
+use rdsk_units::Bytes;
+
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+    for cells in cells::groups_by(analysis, Experiment::Headline, |cell| cell.workload.targets.clone()) {
+        let Some(first) = cells.first() else { continue };
+        page.blank();
+        let name = cells::target_name(analysis, first).map_or(String::new(), |name| format!("{name}: "));
+        page.sentence(Tone::Heading, "HEADLINE: ", format!("{name}{}", in_words(analysis, &cells)));
+        draw_tables(page, analysis, &cells);
+    }
+}
+
+/// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
+pub(crate) fn in_words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> String {
+    // A figure that is not the device's own is always marked with its verdict.
+    let marked = |cell: &CellRecord, text: String| {
+        let remark = beside(analysis, cell);
+        if remark.is_empty() { text } else { format!("{text} ({remark})") }
+    };
+    let is_headline = |cell: &&&CellRecord| is_bandwidth(cell) && !is_of_memory_alone(analysis, cell);
+    let streams = cells.iter().filter(is_headline).filter_map(|cell| {
+        let mean = cell.result.bytes_per_s?.mean;
+        let rate = format!("{}s {}", cell.workload.op, Unit::MIB_PER_S.text(mean));
+        Some(marked(cell, rate))
+    });
+    // Random writes stay in caches, so the durable ones represent writing here.
+    let is_single = |cell: &&&CellRecord| {
+        let workload = &cell.workload;
+        workload.queue_depth == 1
+            && workload.streams == 1
+            && (workload.op == Op::Read || workload.sync != Sync::None)
+    };
+    let singles = cells.iter().filter(|cell| !is_bandwidth(cell)).filter(is_single).filter_map(|cell| {
+        let mean = cell.result.ops_per_s?.mean;
+        let what = if cell.workload.sync == Sync::None { "random" } else { "durable" };
+        Some(marked(cell, format!("{} {what} {}s/s", iops(mean), cell.workload.op)))
+    });
+    let parts: Vec<String> = [streams.collect::<Vec<_>>().join(", "), singles.collect::<Vec<_>>().join(", ")]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .chain(certainty::stalls_in_words(cells))
+        .collect();
+    if parts.is_empty() { "nothing completed".into() } else { parts.join("; ") }
+}
+
+fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
+    let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) =
+        all.iter().partition(|cell| is_bandwidth(cell));
+    if !bandwidth.is_empty() {
+        let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(analysis, cell)).collect();
+        page.table_with(&["", Unit::MIB_PER_S.name, Unit::MB_PER_S.name, "±95%", ""], &rows, &[4]);
+    }
+    if !latency.is_empty() {
+        draw_latency(page, analysis, &latency);
+        certainty::draw_ranges(page, &latency, label);
+        for cell in &latency {
+            for text in after_idle(cell) {
+                page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+            }
+        }
+    }
+    draw_settling(page, analysis, all);
+    draw_lasting(page, analysis, all);
+    certainty::draw_stalls(page, all, label);
+    cells::draw_whys(page, analysis, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
+}
+
+/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that tells.
+pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
+    let text = |one: Waking| {
+        format!(
+            "{} after {} of rest, {} the usual ({})",
+            words::mean_nanos(one.latency_ns),
+            words::nanos(one.rest_ns),
+            words::times(one.latency_ns / one.usual_ns),
+            words::plural(one.reads as u64, "read"),
+        )
+    };
+    rdsk_analysis::after_idle::after_idle(cell).into_iter().map(text).collect()
+}
+
+/// What a row says beside its figure: what else than the device it is of, else that it is a rate into a cache.
+fn beside(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    match remark(cell) {
+        remark if remark.is_empty() && cells::is_into_cache(analysis, cell) => cells::INTO_CACHE.into(),
+        remark if remark.is_empty() && lasting::is_burst(analysis, cell) => "burst".into(),
+        remark => remark,
+    }
+}
+
+/// The rates until stable of the rows whose writes returned clearly before, and what their visits wrote.
+fn draw_settling(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
+    for cell in cells.iter().filter(|cell| cells::is_into_cache(analysis, cell)) {
+        let Some(seen) = analysis.settling(cell) else { continue };
+        let rate = if is_bandwidth(cell) {
+            Unit::MIB_PER_S.text(seen.bytes_per_s)
+        } else {
+            format!("{} I/Os per s", iops(seen.bytes_per_s / cell.workload.block_bytes.max(1) as f64))
+        };
+        let text = format!(
+            "{rate} until stable. The rate above is that into a cache: {} a visit returned in {}, and was stable after {}.",
+            words::bytes(seen.visit_bytes),
+            words::nanos(seen.return_ns),
+            words::nanos(seen.stable_ns),
+        );
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), text);
+    }
+}
+
+/// The bursts among the rows, and over how many bytes the writes were measured.
+fn draw_lasting(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
+    for cell in cells {
+        let Some(seen) = analysis.lasting(cell).filter(|lasting| lasting.is_burst) else { continue };
+        page.sentence(Tone::Warning, format!("  {}: ", label(cell)), lasting::sentence(cell, &seen));
+    }
+    if let Some(text) = lasting::measured(analysis, cells, label).into_iter().next() {
+        page.sentence(Tone::Plain, "  Writes: ", format!("{text}."));
+    }
+}
+
+fn bandwidth_row(analysis: &Analysis<'_>, cell: &CellRecord) -> Vec<String> {
+    let rate = cell.result.bytes_per_s;
+    let mean = rate.map(|rate| rate.mean);
+    vec![
+        label(cell),
+        Unit::MIB_PER_S.figure_or_missing(mean),
+        Unit::MB_PER_S.figure_or_missing(mean),
+        plus_minus(rate),
+        beside(analysis, cell),
+    ]
+}
+
+fn draw_latency(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
+    let percentile = |cell: &CellRecord, which: fn(&rdsk_model::Latency) -> Option<u64>| {
+        cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64)
+    };
+    let medians = cells.iter().filter_map(|cell| percentile(cell, |latency| latency.p50));
+    let unit = Unit::fit(&Unit::TIMES, medians);
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            vec![
+                label(cell),
+                or_missing(cell.result.ops_per_s.map(|rate| iops(rate.mean))),
+                plus_minus(cell.result.ops_per_s),
+                unit.figure_or_missing(percentile(cell, |latency| latency.p50)),
+                unit.figure_or_missing(percentile(cell, |latency| latency.p99)),
+                beside(analysis, cell),
+            ]
+        })
+        .collect();
+    let (p50, p99) = (format!("p50 {}", unit.name), format!("p99 {}", unit.name));
+    page.table_with(&["", "I/Os per s", "±95%", &p50, &p99, ""], &rows, &[5]);
+}
+
+/// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` if the queue was not that deep.
+pub fn label(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let block = Bytes(workload.block_bytes);
+    let wanted = metrics::wanted_depth(workload);
+    let what = match workload.sync {
+        Sync::None => workload.pattern.as_str(),
+        Sync::Dsync | Sync::FsyncAtEnd => "durable",
+    };
+    // No row claims a depth that it did not reach.
+    let depth = match metrics::depth_had(cell).filter(|_| wanted > 1 && !metrics::has_reached_depth(cell)) {
+        Some(had) => format!(", depth {} of {wanted}", significant(had)),
+        None if wanted > 1 || (workload.pattern, workload.sync) == (Pattern::Random, Sync::None) => {
+            format!(", depth {wanted}")
+        }
+        None => String::new(),
+    };
+    let pages = if workload.buffers == Some(BufferPages::Huge) { ", huge pages" } else { "" };
+    format!("{what} {}, {block}{depth}{pages}", workload.op)
+}

@@ -1,0 +1,478 @@
+//! The scale page: what more streams, larger blocks and more targets give, where that ends and why. Every rate is that of
+//! the time in which all streams ran, without the ramp before it. It draws what `rdsk_analysis::scale` derives.
+
+mod answer;
+
+pub(super) use answer::answer;
+
+use crate::cells;
+use crate::chart::{self, Axes, Series};
+use crate::figures::{MISSING, Unit, compared, or_missing, significant};
+use crate::page::{Page, Tone};
+use crate::table::end_of;
+use rdsk_analysis::comparison::{Measure, NoRatio, Ratio, ratio_of};
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::scale::{Grid, Line, Point};
+use rdsk_analysis::words::{few, list};
+use rdsk_analysis::{Analysis, metrics};
+use rdsk_model::{CellRecord, Op};
+use rdsk_units::{Bytes, Nanos, percent, printable};
+
+/// Stream counts beside each other on a line of 80 columns.
+const COLUMNS: usize = 8;
+/// Up to so many, the summary of a block size stands on the same line.
+const COLUMNS_WITH_SUMMARY: usize = 4;
+/// Targets beside each other.
+const TARGETS: usize = 3;
+/// I/Os in a ramp that make a rate of it.
+const MIN_RAMP_IOS: u64 = 10;
+
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+    page.heading("SCALE: block size × streams, MiB/s while all streams run");
+    let grids = analysis.scale();
+    for (_, grids) in by_key(grids.iter().map(|grid| (&grid.targets, grid))) {
+        for grid in &grids {
+            draw_grid(page, analysis, grid);
+        }
+        draw_chart(page, &grids);
+    }
+    draw_directions(page, analysis, grids);
+}
+
+/// One direction over the same targets.
+fn draw_grid(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
+    let cells: Vec<&CellRecord> =
+        grid.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).collect();
+    let Some(first) = cells.first() else { return };
+    if let Some(names) = cells::target_name(analysis, first) {
+        page.sentence(Tone::Heading, "  ", names);
+    }
+    let counts = grid.counts();
+    if counts.len() <= COLUMNS_WITH_SUMMARY {
+        draw_rates(page, grid, &counts, Summary::Beside);
+    } else {
+        for some in counts.chunks(COLUMNS) {
+            draw_rates(page, grid, some, Summary::None);
+            page.blank();
+        }
+        draw_rates(page, grid, &[], Summary::Beside);
+    }
+    cells::draw_whys(page, analysis, &cells, label);
+    draw_speed_ups(page, grid);
+    draw_limits(page, grid);
+    draw_failures(page, grid);
+    draw_targets(page, analysis, grid);
+    draw_starts(page, grid);
+    page.blank();
+}
+
+/// Whether a table of rates has the summary of each block size.
+#[derive(Clone, Copy, PartialEq)]
+enum Summary {
+    None,
+    Beside,
+}
+
+fn draw_rates(page: &mut Page, grid: &Grid<'_>, counts: &[u32], summary: Summary) {
+    let mut heads = vec![grid.op.to_string()];
+    // Beside many others there is no room for the word.
+    let is_short = counts.len() > COLUMNS_WITH_SUMMARY || summary == Summary::None;
+    if is_short {
+        heads[0].push_str(", streams:");
+    }
+    heads.extend(counts.iter().map(|&count| if is_short { count.to_string() } else { streams(count) }));
+    if summary == Summary::Beside && grid.counts().len() > 1 {
+        heads.extend(["speed-up", "knee", "fairness"].map(String::from));
+    }
+    let rows: Vec<Vec<String>> = grid
+        .lines
+        .iter()
+        .map(|line| {
+            let rate = |&count: &u32| {
+                Unit::MIB_PER_S.figure_or_missing(line.point(count).and_then(Point::bytes_per_s))
+            };
+            let mut row = vec![Bytes(line.block_bytes).to_string()];
+            row.extend(counts.iter().map(rate));
+            if heads.len() > row.len() {
+                row.extend(summary_of(line));
+            }
+            row
+        })
+        .collect();
+    page.table(&heads, &rows);
+}
+
+/// Speed-up and fairness of the most streams, and the number of streams at the knee.
+fn summary_of(line: &Line<'_>) -> [String; 3] {
+    let last = line.points.last().filter(|point| point.count() > 1);
+    let speed_up = last.and_then(|point| point.speed_up).map(|factor| format!("{}x", significant(factor)));
+    let fairness = last.and_then(|point| point.fairness).map(|fairness| {
+        let mark = if fairness.has_ramp { "^" } else { "" };
+        format!("{mark}{}", significant(fairness.jain))
+    });
+    let knee = match &line.knee {
+        Some(stop) => stop.streams.to_string(),
+        None if line.points.len() < 2 || line.no_ratio.is_some() => MISSING.into(),
+        None => "none".to_owned(),
+    };
+    [or_missing(speed_up), knee, or_missing(fairness)]
+}
+
+fn streams(count: u32) -> String {
+    format!("{count} stream{}", if count == 1 { "" } else { "s" })
+}
+
+/// `64 KiB, 3 streams`.
+fn label(cell: &CellRecord) -> String {
+    format!("{}, {}", Bytes(cell.workload.block_bytes), streams(cell.workload.streams))
+}
+
+/// The intervals of the speed-ups in the table, and why there is no knee where nothing can be compared.
+fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
+    let intervals = grid.lines.iter().filter_map(|line| {
+        let (low, high) = line.points.last()?.speed_up_interval?;
+        let (low, high) = (significant(low), significant(high));
+        // An interval without width is the factor of the table.
+        (low != high).then(|| format!("{low} to {high} for {}", Bytes(line.block_bytes)))
+    });
+    let intervals: Vec<String> = intervals.collect();
+    if !intervals.is_empty() {
+        page.sentence(Tone::Plain, "  Speed-up, 95% intervals: ", format!("{}.", intervals.join(", ")));
+    }
+    let no_ratio = distinct(grid.lines.iter().filter_map(|line| line.no_ratio).map(NoRatio::words));
+    if !no_ratio.is_empty() {
+        page.sentence(Tone::Plain, "  Knee: ", format!("not compared: {}.", no_ratio.join("; ")));
+    }
+}
+
+/// What limits at the knees: the sizes with the same limit together, with the words of the first.
+fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
+    let knees = grid.lines.iter().filter_map(|line| {
+        let limit = &line.knee.as_ref()?.limit;
+        Some((limit.word(), (Bytes(line.block_bytes), limit.cause())))
+    });
+    for (word, knees) in by_key(knees) {
+        let sizes = match &knees[..] {
+            [] => continue,
+            [(one, _)] => one.to_string(),
+            [(one, _), (other, _)] => format!("{one} and {other}"),
+            [(one, _), .., (last, _)] => format!("{} sizes from {one} to {last}", knees.len()),
+        };
+        let text = knees[0].1.map_or("no counter shows the limit", |cause| cause.text.as_str());
+        page.sentence(Tone::Plain, "  Limit at the knee: ", format!("{sizes}: {word}; {text}."));
+    }
+    if grid
+        .lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .any(|point| point.fairness.is_some_and(|one| one.has_ramp))
+    {
+        page.sentence(
+            Tone::Plain,
+            "  ^ ",
+            "streams that started early had the targets to themselves for part of the time, so shares differ for that reason alone.",
+        );
+    }
+}
+
+/// Which streams failed, by number, while the others continued; and the cells whose streams never ran together.
+fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
+    let has_no_rate = |point: &&Point<'_>| {
+        point.count() > 1 && point.bytes_per_s().is_none() && point.cell.result.ops.is_some_and(|ops| ops > 0)
+    };
+    for point in grid.lines.iter().flat_map(|line| &line.points).filter(has_no_rate) {
+        let why = format!("{}.", point.cell.result.why);
+        page.sentence(Tone::Warning, format!("  {}: ", label(point.cell)), why);
+    }
+    for point in grid.lines.iter().flat_map(|line| &line.points).filter(|point| !point.failed.is_empty()) {
+        let numbers: Vec<String> = point.failed.iter().map(u32::to_string).collect();
+        let what = if numbers.len() == 1 { "stream" } else { "streams" };
+        let ended = point
+            .cell
+            .result
+            .errors
+            .iter()
+            .find(|error| error.stream == point.failed.first().copied())
+            .map_or(String::new(), |error| {
+                let place = format!(" at byte {}", error.offset_bytes);
+                let place = if error.message.ends_with(&place) { "" } else { &place };
+                format!(" ({}{place})", error.message)
+            });
+        let rest = (point.count() as usize).saturating_sub(numbers.len());
+        page.sentence(
+            Tone::Error,
+            format!("  {}: ", label(point.cell)),
+            match rest {
+                0 => format!("{what} {} failed{ended}, and with it all.", numbers.join(", ")),
+                _ => format!("{what} {} failed{ended}; the other {rest} went on.", numbers.join(", ")),
+            },
+        );
+    }
+}
+
+/// What each target gave and how busy it was, with the most streams of each block size, where there are several targets.
+fn draw_targets(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
+    let Some(most) = grid.counts().last().copied() else { return };
+    let points: Vec<&Point<'_>> = grid
+        .lines
+        .iter()
+        .filter_map(|line| line.point(most))
+        .filter(|point| point.bytes_per_s().is_some())
+        .collect();
+    let Some(widest) = points.iter().map(|point| point.targets.len()).max().filter(|&count| count > 1) else {
+        return;
+    };
+    page.blank();
+    page.line("  Each target, from its first start to its last end:");
+    for first in (0..widest).step_by(TARGETS) {
+        let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
+        let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);
+        let targets: Vec<u32> = distinct(shown).into_iter().skip(first).take(TARGETS).collect();
+        heads.extend(targets.iter().map(|&target| short_name(analysis, target)));
+        let rows: Vec<Vec<String>> = points
+            .iter()
+            .map(|point| {
+                let mut row = vec![Bytes(point.cell.workload.block_bytes).to_string()];
+                row.extend(targets.iter().map(|&target| of_target(point, target)));
+                row
+            })
+            .collect();
+        page.table(&heads, &rows);
+    }
+}
+
+/// `44.1, 99.6 %`.
+fn of_target(point: &Point<'_>, target: u32) -> String {
+    let Some(share) = point.targets.iter().find(|share| share.target == target) else {
+        return MISSING.into();
+    };
+    let busy = share.busy_share.map_or(String::new(), |busy| format!(", {}", percent(busy)));
+    format!("{}{busy}", Unit::MIB_PER_S.figure(share.bytes_per_s))
+}
+
+/// The end of a target's name.
+fn short_name(analysis: &Analysis<'_>, target: u32) -> String {
+    let name = metrics::target(analysis, target);
+    let name = name.map_or_else(|| format!("target {target}"), |target| printable(&target.name));
+    end_of(&name)
+}
+
+/// How the streams started, as asked for and really, and what the ramp gave.
+fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
+    let points = || grid.lines.iter().flat_map(|line| &line.points);
+    let Some(skew_ns) = points().filter_map(|point| point.skew_ns).max() else { return };
+    let stagger_ns = points().map(|point| point.cell.workload.stagger_ns).max().unwrap_or(0);
+    let text = match (stagger_ns, skew_ns) {
+        (0, 0) => "together.".into(),
+        (0, skew) => format!("together, within {}.", Nanos(skew)),
+        (asked, 0) => format!("{} apart.", Nanos(asked)),
+        (asked, skew) => format!("{} apart, each within {} of its planned time.", Nanos(asked), Nanos(skew)),
+    };
+    page.sentence(Tone::Plain, "  Streams start ", text);
+    let ramps = points().filter_map(|point| Some((point, point.ramp?)));
+    if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
+        // A rate of a few I/Os would be that of the moments at which they happened to end.
+        let has_many = ramp.bytes >= MIN_RAMP_IOS * point.cell.workload.block_bytes;
+        let rate = ramp.bytes_per_s.filter(|_| has_many).map_or(String::new(), |rate| {
+            let all = point.bytes_per_s().map_or_else(String::new, |rate| {
+                format!(", {} with all streams", Unit::MIB_PER_S.figure(rate))
+            });
+            format!("; {} MiB/s on average{all}", Unit::MIB_PER_S.figure(rate))
+        });
+        let text = format!(
+            "{} until the last stream started ({}){rate}. The rates leave it out.",
+            Nanos(ramp.elapsed_ns),
+            label(point.cell)
+        );
+        page.sentence(Tone::Plain, "  Ramp: up to ", text);
+    }
+}
+
+/// Both directions over the same targets, on the same axes.
+fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
+    let series = |grid: &Grid<'_>, count: u32| {
+        let op = if grids.len() > 1 { format!("{} ", grid.op) } else { String::new() };
+        let points = grid.lines.iter().filter_map(|line| {
+            let rate = line.point(count).and_then(Point::bytes_per_s)?;
+            Some(((line.block_bytes as f64).log2(), rate / 1_048_576.0))
+        });
+        Series { label: format!("{op}{}", streams(count)), points: points.collect() }
+    };
+    let all = grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
+    let all: Vec<Series> = all.filter(|series| !series.points.is_empty()).collect();
+    page.blank();
+    chart::draw(page, &all, &Axes { unit: "MiB/s", along: "block size", at: &chart::size_of_log2 });
+    page.blank();
+}
+
+/// Writes against reads, where both were measured in the same cells: one sentence for all numbers of streams and targets that show
+/// the same.
+fn draw_directions(page: &mut Page, analysis: &Analysis<'_>, grids: &[Grid<'_>]) {
+    let mut said = Vec::new();
+    let mut no_ratio = Vec::new();
+    for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
+        let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
+        let Some(writes) = grids.iter().find(is_twin) else { continue };
+        let first = reads.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).next();
+        let targets = first.and_then(|cell| cells::target_name(analysis, cell)).unwrap_or_default();
+        for count in reads.counts() {
+            let found: Vec<Result<Ratio, NoRatio>> = reads
+                .lines
+                .iter()
+                .filter_map(|line| against(line.point(count)?, writes.line(line.block_bytes)?))
+                .collect();
+            no_ratio.extend(found.iter().filter_map(|ratio| ratio.err()).map(NoRatio::words));
+            let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
+            said.extend(direction(&ratios).map(|text| (text, (count, targets.clone()))));
+        }
+    }
+    let sets = distinct(said.iter().map(|(_, (_, targets))| targets.clone())).len();
+    for (text, of) in by_key(said) {
+        let counts = distinct(of.iter().map(|(count, _)| *count));
+        let names: Vec<String> = counts.iter().map(u32::to_string).collect();
+        let plural = if counts.iter().all(|&count| count == 1) { "stream" } else { "streams" };
+        let targets = distinct(of.into_iter().map(|(_, targets)| targets));
+        let on = if targets.len() == sets { String::new() } else { format!(" on {}", named(&targets)) };
+        page.sentence(Tone::Plain, "  ", format!("With {} {plural}{on}, {text}", list(&names)));
+    }
+    for why in distinct(no_ratio) {
+        let text = format!("not compared: {why}.");
+        page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
+    }
+}
+
+/// The first few names, and how many others there are.
+fn named(names: &[String]) -> String {
+    let most = if names.len() > TARGETS + 1 { TARGETS } else { names.len() };
+    few(names, most, "other")
+}
+
+/// The writes of the same number of streams against the reads.
+fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, NoRatio>> {
+    let write = writes.point(read.count())?;
+    (read.is_whole() && write.is_whole()).then(|| ratio_of(write.cell, read.cell, Measure::Together))
+}
+
+/// `writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
+fn direction(ratios: &[Ratio]) -> Option<String> {
+    let percent = |of: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (of(ratio) - 1.0) * 100.0);
+    let range = |low: fn(&Ratio) -> f64, high: fn(&Ratio) -> f64| {
+        let (low, high) = (percent(low).reduce(f64::min)?, percent(high).reduce(f64::max)?);
+        Some(compared(low, high))
+    };
+    let means = range(|ratio| ratio.mean, |ratio| ratio.mean)?;
+    let intervals = range(|ratio| ratio.low, |ratio| ratio.high)?;
+    Some(format!(
+        "writes are {means} reads of the same size (95% interval{}: {}).",
+        if ratios.len() == 1 { "" } else { "s" },
+        intervals.trim_end_matches(" than").trim_end_matches(" as")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Style;
+    use rdsk_finding::fixtures::{self, with};
+    use rdsk_model::{Experiment, IoError, StopReason};
+
+    fn text(record: &rdsk_model::Record) -> String {
+        let mut page = Page::default();
+        draw(&mut page, &Analysis::of(record));
+        page.render(Style::default())
+    }
+
+    fn scale_cells() -> Vec<CellRecord> {
+        fixtures::run().cells.into_iter().filter(|cell| cell.experiment == Experiment::Scale).collect()
+    }
+
+    #[test]
+    fn failed_streams_are_named_by_number() {
+        let failed = scale_cells().into_iter().take(2).map(|cell| {
+            with(cell, |cell| {
+                if cell.workload.streams > 1 {
+                    cell.result.stop = StopReason::Error;
+                    cell.result.errors = vec![IoError {
+                        target: 0,
+                        stream: Some(2),
+                        offset_bytes: 4096,
+                        errno: 5,
+                        message: "Input/output error".into(),
+                    }];
+                }
+            })
+        });
+        let text = text(&fixtures::record(vec![fixtures::disk()], failed.collect()));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let expected = "stream 2 failed (Input/output error at byte 4096); the other 3 went on.";
+        assert!(words.join(" ").contains(expected), "{text}");
+        let row =
+            text.lines().find(|line| line.trim_start().starts_with("64 KiB ")).expect("the only block size");
+        assert!(!row.contains('×'), "no speed-up of a cell with fewer streams: {row}");
+    }
+
+    #[test]
+    fn targets_and_streams_that_show_the_same_share_a_sentence() {
+        let of_targets = |count: u32| {
+            let cells = (0..count).flat_map(|target| {
+                let on = move |cell: CellRecord| {
+                    with(cell, |cell| {
+                        cell.id = format!("{}/t{target}", cell.id);
+                        cell.workload.targets = vec![target];
+                        for stream in cell.result.visits.iter_mut().flat_map(|visit| &mut visit.streams) {
+                            stream.target = target;
+                        }
+                    })
+                };
+                scale_cells().into_iter().map(on)
+            });
+            let named = |index| rdsk_model::Target { index, name: format!("sd{index}"), ..fixtures::disk() };
+            text(&fixtures::record((0..count).map(named).collect(), cells.collect()))
+        };
+        let sentences = |text: &str| text.matches("reads of the same size").count();
+        let one = sentences(&of_targets(1));
+        assert!(one > 0);
+        assert_eq!(sentences(&of_targets(16)), one, "{}", of_targets(16));
+    }
+
+    #[test]
+    fn many_counts_and_targets_fit_the_page() {
+        let base = scale_cells().remove(1);
+        let cells = (1..=12_u32).map(|streams| {
+            with(base.clone(), |cell| {
+                cell.id = format!("scale/read/64k/{streams}");
+                cell.workload.streams = streams;
+                cell.workload.targets = (0..6).collect();
+                cell.workload.stagger_ns = 100_000_000;
+                let visit = &mut cell.result.visits[0];
+                let one = visit.streams[0].clone();
+                visit.streams = (0..streams)
+                    .map(|index| rdsk_model::StreamResult {
+                        index,
+                        target: index % 6,
+                        start_ns: u64::from(index) * 100_000_000,
+                        ..one.clone()
+                    })
+                    .collect();
+            })
+        });
+        let targets = (0..6).map(|index| rdsk_model::Target {
+            index,
+            name: format!("/dev/disk/by-id/a-long-name-{index}"),
+            ..fixtures::disk()
+        });
+        let text = text(&fixtures::record(targets.collect(), cells.collect()));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}\n{text}");
+        }
+        for part in [
+            "12 streams: MiB/s, busy",
+            "…d/a-long-name-5",
+            "Ramp: up to",
+            "^ streams that started early",
+            "knee",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The zones page: the rate at each position, how much it scatters, and the time that was not spent in I/O. It draws what
+//! [`rdsk_analysis::zones`] derives.
+
+mod answer;
+
+pub(super) use answer::answer;
+
+use crate::cells;
+use crate::chart::{self, Axes, Series};
+use crate::figures::{MISSING, Unit, significant};
+use crate::page::{Page, Tone};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics::{is_of_memory, whole};
+use rdsk_analysis::zones::{MIN_PASSES, Steps, Zones};
+use rdsk_model::{CellRecord, Experiment, Pattern};
+use rdsk_units::{Bytes, percent};
+
+/// Minimum number of passes for a meaningful scatter.
+const FEW_PASSES: usize = 2;
+
+/// Rows of zones and of bands of one cell at most.
+const MAX_ZONES: usize = 16;
+const MAX_BANDS: usize = 4;
+
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+    page.heading("ZONES: speed by position");
+    let groups = cells::groups_by(analysis, Experiment::Zones, |cell| cell.workload.op);
+    for cells in &groups {
+        draw_rates(page, analysis, cells);
+    }
+    let all: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
+    draw_curve(page, analysis, &seen(analysis, &all));
+    for cells in &groups {
+        // What memory or a hole answered says nothing about a disk.
+        let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| !is_of_memory(cell)).collect();
+        let of_device = seen(analysis, &of_device);
+        draw_zones(page, analysis, &of_device);
+        draw_bands(page, analysis, &of_device);
+        for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
+            draw_advice(page, analysis, &of_target);
+        }
+    }
+}
+
+/// The cells that visited a position.
+fn seen<'a>(analysis: &'a Analysis<'_>, cells: &[&'a CellRecord]) -> Vec<(&'a CellRecord, &'a Zones)> {
+    cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect()
+}
+
+/// One direction: all block sizes on all targets.
+fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
+    let Some(first) = cells.first() else { return };
+    let op = first.workload.op;
+    let moves_start = first.workload.points.as_ref().is_some_and(|points| points.moves_start);
+    let seen = seen(analysis, cells);
+    let order = match first.workload.pattern {
+        Pattern::Random => "in shuffled order",
+        Pattern::Sequential if moves_start && seen.iter().any(|(_, zones)| zones.passes > 1) => {
+            "in ascending order, each pass from another start"
+        }
+        Pattern::Sequential => "in ascending order",
+    };
+    let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
+    page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
+    let heads = [
+        "blocks\nof",
+        "passes",
+        "outer\nMiB/s",
+        "inner\nMiB/s",
+        "ratio",
+        "scatter",
+        "outside\nµs",
+        "util\n%",
+        "verdict",
+    ];
+    for (_, cells) in by_key(cells.iter().map(|cell| (&cell.workload.targets, *cell))) {
+        draw_target(page, analysis, cells[0]);
+        let rows: Vec<Vec<String>> =
+            self::seen(analysis, &cells).into_iter().map(|(cell, zones)| row(cell, zones)).collect();
+        page.table_with(&heads, &rows, &[heads.len() - 1]);
+        cells::draw_whys(page, analysis, &cells, |cell| Bytes(cell.workload.block_bytes).to_string());
+    }
+}
+
+/// The target that the rows below are of, where there are several.
+fn draw_target(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
+    if let Some(name) = cells::target_name(analysis, cell) {
+        page.sentence(Tone::Heading, "  ", name);
+    }
+}
+
+/// The zones of each target, by the block size that shows them best.
+fn draw_zones(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+    for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
+        let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
+        let Some((cell, zones)) = best else { continue };
+        if zones.steps == Steps::Untold {
+            page.blank();
+            let passes = match zones.passes {
+                1 => "1 whole pass".to_owned(),
+                many => format!("{many} whole passes"),
+            };
+            page.sentence(
+                Tone::Plain,
+                "  Zones: ",
+                format!(
+                    "the rates by {} step, which cannot be told from a change with time with {passes} in this order; --runs 4, or \
+                     --order shuffled, tells it.",
+                    full_name(analysis, cell)
+                ),
+            );
+        }
+        if zones.steps == Steps::Shared {
+            page.blank();
+            let text = format!(
+                "the rates by {} step, but other programs shared the processors or the device meanwhile, which looks the same.",
+                full_name(analysis, cell)
+            );
+            page.sentence(Tone::Plain, "  Zones: ", text);
+        }
+        if zones.zones.len() < 2 {
+            continue;
+        }
+        page.blank();
+        let text = format!("{} zones, by {}:", zones.zones.len(), full_name(analysis, cell));
+        page.sentence(Tone::Plain, "  ", text);
+        let whole = zones.positions.len().max(1) as f64;
+        let shown = zones.zones.len().min(MAX_ZONES);
+        let rows: Vec<Vec<String>> = zones.zones[..shown]
+            .iter()
+            .map(|zone| {
+                vec![
+                    Bytes(zone.begin_bytes).approx(),
+                    Bytes(zone.end_bytes).approx(),
+                    percent(zone.positions as f64 / whole),
+                    zone.positions.to_string(),
+                    Unit::MIB_PER_S.figure(zone.bytes_per_s),
+                ]
+            })
+            .collect();
+        page.table(&["from", "to", "share", "positions", "MiB/s"], &rows);
+        if shown < zones.zones.len() {
+            page.line(format!("  and {} more", zones.zones.len() - shown));
+        }
+    }
+}
+
+/// Bands beside the main mode, a row each.
+fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+    let groups = by_key(seen.iter().map(|one| (&one.0.workload.targets, one)));
+    let mut has_head = false;
+    for (_, of_target) in groups {
+        let rows = bands(analysis, &of_target);
+        if rows.is_empty() {
+            continue;
+        }
+        if !has_head {
+            page.blank();
+            page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
+            has_head = true;
+        }
+        draw_target(page, analysis, of_target[0].0);
+        let heads = ["blocks of", "by ms", "share", "cause"];
+        page.table_with(&heads, &rows, &[heads.len() - 1]);
+    }
+}
+
+fn bands(analysis: &Analysis<'_>, seen: &[&(&CellRecord, &Zones)]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (cell, zones) in seen {
+        let Some(latency_bands) = &zones.latency_bands else { continue };
+        for band in latency_bands.bands.iter().take(MAX_BANDS) {
+            rows.push(vec![
+                size(analysis, cell),
+                format!(
+                    "{}{}",
+                    if band.offset_ns < 0.0 { "-" } else { "+" },
+                    significant(band.offset_ns.abs() / 1e6)
+                ),
+                percent(band.share),
+                latency_bands.cause.word().to_owned(),
+            ]);
+        }
+        if latency_bands.bands.len() > MAX_BANDS {
+            rows.push(vec![format!("and {} more", latency_bands.bands.len() - MAX_BANDS)]);
+        }
+    }
+    rows
+}
+
+/// The direction, where both were measured, and what stands behind it.
+fn with_op(analysis: &Analysis<'_>, cell: &CellRecord, name: &str) -> String {
+    let has_others =
+        cells::of(analysis, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
+    let op = if has_others { format!("{} ", cell.workload.op) } else { String::new() };
+    format!("{op}{name}")
+}
+
+/// The block size, behind the direction.
+fn size(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    with_op(analysis, cell, &Bytes(cell.workload.block_bytes).to_string())
+}
+
+/// The block size on its target, behind the direction.
+fn full_name(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let size = Bytes(cell.workload.block_bytes);
+    let target = cells::target_name(analysis, cell);
+    with_op(analysis, cell, &target.map_or_else(|| size.to_string(), |target| format!("{target} {size}")))
+}
+
+fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
+    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(bytes_per_s);
+    let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
+    vec![
+        Bytes(cell.workload.block_bytes).to_string(),
+        zones.passes.to_string(),
+        rate(zones.outer_bytes_per_s),
+        rate(zones.inner_bytes_per_s),
+        ratio.map_or_else(|| MISSING.into(), significant),
+        scatter(zones),
+        Unit::MICROSECONDS.figure(zones.outside_ns),
+        zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
+        cells::verdict_word(cell),
+    ]
+}
+
+fn draw_curve(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+    let series: Vec<Series> = seen
+        .iter()
+        .map(|(cell, zones)| Series {
+            label: full_name(analysis, cell),
+            points: zones
+                .positions
+                .iter()
+                .map(|position| {
+                    let rate = position.bytes_per_s(zones.block_bytes) / 1_048_576.0;
+                    (position.offset_bytes as f64, rate)
+                })
+                .collect(),
+        })
+        .collect();
+    page.blank();
+    let at = |x: f64| if x > 0.0 { Bytes(whole(x)).approx() } else { "0".to_owned() };
+    let axes = Axes { unit: "MiB/s, median of each position", along: "position", at: &at };
+    chart::draw(page, &series, &axes);
+}
+
+/// The scatter; besides it, I/Os may be late by as much as a band.
+fn scatter(zones: &Zones) -> String {
+    let around = zones.scatter.map_or_else(|| MISSING.into(), percent);
+    if zones.latency_bands.is_some() { format!("{around} + bands") } else { around }
+}
+
+/// The smallest block size of a target whose samples agree, among those measured more than once; of one size nothing follows for others.
+/// Where the scatter comes from time, larger blocks are no remedy.
+fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+    let repeated: Vec<&Zones> =
+        seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
+    let target = seen.first().and_then(|(cell, _)| cells::target_name(analysis, cell));
+    let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
+    draw_pass_scatter(page, &of_target, &repeated);
+    let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
+    if let Some(zones) = repeated.iter().copied().find(is_in_time) {
+        let text = format!(
+            "{of_target}the scatter of {} comes from time, not from block size; repeat on an idle device.",
+            Bytes(zones.block_bytes)
+        );
+        page.sentence(Tone::Plain, "  Advice: ", text);
+        return;
+    }
+    if repeated.iter().all(|zones| zones.block_bytes == repeated[0].block_bytes) {
+        return;
+    }
+    let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
+    let limit = percent(rdsk_analysis::zones::TIGHT);
+    let text = match tight {
+        Some(bytes) => {
+            format!(
+                "{} is the smallest block size without bands and with a scatter of at most {limit}.",
+                Bytes(bytes)
+            )
+        }
+        None => {
+            format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
+        }
+    };
+    page.sentence(Tone::Plain, "  Advice: ", format!("{of_target}{text}"));
+}
+
+/// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
+fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
+    let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
+    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, *zones)));
+    let Some((most, zones)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
+    if most < rdsk_analysis::zones::MIN_DRIFT {
+        return;
+    }
+    let few = match zones {
+        zones if zones.rounds >= MIN_PASSES => String::new(),
+        zones if zones.rounds == zones.passes => format!("; fewer than {MIN_PASSES} cannot show a trend"),
+        zones => {
+            format!("; fewer than {MIN_PASSES} rounds of them, {} here, cannot show a trend", zones.rounds)
+        }
+    };
+    page.sentence(
+        Tone::Plain,
+        "  Scatter: ",
+        format!("{of_target}passes scatter with a standard deviation of {}{few}.", percent(most)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::style::Style;
+    use rdsk_analysis::fixtures::zones::made;
+    use rdsk_model::{Target, Verdict, VerdictCode};
+
+    /// Levels of 10 and 11 ms lie 0.7 ms from their mean by that measure. A ± would be a margin of 95 %, which they do not have.
+    #[test]
+    fn the_scatter_of_passes_is_a_standard_deviation() {
+        let (record, _) = made(60, 2, |_, pass, _| 10_000_000 + 1_000_000 * u64::from(pass));
+        let page = crate::tests::text(&record, Style::default());
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = "passes scatter with a standard deviation of 6.7%; fewer than 8 cannot show a trend.";
+        assert!(page.contains(words), "{page}");
+    }
+
+    /// Rows of targets with long names keep their figures: the name stands above them.
+    #[test]
+    fn long_names_cost_no_figure() {
+        let late = |place: u32, _: u32, _: u32| 10_000_000 + if place % 5 == 3 { 8_000_000 } else { 0 };
+        let (mut record, mut cell) = made(60, 3, late);
+        cell.verdict =
+            Some(Verdict { code: VerdictCode::Unverified, device_share: None, text: "why".into() });
+        let mut other = cell.clone();
+        other.id.push_str("@1");
+        other.workload.targets = vec![1];
+        record.cells = vec![cell, other];
+        let names = ["a".repeat(60), "b".repeat(60)];
+        record.targets[0].name.clone_from(&names[0]);
+        record.targets.push(Target { index: 1, name: names[1].clone(), ..record.targets[0].clone() });
+        let page = crate::tests::text(&record, Style::default());
+        let zones: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("ZONES")).collect();
+        for name in &names {
+            assert_eq!(zones.iter().filter(|line| line.trim() == name).count(), 2, "rates and bands: {page}");
+        }
+        let rows: Vec<&&str> = zones.iter().filter(|line| line.ends_with("  unverified")).collect();
+        assert_eq!(rows.len(), 2, "{page}");
+        for row in rows {
+            let rate = row.split_whitespace().nth(3).and_then(|figure| figure.parse::<f64>().ok());
+            assert!(rate.is_some(), "{row}: {page}");
+        }
+        assert!(!zones.iter().any(|line| line.ends_with('…')), "{page}");
+    }
+}

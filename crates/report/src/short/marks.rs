@@ -1,0 +1,164 @@
+//! The letters behind figures of the headline that are not simply the device's, and what each of them means, right below the table.
+//! It judges nothing: the word for a cell is that of [`super::not_device`].
+
+use super::not_device;
+use crate::cells::is_bandwidth;
+use crate::figures::{self, fio_size};
+use crate::lasting;
+use rdsk_analysis::Analysis;
+use rdsk_analysis::lasting::Lasting;
+use rdsk_analysis::metrics;
+use rdsk_model::CellRecord;
+use rdsk_units::count;
+
+/// Behind a figure that writing on does not keep up.
+const BURST: char = 'b';
+
+/// A word for a cell, the letter that stands for it, and its meaning.
+const WORDS: [(&str, char, &str); 13] = [
+    ("into cache", 'c', "drive's write cache"),
+    ("depth not reached", 'q', "queue not full"),
+    ("not steady", 'v', "rate varies over time"),
+    ("page-cache", 'r', "RAM (page cache)"),
+    ("hole", 'h', "unallocated blocks"),
+    ("throttled", 'l', "limited by cgroup"),
+    ("cpu-bound", 'p', "CPU bound"),
+    ("cpu shared", 'y', "busy CPU"),
+    ("cpu quota", 'k', "CPU quota used up"),
+    ("disturbed", 'o', "other I/O"),
+    ("cut short", 's', "ran out of budget"),
+    ("unverified", 'e', "no kernel evidence"),
+    ("n/a", 'n', "not applicable here"),
+];
+/// For words of an end that is no measurement: failed, interrupted, incomplete.
+const OTHER: char = 'x';
+
+/// The letters of a cell; empty where its figure is simply the device's.
+pub(super) fn of_cell(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
+    let burst = lasting::is_burst(analysis, cell).then_some(BURST);
+    let word = not_device::word(analysis, cell).map(|word| letter(&word).0);
+    burst.into_iter().chain(word).collect()
+}
+
+/// The letter of a word, and its meaning.
+fn letter(word: &str) -> (char, String) {
+    // A second word behind a comma is about the end of the cell.
+    let first = word.split(',').next().unwrap_or(word);
+    WORDS
+        .iter()
+        .find(|(known, ..)| *known == first)
+        .map_or_else(|| (OTHER, word.to_owned()), |(_, letter, meaning)| (*letter, (*meaning).to_owned()))
+}
+
+/// The lines below the table, each with its wordings, the longest first: what the letters of these cells mean.
+pub(super) fn legend(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Vec<String>> {
+    bursts(analysis, cells).into_iter().chain(words(analysis, cells)).collect()
+}
+
+/// `b = burst; lasts: sequential 1M 277 MiB/s, random 4K QD1 1.12k IOPS`.
+fn bursts(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>> {
+    let bursts: Vec<(&CellRecord, Lasting)> = cells
+        .iter()
+        .filter_map(|cell| Some((*cell, analysis.lasting(cell).filter(|seen| seen.is_burst)?)))
+        .collect();
+    let part = |(cell, seen): &(&CellRecord, Lasting), with_size: bool| {
+        let until = seen.fall_bytes.filter(|_| with_size);
+        let after =
+            until.map_or_else(String::new, |bytes| format!(" after {}", rdsk_analysis::words::bytes(bytes)));
+        let unsettled = if seen.is_settled { "" } else { " and falling" };
+        format!("{} {}{unsettled}{after}", brief(cell), rate_of(cell, seen.bytes_per_s))
+    };
+    if bursts.is_empty() {
+        return None;
+    }
+    let text = |with_size: bool| {
+        let parts: Vec<String> = bursts.iter().map(|burst| part(burst, with_size)).collect();
+        format!("{BURST} = burst; lasting rate: {}", parts.join(", "))
+    };
+    let first = format!("{BURST} = burst; lasting rate: {}, …: --details", part(&bursts[0], false));
+    Some(vec![text(true), text(false), first])
+}
+
+/// `c = drive's write cache; on disk: random 4K QD1 112 IOPS`, and the other words behind it.
+fn words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>> {
+    let mut shown: Vec<(char, String, Vec<&CellRecord>)> = Vec::new();
+    for cell in cells {
+        let Some((letter, meaning)) = not_device::word(analysis, cell).map(|word| letter(&word)) else {
+            continue;
+        };
+        match shown.iter_mut().find(|(known, text, _)| *known == letter && *text == meaning) {
+            Some((.., cells)) => cells.push(cell),
+            None => shown.push((letter, meaning, vec![cell])),
+        }
+    }
+    if shown.is_empty() {
+        return None;
+    }
+    let wording = |is_full: bool| {
+        let each = shown.iter().map(|(letter, meaning, cells)| {
+            let figures = if is_full { figures(analysis, *letter, cells) } else { String::new() };
+            format!("{letter} = {meaning}{figures}")
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    Some(vec![wording(true), wording(false)])
+}
+
+/// What the cells of a letter had instead: the rate on disk, the depth of the queue.
+fn figures(analysis: &Analysis<'_>, letter: char, cells: &[&CellRecord]) -> String {
+    let of_cells = |figure: &dyn Fn(&CellRecord) -> Option<String>| {
+        cells.iter().filter_map(|cell| figure(cell)).collect::<Vec<_>>().join(", ")
+    };
+    match letter {
+        'c' => {
+            let on_disk = |cell: &CellRecord| {
+                Some(format!("{} {}", brief(cell), rate_of(cell, analysis.settling(cell)?.bytes_per_s)))
+            };
+            match of_cells(&on_disk) {
+                none if none.is_empty() => none,
+                rates => format!(", on disk: {rates}"),
+            }
+        }
+        'q' => {
+            let depth = |cell: &CellRecord| {
+                let had = metrics::depth_had(cell)?;
+                Some(format!(
+                    "{} of {}",
+                    crate::figures::significant(had),
+                    metrics::wanted_depth(&cell.workload)
+                ))
+            };
+            match of_cells(&depth) {
+                none if none.is_empty() => none,
+                depths => format!(": QD {depths}"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// `random 4K QD32`: what a cell of the headline did, within a sentence.
+fn brief(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let size = fio_size(workload.block_bytes);
+    match workload.sync {
+        rdsk_model::Sync::None if is_bandwidth(cell) => format!("{} {size}", workload.pattern),
+        rdsk_model::Sync::None => {
+            format!("{} {size} QD{}", workload.pattern, metrics::wanted_depth(workload))
+        }
+        _ => format!("sync {size}"),
+    }
+}
+
+/// A rate as the cell's row has it.
+fn rate_of(cell: &CellRecord, bytes_per_s: f64) -> String {
+    rate(cell, bytes_per_s, bytes_per_s / cell.workload.block_bytes.max(1) as f64)
+}
+
+/// `2.35 GiB/s` of sequential I/O, `30.6k IOPS` of other.
+pub(super) fn rate(cell: &CellRecord, bytes_per_s: f64, ops_per_s: f64) -> String {
+    if is_bandwidth(cell) {
+        return figures::rate(bytes_per_s);
+    }
+    format!("{} IOPS", count(ops_per_s))
+}

@@ -1,0 +1,101 @@
+//! The figures of one cell of the headline as text: its rate with the margin, its marks and two percentiles. Each has its unit.
+
+use super::marks::{self, rate};
+use crate::cells::is_bandwidth;
+use crate::figures::{MISSING, Unit};
+use rdsk_analysis::Analysis;
+use rdsk_model::CellRecord;
+use unicode_width::UnicodeWidthStr as _;
+
+/// A wider margin is no figure any more.
+const UNSTABLE: f64 = 0.5;
+
+/// The texts of one cell, column by column.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) rate: String,
+    /// `±4%`, `unstable`.
+    pub(super) margin: String,
+    pub(super) marks: String,
+    pub(super) p50: String,
+    pub(super) p99: String,
+}
+
+impl Figures {
+    pub(super) fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
+        let means = cell.result.bytes_per_s.zip(cell.result.ops_per_s);
+        let percentiles = cell.result.latency_ns.as_ref();
+        let time = |ns: Option<u64>| ns.map_or_else(|| MISSING.to_owned(), brief_time);
+        Self {
+            rate: means.map_or_else(|| MISSING.into(), |(bytes, ops)| rate(cell, bytes.mean, ops.mean)),
+            margin: margin_of(cell).map_or_else(String::new, margin),
+            marks: marks::of_cell(analysis, cell),
+            p50: percentiles.map_or_else(String::new, |latency| time(latency.p50)),
+            p99: percentiles.map_or_else(String::new, |latency| time(latency.p99)),
+        }
+    }
+}
+
+/// The margin of the figure that stands for a cell, relative to it.
+fn margin_of(cell: &CellRecord) -> Option<f64> {
+    let estimate = if is_bandwidth(cell) { cell.result.bytes_per_s } else { cell.result.ops_per_s };
+    estimate.and_then(|estimate| estimate.margin())
+}
+
+/// Whether the margin is so wide that a word stands for it.
+pub(super) fn is_unstable(cell: &CellRecord) -> bool {
+    margin_of(cell).is_some_and(|half| !half.is_finite() || half > UNSTABLE)
+}
+
+/// `±4%`; a margin above one half is a word.
+fn margin(half: f64) -> String {
+    match half {
+        half if !half.is_finite() || half > UNSTABLE => "unstable".into(),
+        half if half < 0.005 => "±<1%".into(),
+        half => format!("±{:.0}%", half * 100.0),
+    }
+}
+
+/// Two digits: `62 µs`, `2.4 ms`, `140 µs`.
+fn brief_time(ns: u64) -> String {
+    let ns = ns as f64;
+    let unit = Unit::fit(&Unit::TIMES, [ns]);
+    let value = unit.of(ns);
+    let decimals = usize::from(value < 9.95);
+    format!("{value:.decimals$} {}", unit.name)
+}
+
+pub(super) fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+pub(super) fn pad_left(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_two_digits_and_their_unit() {
+        for (ns, text) in [
+            (62_400, "62 µs"),
+            (2_440_000, "2.4 ms"),
+            (9_960_000, "10 ms"),
+            (140_000, "140 µs"),
+            (999, "999 ns"),
+        ] {
+            assert_eq!(brief_time(ns), text);
+        }
+    }
+
+    #[test]
+    fn a_wide_margin_is_a_word() {
+        for (half, text) in
+            [(0.001, "±<1%"), (0.042, "±4%"), (0.5, "±50%"), (0.51, "unstable"), (f64::NAN, "unstable")]
+        {
+            assert_eq!(margin(half), text);
+        }
+    }
+}
