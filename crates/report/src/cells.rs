@@ -60,6 +60,25 @@ pub fn is_bandwidth(cell: &CellRecord) -> bool {
     cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
 }
 
+/// A wider margin is no figure any more.
+const UNSTABLE: f64 = 0.5;
+
+/// The margin of the figure that stands for a cell in the headline, relative to it.
+pub(crate) fn margin_of(cell: &CellRecord) -> Option<f64> {
+    let estimate = if is_bandwidth(cell) { cell.result.bytes_per_s } else { cell.result.ops_per_s };
+    estimate.and_then(|estimate| estimate.margin())
+}
+
+/// Whether a margin is so wide that a word stands for it.
+pub(crate) fn is_wide(margin: f64) -> bool {
+    !margin.is_finite() || margin > UNSTABLE
+}
+
+/// Whether the figure of a cell has such a margin.
+pub(crate) fn is_unstable(cell: &CellRecord) -> bool {
+    margin_of(cell).is_some_and(is_wide)
+}
+
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
     (record.targets.len() > 1).then(|| words::target_names(record, &cell.workload.targets))

@@ -53,12 +53,20 @@ fn headed(finding: &Finding) -> String {
 /// The advice of a finding; where there are several targets and it speaks of one of them only, behind that one's name.
 pub(crate) fn advice(record: &Record, finding: &Finding) -> Option<String> {
     let advice = finding.advice.as_deref()?;
+    Some(match about(record, finding) {
+        name if name.is_empty() => advice.to_owned(),
+        name => format!("{name}: {advice}"),
+    })
+}
+
+/// The name of the only target that a finding is about, where there are several; else empty.
+pub(crate) fn about(record: &Record, finding: &Finding) -> String {
     let named = finding.cells.iter().filter_map(|id| record.cell(id));
     let targets = distinct(named.map(|cell| (cells::target_name(record, cell), cell.workload.targets.len())));
-    Some(match targets.as_slice() {
-        [(Some(name), 1)] => format!("{name}: {advice}"),
-        _ => advice.to_owned(),
-    })
+    match targets.as_slice() {
+        [(Some(name), 1)] => name.clone(),
+        _ => String::new(),
+    }
 }
 
 fn draw_one(page: &mut Page, record: &Record, finding: &Finding) {

@@ -58,7 +58,12 @@ pub(crate) fn measured(
     let more = bytes(seen.iter().map(|(_, seen)| seen.bytes).sum());
     let unsettled: Vec<String> =
         seen.iter().filter(|(_, seen)| !seen.is_settled).map(|(cell, _)| name(cell)).collect();
-    let how_far = format!("{first}, then {more} more");
+    let scope = if seen.len() < writes.len() {
+        format!(" in {} of {} tests", seen.len(), writes.len())
+    } else {
+        String::new()
+    };
+    let how_far = format!("{first}, then {more} more{scope}");
     if !unsettled.is_empty() {
         let names = list(&unsettled);
         let brief = format!("{how_far}: {} of {} not settled", unsettled.len(), seen.len());

@@ -63,7 +63,10 @@ impl Further<'_> {
             Self::By(command) => {
                 vec![format!("Details: {command} --details"), "Details: rdsk show RUN --details".into()]
             }
-            Self::Nowhere => vec!["Details: --details, or --json FILE and rdsk show FILE --details".into()],
+            Self::Nowhere => vec![
+                "Details: --details, or --json FILE and rdsk show FILE --details".into(),
+                "Details: --details".into(),
+            ],
         }
     }
 }

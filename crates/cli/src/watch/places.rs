@@ -12,20 +12,22 @@ use std::path::{Path, PathBuf};
 /// Places that a command names at most; each costs a look at sysfs.
 const MAX_PLACES: usize = 16;
 
-/// What the line names before the command, else what the command's own words name, else the directory that it starts in.
+/// What the line names before the command, else what the command's own words name and the directory that it starts in.
 pub(super) fn of_command(options: &Watch) -> Vec<PathBuf> {
     let (sys, proc) = (Path::new(SYS), Path::new(PROC));
     if !options.devices.is_empty() {
         return options.devices.iter().flat_map(|name| flush_places(name, sys, proc)).collect();
     }
-    let places = in_words(&options.command[1..]);
-    if places.is_empty() { vec![".".into()] } else { places }
+    // A command writes to its working directory without a word that says so.
+    let here = OsString::from(".");
+    in_words(options.command[1..].iter().chain([&here]))
 }
 
 /// The directories and block devices that words name, one for each filesystem: of a file its directory.
-fn in_words(words: &[OsString]) -> Vec<PathBuf> {
+fn in_words<'a>(words: impl IntoIterator<Item = &'a OsString>) -> Vec<PathBuf> {
     let mut places: Vec<(u64, PathBuf)> = Vec::new();
-    for path in words.iter().map(|word| path_in(word)).filter(|path| !path.as_os_str().is_empty()) {
+    let paths = words.into_iter().map(|word| path_in(word));
+    for path in paths.filter(|path| !path.as_os_str().is_empty()) {
         let Some((number, place)) = place_of(path) else { continue };
         if places.len() < MAX_PLACES && places.iter().all(|(other, _)| *other != number) {
             places.push((number, place.to_owned()));
@@ -51,6 +53,8 @@ fn place_of(path: &Path) -> Option<(u64, &Path)> {
         Ok(metadata) if metadata.is_dir() => of_directory(path, metadata),
         Ok(metadata) if metadata.is_file() => of_directory(parent.unwrap_or(Path::new(".")), metadata),
         Ok(_) => None,
+        // A script is a word, too, and no path: `dd if=/dev/zero of=file`.
+        Err(_) if path.as_os_str().as_bytes().contains(&b' ') => None,
         Err(_) => of_directory(parent?, fs::metadata(parent?).ok()?),
     }
 }
@@ -70,5 +74,7 @@ mod tests {
             assert_eq!(places(words), [scratch.path()], "{words:?}");
         }
         assert_eq!(places(&["if=/dev/zero", "count=1", "-v", "", "no-such-word"]), Vec::<PathBuf>::new());
+        let script = "dd if=/dev/zero of=z bs=1M count=64";
+        assert_eq!(places(&["-c", script]), Vec::<PathBuf>::new());
     }
 }

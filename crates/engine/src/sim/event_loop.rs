@@ -225,9 +225,11 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         stream.result.bytes += bytes;
         stream.result.ops += 1;
         let latency_ns = end_ns - self.clock.reading_ns(done.start_ns);
-        totals.record(end_ns - self.begin_ns, latency_ns, bytes);
+        // The host's clock has steps: what ends within the step in which the visit began ends with it.
+        let since_begin_ns = end_ns.saturating_sub(self.begin_ns);
+        totals.record(since_begin_ns, latency_ns, bytes);
         totals.firsts.count(call.new_places, latency_ns, bytes);
-        totals.count(end_ns - self.begin_ns, bytes);
+        totals.count(since_begin_ns, bytes);
         if let Some(index) = index {
             totals.positions.order.push(index);
             totals.positions.latency_ns.push(latency_ns);

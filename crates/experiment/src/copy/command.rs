@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Reads are judged from this share on of what the read calls returned: pipes and /dev/zero return the rest, or memory does, and the
 /// counters do not tell these apart.
 const LEAST_READ: f64 = 0.5;
+/// Bytes charged to a command without a write call from which it wrote by a mapping. Less is an access time or the like.
+const MIN_MAPPED_BYTES: u64 = 1 << 20;
 
 /// The places that a command may read and write, observed from before its start.
 pub struct CommandPlaces {
@@ -55,6 +57,12 @@ pub struct PlacesFlushed {
     since_ns: u64,
     ends: Vec<Ended>,
     is_whole: bool,
+}
+
+impl PlacesFlushed {
+    fn has_failed(&self) -> bool {
+        self.ends.iter().any(|end| end.result.is_err())
+    }
 }
 
 impl CommandPlaces {
@@ -119,7 +127,14 @@ impl CommandPlaces {
     ) -> (Vec<CommandVerdict>, Option<CommandFlush>) {
         let evidence = self.observer.end();
         let written = self.moved(&evidence, Op::Write);
-        let flush = flushed.map(|flushed| self.flush_of(flushed, &written));
+        let has_written =
+            counts.calls.writes > 0 || counts.charged.write_bytes.unwrap_or(0) >= MIN_MAPPED_BYTES;
+        // Of a command that wrote nothing, or nothing to a device, no time says when it was on disk.
+        let flush = flushed
+            .filter(|flushed| {
+                has_written && (!written.is_empty() || flushed.has_failed() || !flushed.is_whole)
+            })
+            .map(|flushed| self.flush_of(flushed, &written));
         let later_ns = flush.as_ref().and_then(|flush| flush.took_ns);
         let read = counts
             .charged
@@ -127,7 +142,7 @@ impl CommandPlaces {
             .filter(|&bytes| bytes > 0 && bytes as f64 >= LEAST_READ * counts.calls.read_bytes as f64);
         // Of what was read only a part may have come from a device.
         let read = read.map(|bytes| (Op::Read, bytes.max(counts.calls.read_bytes), counts.calls.reads));
-        let wrote = counts.charged.write_bytes.filter(|&bytes| bytes > 0);
+        let wrote = counts.charged.write_bytes.filter(|&bytes| bytes > 0 && has_written);
         let has_places = !self.witnesses.is_empty();
         let wrote = wrote.map(|bytes| (Op::Write, bytes, counts.calls.writes));
         let judged = [read, wrote].into_iter().flatten().filter(|_| has_places);
@@ -166,7 +181,12 @@ impl CommandPlaces {
         let failed = flushed.ends.iter().find_map(|end| Some((end, end.result.err()?)));
         CommandFlush {
             took_ns: (flushed.is_whole && failed.is_none()).then(|| last_ns - flushed.since_ns),
-            places: self.witnesses.iter().map(|witness| witness.target.name.clone()).collect(),
+            places: self
+                .witnesses
+                .iter()
+                .filter(|witness| written.is_empty() || written.contains(&witness.target.index))
+                .map(|witness| witness.target.name.clone())
+                .collect(),
             error: failed.map(|(end, errno)| problem(&target(end).name, errno).message),
         }
     }

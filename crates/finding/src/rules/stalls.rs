@@ -86,9 +86,9 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         None => format!("{length}, {} times", all.len()),
     };
     let effect = format!(
-        "I/O stops for {often}: {} of the time is lost in {}",
-        rdsk_units::percent(lost),
-        how_many(&cells)
+        "I/O stops for {often} in {}: {} of the I/O time of all tests",
+        how_many(&cells),
+        rdsk_units::percent(lost)
     );
     RULE.finding(title, text)
         .effect(Stake::Figure, Some(1.0 / (1.0 - lost)), effect)
@@ -252,7 +252,7 @@ mod tests {
         let finding = fires(RULE, &record);
         assert_eq!(
             finding.effect.map(|effect| effect.text).as_deref(),
-            Some("I/O stops for 2.00 s every 30.0 s: 6.7% of the time is lost in w")
+            Some("I/O stops for 2.00 s every 30.0 s in w: 6.7% of the I/O time of all tests")
         );
     }
 

@@ -2,7 +2,7 @@
 //! It judges nothing: the word for a cell is that of [`super::not_device`].
 
 use super::not_device;
-use crate::cells::is_bandwidth;
+use crate::cells::{is_bandwidth, is_unstable};
 use crate::figures::{self, fio_size};
 use crate::lasting;
 use rdsk_analysis::Analysis;
@@ -71,16 +71,18 @@ fn bursts(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>>
     if bursts.is_empty() {
         return None;
     }
+    let is_mixed = bursts.iter().any(|(cell, _)| is_unstable(cell));
+    let mixed = if is_mixed { ", mixed with what follows where unstable" } else { "" };
     let text = |with_size: bool| {
         let parts: Vec<String> = bursts.iter().map(|burst| part(burst, with_size)).collect();
-        format!("{BURST} = burst; lasting rate: {}", parts.join(", "))
+        format!("{BURST} = burst{mixed}; lasting rate: {}", parts.join(", "))
     };
     let first = format!("{BURST} = burst; lasting rate: {}, …: --details", part(&bursts[0], false));
     Some(vec![text(true), text(false), first])
 }
 
 /// `c = drive's write cache; on disk: random 4K QD1 112 IOPS`, and the other words behind it.
-fn words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>> {
+fn words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Vec<Vec<String>> {
     let mut shown: Vec<(char, String, Vec<&CellRecord>)> = Vec::new();
     for cell in cells {
         let Some((letter, meaning)) = not_device::word(analysis, cell).map(|word| letter(&word)) else {
@@ -91,17 +93,20 @@ fn words(analysis: &Analysis<'_>, cells: &[&CellRecord]) -> Option<Vec<String>> 
             None => shown.push((letter, meaning, vec![cell])),
         }
     }
-    if shown.is_empty() {
-        return None;
+    // A meaning with figures has a line of its own; the others share one.
+    let mut lines = Vec::new();
+    let mut plain = Vec::new();
+    for (letter, meaning, cells) in &shown {
+        let brief = format!("{letter} = {meaning}");
+        match figures(analysis, *letter, cells) {
+            none if none.is_empty() => plain.push(brief),
+            figures => lines.push(vec![format!("{brief}{figures}"), brief]),
+        }
     }
-    let wording = |is_full: bool| {
-        let each = shown.iter().map(|(letter, meaning, cells)| {
-            let figures = if is_full { figures(analysis, *letter, cells) } else { String::new() };
-            format!("{letter} = {meaning}{figures}")
-        });
-        each.collect::<Vec<_>>().join("; ")
-    };
-    Some(vec![wording(true), wording(false)])
+    if !plain.is_empty() {
+        lines.push(vec![plain.join("; ")]);
+    }
+    lines
 }
 
 /// What the cells of a letter had instead: the rate on disk, the depth of the queue.
@@ -122,15 +127,12 @@ fn figures(analysis: &Analysis<'_>, letter: char, cells: &[&CellRecord]) -> Stri
         'q' => {
             let depth = |cell: &CellRecord| {
                 let had = metrics::depth_had(cell)?;
-                Some(format!(
-                    "{} of {}",
-                    crate::figures::significant(had),
-                    metrics::wanted_depth(&cell.workload)
-                ))
+                let (op, wanted) = (cell.workload.op, metrics::wanted_depth(&cell.workload));
+                Some(format!("{op}s QD {} of {wanted}", figures::significant(had)))
             };
             match of_cells(&depth) {
                 none if none.is_empty() => none,
-                depths => format!(": QD {depths}"),
+                depths => format!(": {depths}"),
             }
         }
         _ => String::new(),

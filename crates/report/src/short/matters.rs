@@ -1,7 +1,7 @@
 //! What to know: the findings that decide, each with its figure and what to do. It adds nothing to them; `--details` has the others.
 
 use super::{Limits, ranking};
-use crate::findings::advice;
+use crate::findings::about;
 use crate::page::{Page, Tone};
 use rdsk_analysis::words::{figure, sentence};
 use rdsk_model::{Confidence, Finding, Record, Stake};
@@ -24,11 +24,12 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
 /// The clause with its figure, then the advice: whole, its first part, or none of it.
 fn wordings(record: &Record, finding: &Finding) -> Vec<String> {
     let what = sentence(&clause(finding));
-    let (Some(advice), Some(named)) = (&finding.advice, advice(record, finding)) else { return vec![what] };
-    // The name of a target keeps its spelling.
-    let name = named.strip_suffix(advice.as_str()).unwrap_or_default();
+    // With several targets, the name of the one that it is about stands before what is said of it.
+    let target = about(record, finding);
+    let what = if target.is_empty() { what } else { format!("{target}: {what}") };
+    let Some(advice) = &finding.advice else { return vec![what] };
     let first = advice.split("; ").next().unwrap_or(advice);
-    vec![format!("{what} {name}{}", sentence(advice)), format!("{what} {name}{}", sentence(first)), what]
+    vec![format!("{what} {}", sentence(advice)), format!("{what} {}", sentence(first)), what]
 }
 
 /// `misaligned writes take up to 32.3 × as long (29.3–35.7)`.

@@ -99,7 +99,7 @@ fn is_bullet(record: &Record, finding: &Finding) -> bool {
 fn has_unstable_headline(record: &Record, finding: &Finding) -> bool {
     let mut headline = headline_cells(record, finding);
     let is_burst = |cell| lasting_of(record, cell).is_some_and(|lasting| lasting.is_burst);
-    headline.any(|cell| super::row::is_unstable(cell) && !is_burst(cell))
+    headline.any(|cell| crate::cells::is_unstable(cell) && !is_burst(cell))
 }
 
 fn is_of_headline(record: &Record, finding: &Finding) -> bool {

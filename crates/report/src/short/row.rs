@@ -1,14 +1,11 @@
 //! The figures of one cell of the headline as text: its rate with the margin, its marks and two percentiles. Each has its unit.
 
 use super::marks::{self, rate};
-use crate::cells::is_bandwidth;
+use crate::cells::{is_wide, margin_of};
 use crate::figures::{MISSING, Unit};
 use rdsk_analysis::Analysis;
 use rdsk_model::CellRecord;
 use unicode_width::UnicodeWidthStr as _;
-
-/// A wider margin is no figure any more.
-const UNSTABLE: f64 = 0.5;
 
 /// The texts of one cell, column by column.
 #[derive(Clone, Debug, Default)]
@@ -36,21 +33,10 @@ impl Figures {
     }
 }
 
-/// The margin of the figure that stands for a cell, relative to it.
-fn margin_of(cell: &CellRecord) -> Option<f64> {
-    let estimate = if is_bandwidth(cell) { cell.result.bytes_per_s } else { cell.result.ops_per_s };
-    estimate.and_then(|estimate| estimate.margin())
-}
-
-/// Whether the margin is so wide that a word stands for it.
-pub(super) fn is_unstable(cell: &CellRecord) -> bool {
-    margin_of(cell).is_some_and(|half| !half.is_finite() || half > UNSTABLE)
-}
-
 /// `±4%`; a margin above one half is a word.
 fn margin(half: f64) -> String {
     match half {
-        half if !half.is_finite() || half > UNSTABLE => "unstable".into(),
+        half if is_wide(half) => "unstable".into(),
         half if half < 0.005 => "±<1%".into(),
         half => format!("±{:.0}%", half * 100.0),
     }

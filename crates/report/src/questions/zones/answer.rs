@@ -56,8 +56,9 @@ fn words(zones: &Zones) -> String {
             zones.zones.len(),
         );
     }
-    if zones.positions.len() < 2 {
-        return format!("ran out of budget: {} measured", plural(zones.positions.len() as u64, "position"));
+    if zones.passes == 0 || zones.positions.len() < 2 {
+        let positions = plural(zones.positions.len() as u64, "position");
+        return format!("ran out of budget: no whole sweep, {positions} measured");
     }
     let end = |value: Option<f64>| Unit::MIB_PER_S.figure_or_missing(value);
     let shown = match zones.steps {
@@ -67,10 +68,9 @@ fn words(zones: &Zones) -> String {
         Steps::None => "no zones seen",
     };
     format!(
-        "{shown} at {} ({of} blocks, {}): first {} MiB/s, last {} MiB/s, spread {}{bands}",
+        "{shown} at {} ({of} blocks, {}): first {} MiB/s, last {} MiB/s, scatter between sweeps {}{bands}",
         plural(zones.positions.len() as u64, "position"),
         match zones.passes {
-            0 => "no whole sweep".to_owned(),
             1 => "1 sweep".to_owned(),
             many => format!("{many} sweeps"),
         },
