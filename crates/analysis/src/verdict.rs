@@ -71,7 +71,7 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     Verdict { code, device_share: facts.share, text }
 }
 
-/// Whether [`verdict`] says of a cell that memory, or nobody, answered below its loop devices.
+/// Whether [`verdict`] says of a cell that memory or a hole answered below its loop devices.
 pub fn is_of_loop_file(cell: &CellRecord, targets: &[Target]) -> bool {
     let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none());
     facts.and_then(|facts| loops::judge(&facts)).is_some_and(|(code, _)| metrics::has_verdict(cell, code))

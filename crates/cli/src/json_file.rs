@@ -159,7 +159,7 @@ fn way_to(kind: DocumentKind, path: &Path, targets: &[String]) -> Result<Way, Pr
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
-        // The document would replace a dangling symlink, and whoever created that meant something else.
+        // The document would replace a dangling symlink, which was made for another purpose.
         Err(_) if fs::symlink_metadata(path).is_ok() => {
             return Err(kind.refused(path, "a dangling symlink"));
         }

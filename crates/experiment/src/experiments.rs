@@ -32,7 +32,7 @@ pub(crate) fn question(experiment: Experiment) -> &'static dyn Question {
         Experiment::Zones => &zones::Zones,
         Experiment::Scale => &scale::Scale,
         Experiment::Stripe => &stripe::Stripe,
-        // The cells of dd are made by `copy`, beside a copy that runs by its operands, and those of fio by whoever reads its document.
+        // The cells of dd are made by `copy`, beside a copy that runs by its operands, and those of fio by the importer.
         Experiment::Dd | Experiment::Fio => &Unplanned,
     }
 }

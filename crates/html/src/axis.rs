@@ -108,7 +108,7 @@ impl<'p> Coordinate<'p> {
         self.range.start <= value && value <= self.range.end
     }
 
-    /// The labels where there is room for so many: those of the axis that do not touch the one before, else round numbers.
+    /// The labels that fit: those of the axis that do not touch the one before, else round numbers.
     pub(crate) fn labels(&self, room: usize) -> Vec<Tick> {
         let places = match (self.axis.ticks.is_empty(), self.is_log()) {
             (false, _) => self.free(room),

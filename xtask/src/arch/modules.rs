@@ -1,6 +1,6 @@
 //! Which file of a crate uses which other one, read from its tokens: `use` declarations, re-exports among them, and qualified
 //! paths. Test code is left out. An item that is re-exported is used of the file that defines it and of each file that passes it on:
-//! with `pub use shares::Share` in `scale.rs`, whoever names `crate::scale::Share` uses `scale.rs` and `scale/shares.rs`. `mod x;` is no use.
+//! with `pub use shares::Share` in `scale.rs`, a file that names `crate::scale::Share` uses `scale.rs` and `scale/shares.rs`. `mod x;` is no use.
 //! A file may use what the modules above it hold, `lib.rs` for example: it is a part of them, so that is no edge. Without
 //! this rule every parent that has a type for its children would be a circle, and hide those between the children.
 

@@ -14,7 +14,7 @@ pub(super) const FOREIGN_SHARE: f64 = 0.1;
 /// A compressed file is not smaller than this share: btrfs keeps 4 KiB for 128 KiB of zeros.
 pub(super) const COMPRESSED_SHARE: f64 = 0.01;
 
-/// Whether so many bytes of others beside ours disturb.
+/// Whether other I/O of this many bytes disturbs ours.
 pub(super) fn are_foreign(foreign: u64, ours: u64) -> bool {
     foreign > FOREIGN_BYTES && metrics::ratio(foreign, ours) > FOREIGN_SHARE
 }

@@ -19,7 +19,7 @@ const CACHED_SHARE: f64 = 0.01;
 /// Loop devices one upon the other that are followed.
 const MAX_NESTED: usize = 8;
 
-/// The judgement of a cell over loop devices that memory, or nobody, answered; `None` if disks did, or nothing is known.
+/// The judgement of a cell over loop devices that memory or a hole answered; `None` if disks did, or nothing is known.
 pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     let evidence = &facts.cell.evidence;
     let mut answers: Vec<(u64, Answer)> = Vec::new();

@@ -130,8 +130,10 @@ fn below_the_table(text: &str, record: &Record) {
     });
     assert_eq!(text.contains("Writes: "), writes.clone().next().is_some(), "{text}");
     let is_any_burst = writes.clone().any(|cell| lasting_of(record, cell).is_some_and(|seen| seen.is_burst));
-    assert_eq!(text.contains("b = burst"), is_any_burst, "{text}");
-    assert_eq!(text.contains(" more"), !record.sustained.is_empty(), "{text}");
+    let names_burst = text.contains("b = burst") && text.contains("; lasting rate: ");
+    assert_eq!(names_burst, is_any_burst, "{text}");
+    let went_on = text.contains(" more: ") || text.contains(" more in ");
+    assert_eq!(went_on, !record.sustained.is_empty(), "{text}");
 }
 
 /// One direction of a table: where it begins, and which percentiles it has.

@@ -100,7 +100,7 @@ impl CommandPlaces {
                     TargetKind::Block => rustix::fs::fsync(&fd),
                     TargetKind::File | TargetKind::Sim => rustix::fs::syncfs(&fd),
                 };
-                // Nobody listens where the wait was cut short.
+                // The receiver has gone where the wait was cut short.
                 let _ = sender.send(Ended { index, at_ns: MonotonicClock.now_ns(), result });
             });
         }

@@ -112,7 +112,7 @@ impl CacheBefore {
 }
 
 impl Copies {
-    /// Nothing copied yet; `command` is the command line for the Record, and the watchdog is that of whoever writes.
+    /// Nothing copied yet; `command` is the command line for the Record, and the watchdog is that of the copy.
     pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers, watchdog: Watchdog) -> Self {
         // Without its thread, a pause would count as the copy's.
         let _ = watchdog.start();
