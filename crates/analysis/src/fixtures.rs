@@ -213,6 +213,8 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
         cells,
         sustained: Vec::new(),
         copies: Vec::new(),
+        need: None,
+        promise: None,
         findings: Vec::new(),
         notes: Vec::new(),
     }

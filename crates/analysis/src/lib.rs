@@ -26,6 +26,7 @@ pub mod iostat;
 pub mod lasting;
 pub mod medium;
 pub mod metrics;
+pub mod need;
 pub mod passes;
 pub mod rate_series;
 pub mod read_ahead;

@@ -22,6 +22,7 @@ mod foreign;
 mod held_back;
 mod limit;
 mod loops;
+mod mixed;
 mod read;
 mod uncounted;
 mod write;
@@ -39,17 +40,33 @@ type Judgement = Option<(VerdictCode, String)>;
 /// Judges a cell on a machine with `cpus` processors; `targets` are those of its Record. A cell of more streams than
 /// processors is `cpu-bound` when they are all busy. Without the number each stream is taken to have one of its own.
 pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
+    one_way(cell, targets, cpus, false)
+}
+
+/// Judges a cell in one direction, which is that of its workload, or half of a load.
+fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bool) -> Verdict {
     let Some(facts) = Facts::of(cell, targets) else {
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
+    if let Some(halves) = mixed::halves(cell).filter(|_| !is_half) {
+        let judged = halves.each_ref().map(|half| one_way(half, targets, cpus, true));
+        let first = judged.iter().position(|verdict| verdict.code != VerdictCode::Device);
+        let [reads, writes] = judged;
+        return match first {
+            Some(0) => Verdict { text: format!("reads: {}", reads.text), ..reads },
+            Some(_) => Verdict { text: format!("writes: {}", writes.text), ..writes },
+            None => Verdict { text: format!("{}; {}", reads.text, writes.text), ..reads },
+        };
+    }
     let disturbed = || match cell.workload.op {
         // What a server of FUSE asked of the device for us cannot be told from what others did.
         _ if facts.is_simulated() || facts.is_served() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
     };
-    let by_requests = || if facts.is_simulated() { None } else { foreign::judge(&facts) };
+    // The requests of the other half are no others.
+    let by_requests = || if facts.is_simulated() || is_half { None } else { foreign::judge(&facts) };
     let (code, mut text) = before_loops(&facts)
         .or_else(|| loops::judge(&facts))
         .or_else(|| zeros::judge(&facts))

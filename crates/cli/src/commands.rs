@@ -109,6 +109,9 @@ pub(crate) fn run(words: &[OsString]) -> u8 {
 fn call(command: &Command, matches: &ArgMatches, words: &[OsString]) -> Result<u8, Problem> {
     let done = match command {
         Command::Measuring(measuring) => {
+            if let Some(text) = measuring.listing()? {
+                return crate::measuring::print_needs(&text).map(|()| exit::DONE);
+            }
             let its_matches = matches.subcommand().map_or(matches, |(_, its_matches)| its_matches);
             return Ok(match measuring.clone().measurement(its_matches) {
                 Ok(asked) => measure::measure(&asked, texts(words)),

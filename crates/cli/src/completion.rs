@@ -94,6 +94,11 @@ pub(crate) fn runs_files_and_systems(current: &OsStr) -> Vec<CompletionCandidate
 }
 
 /// The labels of the history.
+/// The needs that are built in.
+pub(crate) fn needs() -> Vec<CompletionCandidate> {
+    ["list", "show"].iter().chain(rdsk_loads::NAMES).map(|name| CompletionCandidate::new(*name)).collect()
+}
+
 pub(crate) fn labels() -> Vec<CompletionCandidate> {
     candidates(history::labels())
 }

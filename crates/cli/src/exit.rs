@@ -1,11 +1,16 @@
 //! Exit codes, in one place. It never exits.
 
-use rdsk_model::{ProblemKind, Record, Status};
+use rdsk_analysis::need::{self, Outcome};
+use rdsk_model::{ProblemKind, Record, Status, StopReason};
 
 /// Everything was done.
 pub(crate) const DONE: u8 = 0;
 /// A condition on a comparison is met.
 pub(crate) const CONDITION_MET: u8 = 1;
+/// A need is not met.
+pub(crate) const NOT_MET: u8 = 1;
+/// Whether a need is met is not sure.
+pub(crate) const UNSURE: u8 = 5;
 /// I/O failed, or rdsk itself did.
 pub(crate) const FAILED: u8 = 4;
 /// A signal ended the run.
@@ -28,7 +33,20 @@ pub(crate) fn of_record(record: &Record) -> u8 {
         (_, Some(problem)) => of(problem.kind),
         (Status::Failed, None) => FAILED,
         (Status::Complete, None) if record.cells.iter().any(|cell| !cell.result.errors.is_empty()) => FAILED,
+        (Status::Complete, None) if record.need.is_some() => of_need(record),
         (Status::Complete, None) => DONE,
+    }
+}
+
+/// The code for the answer to a need; where none of its tests could run here, that of a refusal.
+fn of_need(record: &Record) -> u8 {
+    if record.cells.iter().all(|cell| cell.result.stop == StopReason::NotApplicable) {
+        return of(ProblemKind::Refused);
+    }
+    match need::outcome(&need::judge(record)) {
+        Outcome::Pass => DONE,
+        Outcome::Fail => NOT_MET,
+        Outcome::Unsure => UNSURE,
     }
 }
 

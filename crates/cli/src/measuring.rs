@@ -2,8 +2,10 @@
 //! opens nothing and looks at no target.
 
 mod align;
+mod check;
 mod checks;
 mod common;
+mod load;
 mod passes;
 mod paths;
 mod run;
@@ -17,6 +19,7 @@ use crate::grammar::{self, Parsed};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Parser, Subcommand};
 use common::Common;
+pub(crate) use check::print as print_needs;
 pub(crate) use common::SOURCES;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, OUTPUT_FLAGS, OUTPUT_SWITCHES, Problem};
@@ -33,6 +36,8 @@ pub(crate) enum Measuring {
     Scale(scale::Scale),
     Align(align::Align),
     Stripe(stripe::Stripe),
+    Load(load::Load),
+    Check(check::Check),
 }
 
 /// A line of such a command alone, as another line quotes it or a Record holds it.
@@ -70,9 +75,24 @@ impl Measuring {
             Self::Scale(scale) => scale.measurement(),
             Self::Align(align) => align.measurement(),
             Self::Stripe(stripe) => stripe.measurement(),
+            Self::Load(load) => load.measurement()?,
+            Self::Check(check) => check.measurement()?,
         };
         checks::check(&asked)?;
         Ok(Measurement { says_what: says_what(asked.command, matches), ..asked })
+    }
+}
+
+impl Measuring {
+    /// What the line shows instead of measuring; `None` where it measures.
+    ///
+    /// # Errors
+    /// When it asks for something that is not there.
+    pub(crate) fn listing(&self) -> Result<Option<String>, Problem> {
+        match self {
+            Self::Check(check) => check.listing(),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -4,8 +4,10 @@
 #![allow(unsafe_code, reason = "requests carry addresses")]
 
 use crate::arena::Arena;
-use crate::async_loop::{self, IoQueue, MAX_WAIT_NS, Memory};
+use crate::async_loop;
 use crate::error::{EngineError, errno_text};
+use crate::io_queue::{IoQueue, MAX_WAIT_NS, Memory};
+use crate::load::RequestSource;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::work::{StreamOutcome, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
@@ -73,13 +75,14 @@ pub(crate) fn run(
     context: Context,
     contexts: &Contexts,
     wait_batch: WaitBatch,
+    requests: Option<RequestSource>,
 ) -> Result<StreamOutcome, EngineError> {
     // The context is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;
     let mut queue = AioQueue::new(context, spec.fd, spec.depth);
     let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
-    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
+    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch, requests)
         .map_err(|source| EngineError::Aio { stream: spec.stream, source })?;
     work.outcome.within_submit = Some(queue.within_submit);
     contexts.give_back(spec.depth, queue.context);
@@ -93,6 +96,8 @@ pub(crate) fn run(
 struct AioQueue<'a> {
     context: Context,
     fd: BorrowedFd<'a>,
+    /// How long a wait may take.
+    longest_ns: u32,
     /// One for each I/O in flight.
     requests: Box<[Request]>,
     /// The batch in which an I/O was pushed last.
@@ -116,6 +121,7 @@ impl<'a> AioQueue<'a> {
         Self {
             context,
             fd,
+            longest_ns: MAX_WAIT_NS,
             requests: vec![Request::default(); depth].into_boxed_slice(),
             batches: vec![0; depth].into_boxed_slice(),
             batch: 0,
@@ -174,6 +180,11 @@ impl IoQueue for AioQueue<'_> {
     }
 
     #[inline]
+    fn wait_at_most(&mut self, longest_ns: u32) {
+        self.longest_ns = longest_ns.min(MAX_WAIT_NS);
+    }
+
+    #[inline]
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
         if !self.line.is_empty() {
             self.submit();
@@ -189,7 +200,7 @@ impl IoQueue for AioQueue<'_> {
         if have >= want {
             return Ok(());
         }
-        match self.context.wait(want - have, MAX_WAIT_NS, &mut self.completed) {
+        match self.context.wait(want - have, self.longest_ns, &mut self.completed) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
             Err(error) => return Err(error),
             Ok(_) => {}

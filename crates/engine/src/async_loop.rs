@@ -4,6 +4,8 @@
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
+use crate::io_queue::{IoQueue, Memory};
+use crate::load::{self, RequestSource};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
 use crate::watchdog::SHORT_NS;
@@ -12,35 +14,7 @@ use rdsk_model::{CacheState, Op};
 use std::collections::VecDeque;
 use std::io;
 
-/// No wait lasts longer without checking the stop flag and the completions. Longer than the kernel's own tick, so that it
-/// is rarely the next timer to expire and costs nothing.
-pub(crate) const MAX_WAIT_NS: u32 = 10_000_000;
-
-/// The memory of one I/O.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    /// Its slot of the arena.
-    pub(crate) slot: u32,
-    pub(crate) pointer: *mut u8,
-    pub(crate) len: usize,
-}
-
-/// Takes I/Os to the kernel and completions back. It has room for as many in flight as it was created for.
-pub(crate) trait IoQueue {
-    /// Puts one I/O in line under a number below the depth. Number and slot were free, and the arena outlives its completion.
-    fn push<const WRITE: bool>(&mut self, number: u32, memory: Memory, offset: u64);
-
-    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`].
-    ///
-    /// # Errors
-    /// When the queue stopped working; what is in flight may then never complete.
-    fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
-
-    /// Passes on every completion: the number of its I/O, and the result that the system returned.
-    fn completions(&mut self, each: impl FnMut(u32, i64));
-}
-
-/// Issues the whole blocks of a stream, then the shorter one.
+/// Issues the whole blocks of a stream, then the shorter one; or the requests of a job's stream.
 ///
 /// # Errors
 /// Those of the queue. I/O may then stay in flight, so the arena must be leaked.
@@ -50,7 +24,11 @@ pub(crate) fn run<C: IoQueue>(
     queue: &mut C,
     depth: u32,
     wait_batch: WaitBatch,
+    requests: Option<RequestSource>,
 ) -> io::Result<StreamEnd> {
+    if let Some((load, requests)) = work.spec.load.zip(requests) {
+        return load::run_queue(work, arena, queue, depth, wait_batch, load, requests);
+    }
     let state = RingState {
         ios: Ios::new(depth as usize, arena.slots),
         arena,

@@ -6,6 +6,7 @@ use crate::clock::now_ns;
 use crate::counters::{SharedCounters, window_end_ns, windows_of};
 use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
+use crate::job_run::JobRun;
 use crate::open_target::OpenTarget;
 use crate::own_gaps::cut_out;
 use crate::places::{Firsts, largest};
@@ -181,6 +182,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         histogram,
         latency_sum_ns: outcomes.iter().map(latency_sum_ns).sum(),
         positions: outcomes.iter().find_map(|outcome| outcome.positions.clone()),
+        jobs: jobs_of(specs, outcomes),
         streams: specs.iter().zip(outcomes).map(|(spec, outcome)| stream(spec, outcome, begin_ns)).collect(),
         errors: outcomes
             .iter()
@@ -204,6 +206,19 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
 fn latency_sum_ns(outcome: &StreamOutcome) -> u128 {
     let early_ns = outcome.early.as_ref().map_or(0, |early| early.latencies.sum_ns);
     u128::from(early_ns) + u128::from(outcome.latencies.sum_ns)
+}
+
+/// What each job of a load did: its streams together.
+fn jobs_of(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome]) -> Vec<JobRun> {
+    let mut jobs: Vec<JobRun> = Vec::new();
+    for (spec, outcome) in specs.iter().zip(outcomes) {
+        let (Some(load), Some(run)) = (spec.load, &outcome.job_run) else { continue };
+        if jobs.len() <= load.job_index {
+            jobs.resize_with(load.job_index + 1, JobRun::default);
+        }
+        jobs[load.job_index].add(run);
+    }
+    jobs
 }
 
 /// What all streams completed in the warm-up.

@@ -40,6 +40,9 @@ pub enum EngineError {
     /// The page cache could not be brought into the requested state.
     #[error("cannot prepare the page cache of {target}")]
     Cache { target: String, source: io::Error },
+    /// The space of a log in the test file could not be allocated anew.
+    #[error("cannot allocate space in {target}")]
+    Allocate { target: String, source: io::Error },
     /// The action, `close` or `flush`, failed after writing.
     #[error("{action} of {target} failed: written data may be lost")]
     Flush { action: &'static str, target: String, source: io::Error },
@@ -71,6 +74,7 @@ impl EngineError {
             Self::Ring { .. } => (ProblemKind::Io, "io-uring", Some("try --engine aio or threads")),
             Self::Aio { .. } => (ProblemKind::Io, "aio", Some("try --engine threads")),
             Self::Cache { .. } => (ProblemKind::Io, "page-cache", None),
+            Self::Allocate { .. } => (ProblemKind::Io, "no-space", Some("free some space on the filesystem: df -h")),
             Self::Flush { .. } => (ProblemKind::Io, "flush", Some("check the kernel log with dmesg")),
             Self::Interrupted(_) => (ProblemKind::Interrupted, "interrupted", None),
         };

@@ -2,6 +2,7 @@
 //! engine, real or simulated. It issues nothing itself.
 
 use crate::error::EngineError;
+use crate::job_run::JobRun;
 use rdsk_model::{
     ColdCheck, CpuTime, EngineKind, FirstAccess, IoError, Issuing, OwnGap, PageCacheState, PointRun,
     ReadContent, StopFlag, StreamResult, Workload,
@@ -158,6 +159,8 @@ pub struct Run {
     pub first: Option<FirstAccess>,
     /// The latencies at chosen positions; `None` for a workload without any.
     pub positions: Option<PointRun>,
+    /// What each job of a load did, in their order; empty for a plain workload.
+    pub jobs: Vec<JobRun>,
     /// The streams; times from the first submission of the visit.
     pub streams: Vec<StreamResult>,
     /// The first error of each stream that failed.
@@ -217,6 +220,7 @@ impl Run {
             window_ns: 1,
             first: None,
             positions: None,
+            jobs: Vec::new(),
             streams: Vec::new(),
             errors: Vec::new(),
             cpu: CpuTime::default(),

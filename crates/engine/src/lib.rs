@@ -12,7 +12,10 @@ mod counters;
 mod engine_choice;
 mod engine_trial;
 mod error;
+mod io_queue;
 mod job;
+mod job_run;
+mod load;
 mod offsets;
 mod open_target;
 mod own_gaps;
@@ -46,6 +49,7 @@ pub use error::EngineError;
 pub use job::{
     CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Prepared, Progress, Run, Session, Settled, WarmUp,
 };
+pub use job_run::{JobRun, KindRun};
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{QueueSource, WaitBatch};

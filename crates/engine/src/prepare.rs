@@ -4,10 +4,11 @@
 use crate::error::EngineError;
 use crate::job::Prepared;
 use crate::open_target::OpenTarget;
-use rdsk_model::{CacheState, Device, PageCacheState, StopFlag, Target, TargetKind, Workload};
+use rdsk_model::{CacheState, Device, LoadJob, PageCacheState, StopFlag, Target, TargetKind, Workload};
 use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, drop_cached_range, page_size};
 use rdsk_sys::io::{Flags, pread2};
 use rdsk_targets::{Access, OpenMode};
+use rustix::fs::FallocateFlags;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -53,6 +54,33 @@ pub(crate) fn prepare(
         reached = Some(reached.unwrap_or(true) && this);
     }
     Ok(Prepared { page_cache: page_cache(workload, targets.iter().map(OpenTarget::fd)), reached })
+}
+
+/// Gives the span of a job back to the filesystem and allocates it anew, so that its writes are the first to their blocks. Why not, in
+/// words, where the filesystem cannot, or the file is not one that rdsk has made.
+///
+/// # Errors
+/// When a part of it was done and the rest failed: the test file then has a hole.
+pub(crate) fn allocate_anew(target: &OpenTarget<'_>, load: &LoadJob) -> Result<Option<String>, EngineError> {
+    let name = &target.claim.target.name;
+    if !target.claim.target.made_by_rdsk {
+        return Ok(Some(format!("{name} is no test file of rdsk, so job {} writes over what it has", load.name)));
+    }
+    let page = page_size();
+    let begin = load.offset_bytes.next_multiple_of(page);
+    let end = (load.offset_bytes + load.span_bytes) / page * page;
+    let Some(bytes) = end.checked_sub(begin).filter(|&bytes| bytes > 0) else { return Ok(None) };
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    if let Err(errno) = rustix::fs::fallocate(target.fd(), hole, begin, bytes) {
+        let why = crate::error::errno_text(errno.raw_os_error());
+        return Ok(Some(format!(
+            "the filesystem of {name} gives no space back ({why}), so job {} writes over blocks that were written before",
+            load.name
+        )));
+    }
+    rustix::fs::fallocate(target.fd(), FallocateFlags::empty(), begin, bytes)
+        .map_err(|errno| EngineError::Allocate { target: name.clone(), source: errno.into() })?;
+    Ok(None)
 }
 
 /// The page cache over the span, summed over the targets; `None` if it is unknown for one of them.

@@ -15,6 +15,13 @@ impl WyRand {
         fold(self.0, self.0 ^ 0xe703_7ed1_a0b4_28db)
     }
 
+    /// A number from 0 up to, without, 1: every multiple of 2^-53 with the same probability.
+    #[inline]
+    #[allow(clippy::cast_precision_loss, reason = "53 bits are what the mantissa holds")]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A number below `bound`, by multiplication and shift. For bounds below 2^40 no number is favoured by more than
     /// one part in 2^24, far below what any run could detect.
     #[inline]

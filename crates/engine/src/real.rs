@@ -9,6 +9,7 @@ use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial::{self, MAX_WRITTEN_BLOCK_BYTES};
 use crate::error::EngineError;
 use crate::job::{Engine, Job, Prepared, Run, Session};
+use crate::load::RequestSource;
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::places::AllPlaces;
@@ -17,11 +18,12 @@ use crate::random::mix;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
+use crate::stream_spec::LoadSpec;
 use crate::thread_pool;
 use crate::validate::{check_shape, used_targets};
 use crate::watchdog::Watchdog;
 use rdsk_model::{
-    CacheState, EngineKind, IoPath, Issuing, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
+    CacheState, EngineKind, IoPath, Issuing, LoadJob, Op, Pattern, ReadContent, StreamResult, Sync, Target, Workload,
 };
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
@@ -67,7 +69,12 @@ impl Engine for RealEngine {
         check_workload(workload)?;
         self.watchdog.start().map_err(|source| EngineError::Thread { stream: 0, source })?;
         let mut targets = Vec::new();
-        for (index, claim) in used_targets(job)? {
+        let used = used_targets(job)?;
+        for load in &workload.jobs {
+            let &(index, claim) = used.first().ok_or_else(|| EngineError::Workload("it names no target".into()))?;
+            targets.push(OpenTarget::open(index, claim, open_mode_of(load), &self.watchdog)?);
+        }
+        for (index, claim) in used.into_iter().filter(|_| workload.jobs.is_empty()) {
             let mut target = OpenTarget::open(index, claim, open_mode(workload), &self.watchdog)?;
             // All of a file that rdsk has made was written when it was made.
             if !claim.target.made_by_rdsk {
@@ -78,6 +85,10 @@ impl Engine for RealEngine {
         }
         // Offsets are created once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
+            if let Some(LoadSpec { job: load, stream_of_job, .. }) = LoadSpec::of(&workload.jobs, stream) {
+                RequestSource::new(load, workload.seed, job.visit, stream_of_job)?;
+                continue;
+            }
             Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
         }
         let EngineChoice { engine, issuing } = self.choose(job, &targets)?;
@@ -87,6 +98,7 @@ impl Engine for RealEngine {
             job: job.clone(),
             targets,
             prepared: Prepared::default(),
+            unallocated: None,
             span_only: &mut self.choice_cache.span_only,
             begin_ns: None,
             returned_ns: 0,
@@ -231,6 +243,12 @@ fn open_mode(workload: &Workload) -> OpenMode {
         Op::Write => Access::Write,
     };
     OpenMode { access, path: workload.path, sync: workload.sync }
+}
+
+fn open_mode_of(load: &LoadJob) -> OpenMode {
+    let access = if load.writes.is_some() { Access::Write } else { Access::Read };
+    let sync = if load.dsync { Sync::Dsync } else { Sync::None };
+    OpenMode { access, path: load.path, sync }
 }
 
 /// Random reads of a cold file must not fetch the pages of other I/Os: the kernel reads ahead if it finds neighbouring

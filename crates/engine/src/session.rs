@@ -22,6 +22,8 @@ pub(crate) struct RealSession<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) targets: Vec<OpenTarget<'a>>,
     pub(crate) prepared: Prepared,
+    /// Why a job writes over blocks that were written before, where it asked for fresh space.
+    pub(crate) unallocated: Option<String>,
     /// What earlier sessions of the engine learnt about emptying the cache.
     pub(crate) span_only: &'a mut SpanOnly,
     /// The clock at the first submission, and so much later as nothing was done between the last completion and the close.
@@ -42,6 +44,11 @@ impl RealSession<'_> {
             EngineKind::Sync | EngineKind::Aio | EngineKind::Sim => Vec::new(),
         }
     }
+}
+
+/// How many of the open targets are different ones: the jobs of a load have all opened the same.
+const fn distinct(workload: &Workload, open: usize) -> usize {
+    if workload.jobs.is_empty() { open } else { 1 }
 }
 
 /// What the user should know where a ring issues the I/O to a target. Where it only may be held to one write at a time, trials have shown
@@ -72,7 +79,14 @@ fn of_ring(workload: &Workload, target: &Target, issuing: &Issuing) -> Option<St
 
 impl Session for RealSession<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.prepared = prepare::prepare(self.job.workload, &self.targets, self.span_only, &self.job.stop)?;
+        let workload = self.job.workload;
+        for (load, target) in workload.jobs.iter().zip(&self.targets) {
+            if load.fresh_space {
+                self.unallocated = prepare::allocate_anew(target, load)?;
+            }
+        }
+        let targets = &self.targets[..distinct(workload, self.targets.len())];
+        self.prepared = prepare::prepare(workload, targets, self.span_only, &self.job.stop)?;
         Ok(self.prepared)
     }
 
@@ -89,13 +103,15 @@ impl Session for RealSession<'_> {
         let (mut run, begin_ns) =
             run_streams(&self.config, &specs, job.pin_cpus, sync_targets, &job.stop, control)?;
         let returned_ns = now_ns();
-        run.page_cache = prepare::page_cache(workload, self.targets.iter().map(OpenTarget::fd));
+        let targets = &self.targets[..distinct(workload, self.targets.len())];
+        run.page_cache = prepare::page_cache(workload, targets.iter().map(OpenTarget::fd));
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
         // A choice among available engines is not a fallback and needs no note.
         if self.issuing.trials.is_empty() {
             run.notes.extend(self.issuing.why.clone());
         }
         run.notes.extend(self.notes(run.engine));
+        run.notes.extend(self.unallocated.take());
         run.issuing = Issuing { within_submit: run.issuing.within_submit, ..self.issuing.clone() };
         if run.issuing.why.is_none() && run.engine != workload.engine {
             run.issuing.why = run.notes.first().cloned();
@@ -125,6 +141,7 @@ impl Session for RealSession<'_> {
         let stable: Vec<OwnedFd> = flushed.into_iter().collect::<Result<_, _>>()?;
         let stable_ns = now_ns();
         let to_stable_ns = is_known(stable_ns).then(|| stable_ns.saturating_sub(begin_ns));
+        let stable = &stable[..distinct(self.job.workload, stable.len())];
         let page_cache = Some(prepare::page_cache(self.job.workload, stable.iter().map(OwnedFd::as_fd)));
         let away_ns = watchdog.away_ns(returned_ns, stable_ns);
         Ok(Settled { to_close_ns, to_stable_ns, page_cache, away_ns })

@@ -6,9 +6,10 @@ use crate::arena::{Arena, Fill, pool_bytes};
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
+use crate::load::{self, RequestSource};
 use crate::ring::{self, NoRing, QueueSource, Ring, WaitBatch};
 use crate::start_barrier::{Release, StartBarrier};
-use crate::stream_spec::StreamSpec;
+use crate::stream_spec::{LoadSpec, StreamSpec};
 use crate::work::{Schedule, StreamOutcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
@@ -69,6 +70,12 @@ pub(crate) fn run_stream(
         let pinned = rdsk_sys::affinity::pin_to_cpu(cpu);
         pinned.map_err(|source| EngineError::Thread { stream: spec.stream, source })?;
     }
+    let requests = match spec.load {
+        Some(LoadSpec { job, stream_of_job, .. }) => {
+            Some(RequestSource::new(job, spec.seed, spec.visit, stream_of_job)?)
+        }
+        None => None,
+    };
     let fill = match spec.op {
         Op::Read => Fill::Touched,
         Op::Write => Fill::Random {
@@ -86,7 +93,10 @@ pub(crate) fn run_stream(
         // To be woken is no part of the time that is measured.
         waited_before.set(thread_wait_ns());
         let schedule = Schedule {
-            turn_ns: config.stagger_ns.saturating_mul(u64::from(spec.stream)),
+            turn_ns: match spec.load {
+                Some(load) => load.job.delay_ns,
+                None => config.stagger_ns.saturating_mul(u64::from(spec.stream)),
+            },
             max_elapsed_ns: config.max_elapsed_ns,
             warm_up_ns,
         };
@@ -101,14 +111,15 @@ pub(crate) fn run_stream(
         }
         issuer => match (work(), issuer) {
             (None, _) => StreamOutcome::nothing(now_ns()),
-            (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch)?,
+            (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch, requests)?,
             (Some(work), Issuer::Aio(context)) => {
-                aio::run(work, arena, context, &config.contexts, wait_batch)?
+                aio::run(work, arena, context, &config.contexts, wait_batch, requests)?
             }
             (Some(work), Issuer::Sync | Issuer::Threads) => {
-                let mut outcome = match spec.positions {
-                    Some(positions) => position_loop::run(work, &mut arena, positions),
-                    None => sync::run(work, &mut arena),
+                let mut outcome = match (spec.load.zip(requests), spec.positions) {
+                    (Some((load, requests)), _) => load::run_sync(work, &mut arena, load, requests),
+                    (None, Some(positions)) => position_loop::run(work, &mut arena, positions),
+                    (None, None) => sync::run(work, &mut arena),
                 };
                 outcome.look_at(&mut arena, &spec);
                 outcome
@@ -128,7 +139,8 @@ fn issuer_of(
     fill: Fill,
 ) -> Result<(Issuer, Arena, Option<String>), EngineError> {
     let mut note = None;
-    if config.engine == EngineKind::Sync {
+    // The jobs of a load differ in depth, and what has one request in flight needs no queue.
+    if config.engine == EngineKind::Sync || spec.load.is_some_and(|load| load.job.queue_depth == 1) {
         return Ok((Issuer::Sync, Arena::new(spec.pages, 1, spec.block_bytes, fill)?, None));
     }
     if config.engine == EngineKind::Uring {
@@ -145,7 +157,7 @@ fn issuer_of(
             }
         }
     }
-    let wants_aio = config.engine == EngineKind::Aio || config.path == IoPath::Direct;
+    let wants_aio = config.engine == EngineKind::Aio || spec.load.map_or(config.path, |load| load.job.path) == IoPath::Direct;
     if config.engine != EngineKind::Threads && wants_aio {
         match config.contexts.take(config.aio_source, spec.depth) {
             Ok(context) => {
@@ -157,6 +169,13 @@ fn issuer_of(
                 note = Some(lead + &aio::forbidden_message(&error));
             }
         }
+    }
+    if let Some(load) = spec.load {
+        let (job, depth) = (&load.job.name, load.job.queue_depth);
+        let why = note.unwrap_or_else(|| "only the sync engine was asked for".into());
+        return Err(EngineError::Workload(format!(
+            "job {job} has {depth} requests in flight, which takes io_uring, or Linux AIO where it is direct: {why}"
+        )));
     }
     Ok((Issuer::Threads, Arena::new(spec.pages, config.pool_threads, spec.block_bytes, fill)?, note))
 }

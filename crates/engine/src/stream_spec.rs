@@ -9,9 +9,33 @@ use crate::places::Places;
 use crate::positions::PositionSource;
 use crate::random::mix;
 use crate::ring::Issue;
-use rdsk_model::{BufferPages, CacheState, IoPath, Op};
+use rdsk_model::{BufferPages, CacheState, IoPath, LoadJob, Op};
 use rdsk_sys::io::{DONTCACHE, Flags};
 use std::os::fd::BorrowedFd;
+
+/// Which stream of which job of a load a stream is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadSpec<'a> {
+    pub(crate) job: &'a LoadJob,
+    /// Index of the job in its load.
+    pub(crate) job_index: usize,
+    /// Number of the stream among those of the job.
+    pub(crate) stream_of_job: u32,
+}
+
+impl<'a> LoadSpec<'a> {
+    /// Of a stream of the load, whose streams are numbered job by job; `None` for one beyond the last.
+    pub(crate) fn of(jobs: &'a [LoadJob], stream: u32) -> Option<Self> {
+        let mut stream_of_job = stream;
+        for (job_index, job) in jobs.iter().enumerate() {
+            if stream_of_job < job.streams {
+                return Some(Self { job, job_index, stream_of_job });
+            }
+            stream_of_job -= job.streams;
+        }
+        None
+    }
+}
 
 /// What one stream has to do.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +49,8 @@ pub(crate) struct StreamSpec<'a> {
     pub(crate) offsets: Offsets,
     /// Chosen positions instead of the offsets.
     pub(crate) positions: Option<PositionSource<'a>>,
+    /// The stream of a job instead of all that; `None` for a plain workload.
+    pub(crate) load: Option<LoadSpec<'a>>,
     /// I/Os of a whole block; `u64::MAX` without a limit.
     pub(crate) full_ops: u64,
     /// Length of the last, shorter I/O; 0 for none.
@@ -54,7 +80,13 @@ impl<'a> StreamSpec<'a> {
         targets: &'a [OpenTarget<'_>],
     ) -> Result<Self, EngineError> {
         let workload = job.workload;
-        let target = &targets[placement_of(workload, stream)?.target_position];
+        let load = LoadSpec::of(&workload.jobs, stream);
+        // Each job of a load has opened the target in its own way.
+        let position = match load {
+            Some(load) => load.job_index,
+            None => placement_of(workload, stream)?.target_position,
+        };
+        let target = &targets[position];
         let facts = &target.claim.target;
         let offsets = Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?
             .beginning_at(job.begin_bytes);
@@ -64,26 +96,34 @@ impl<'a> StreamSpec<'a> {
         let align = facts
             .direct_align_bytes
             .or_else(|| facts.device.as_ref().and_then(|device| device.logical_block_bytes));
+        let path = load.map_or(workload.path, |load| load.job.path);
+        let op = match load {
+            Some(load) if load.job.writes.is_none() => Op::Read,
+            _ => workload.op,
+        };
+        let block_bytes = load.map_or(workload.block_bytes, |load| load.job.max_block_bytes());
+        let depth = load.map_or(workload.queue_depth, |load| load.job.queue_depth);
         Ok(Self {
             stream,
             target: target.index,
             fd: target.fd(),
             open: target,
-            op: workload.op,
+            op,
+            load,
             offsets,
             positions: PositionSource::of(job),
             full_ops,
             tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
-            block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
+            block_bytes: usize::try_from(block_bytes).expect("at most 1 GiB"),
             pages: pages_of(workload),
-            depth: workload.queue_depth as usize,
+            depth: depth as usize,
             places: target.places.as_deref(),
             check,
             seed: mix(workload.seed, target.index.into()),
             visit: job.visit,
-            flags: if workload.path == IoPath::DontCache { DONTCACHE } else { Flags::empty() },
+            flags: if path == IoPath::DontCache { DONTCACHE } else { Flags::empty() },
             issue: if facts.nowait == Some(false) { Issue::Workers } else { Issue::Inline },
-            direct_align_bytes: (workload.path == IoPath::Direct).then(|| align.unwrap_or(512)),
+            direct_align_bytes: (path == IoPath::Direct).then(|| align.unwrap_or(512)),
         })
     }
 }

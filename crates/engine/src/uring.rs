@@ -3,8 +3,10 @@
 #![allow(unsafe_code, reason = "entries of the submission queue carry addresses")]
 
 use crate::arena::Arena;
-use crate::async_loop::{self, IoQueue, MAX_WAIT_NS, Memory};
+use crate::async_loop;
 use crate::error::EngineError;
+use crate::io_queue::{IoQueue, MAX_WAIT_NS, Memory};
+use crate::load::RequestSource;
 use crate::ring::{Issue, Ring, WaitBatch};
 use crate::work::{StreamOutcome, Work};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -21,6 +23,7 @@ pub(crate) fn run(
     arena: Arena,
     mut ring: Ring,
     wait_batch: WaitBatch,
+    requests: Option<RequestSource>,
 ) -> Result<StreamOutcome, EngineError> {
     // Declared in this order so that the ring is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
@@ -37,7 +40,7 @@ pub(crate) fn run(
     let longest = Timespec::new().nsec(MAX_WAIT_NS);
     let rw_flags = spec.flags.bits().cast_signed();
     let mut queue = UringQueue { submitter, sq, cq, file, flags, rw_flags, fixed, longest };
-    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
+    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch, requests)
         .map_err(|source| EngineError::Ring { stream: spec.stream, source })?;
     // A ring is torn down later, by a kernel thread, and would keep the file open until then; this way the close
     // that follows is the last one.
@@ -96,6 +99,11 @@ impl IoQueue for UringQueue<'_> {
         // completion. The queue has at least as many entries as there are I/Os in flight.
         unsafe { self.sq.push(&entry.flags(self.flags).user_data(u64::from(number))) }
             .expect("a ring entry for every I/O in flight");
+    }
+
+    #[inline]
+    fn wait_at_most(&mut self, longest_ns: u32) {
+        self.longest = Timespec::new().nsec(longest_ns.min(MAX_WAIT_NS));
     }
 
     #[inline]

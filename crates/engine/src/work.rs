@@ -6,6 +6,7 @@ use crate::clock::{now_ns, sleep_until};
 use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
+use crate::job_run::JobRun;
 use crate::offsets::Offsets;
 use crate::places::Firsts;
 use crate::start_barrier::StartBarrier;
@@ -74,6 +75,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) firsts: Option<Box<Firsts>>,
     /// The latencies at chosen positions.
     pub(crate) positions: Option<PointRun>,
+    /// What a stream of a load counted.
+    pub(crate) job_run: Option<Box<JobRun>>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
     /// Time in which its threads were ready and waited for a processor; `None` if the kernel does not count it.
@@ -117,6 +120,7 @@ impl StreamOutcome {
             cache_probe: CacheProbe::default(),
             firsts: None,
             positions: None,
+            job_run: None,
             within_submit: None,
             processor_wait_ns: None,
             engine: EngineKind::Sync,
@@ -345,6 +349,15 @@ impl<'a> Work<'a> {
         let start_ns = start_ns.max(begin_ns);
         (self.outcome.start_ns, self.outcome.end_ns) = (start_ns, start_ns);
         start_ns
+    }
+
+    /// Keeps what a stream of a load counted; its latencies together are those of the stream.
+    pub(crate) fn keep_job_run(&mut self, run: JobRun) {
+        let mut histogram = run.reads.histogram.clone();
+        histogram.merge(&run.writes.histogram);
+        let sum_ns = run.reads.latency_sum_ns + run.writes.latency_sum_ns;
+        self.outcome.latencies = Latencies { histogram, sum_ns };
+        self.outcome.job_run = Some(Box::new(run));
     }
 
     pub(crate) fn finish(mut self, end: StreamEnd) -> StreamOutcome {

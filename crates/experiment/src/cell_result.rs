@@ -1,6 +1,7 @@
 //! Turns the totals of one cell into its result: the figures, and in words why the cell ended. It measures nothing.
 
 use crate::cell_totals::CellTotals;
+use crate::load_totals::job_results;
 use rdsk_engine::Ended;
 use rdsk_model::{
     Cell, CellResult, EngineKind, Estimate, Extent, IoPath, Latency, NEEDS_OF_DONTCACHE, StopReason, Workload,
@@ -67,6 +68,7 @@ impl CellTotals {
             after_idle: if ran { self.after_idle.clone() } else { Vec::new() },
             visits: if ran { self.visits.clone() } else { Vec::new() },
             points: if ran { self.positions.clone() } else { Vec::new() },
+            jobs: if ran { job_results(&self.jobs, &cell.workload.jobs) } else { Vec::new() },
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sums up the visits of one cell: bytes, times, windows, rates, and the interval of the mean rate. It holds numbers and
 //! issues nothing.
 
+use crate::load_totals::{JobTotals, add_jobs};
 use crate::overlap::{is_most, overlap_of, windows_of};
 use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
@@ -77,6 +78,8 @@ pub(crate) struct CellTotals {
     pub(crate) content: Option<ReadContent>,
     /// Single I/Os after rests.
     pub(crate) after_idle: Vec<AfterIdle>,
+    /// The jobs of a load.
+    pub(crate) jobs: Vec<JobTotals>,
 }
 
 impl CellTotals {
@@ -133,6 +136,7 @@ impl CellTotals {
             gaps: run.gaps.iter().copied().chain(gap_after(run, settled)).collect(),
         });
         self.positions.extend(run.positions.clone());
+        add_jobs(&mut self.jobs, self.round, &run.jobs);
         self.join_partial();
     }
 

@@ -272,7 +272,7 @@ fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize
     match request.size_bytes.or(pass_bytes.map(holds_pass)) {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {
-            max_bytes,
+            max_bytes: max_bytes.max(options.load_bytes()),
             max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },
     }

@@ -5,6 +5,7 @@ use crate::backend::{Backend, Observers};
 use crate::claims::{
     ClaimedTargets, authorize_all, check_growths, claim_all, planned_targets, size_test_files, whole_plan,
 };
+use crate::load_search;
 use crate::planner::plan;
 use crate::request::Request;
 use crate::resume::Resumed;
@@ -13,7 +14,7 @@ use crate::runner::Runner;
 use crate::sustained::{self, Time};
 use rdsk_engine::{Engine, rough_read_rate};
 use rdsk_model::{
-    Clock, Event, ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch,
+    Clock, Event, ObserverFacts, Plan, Problem, ProblemKind, Promise, Record, SCHEMA, Status, Target, Watch,
 };
 use rdsk_targets::{arrays_at_end, test_files_left};
 use rdsk_units::Nanos;
@@ -89,6 +90,8 @@ pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Recor
         cells: Vec::new(),
         sustained: Vec::new(),
         copies: Vec::new(),
+        need: None,
+        promise: None,
         findings: Vec::new(),
         notes: Vec::new(),
     }
@@ -148,6 +151,8 @@ fn measure(
     .map_err(|error| error.problem())?;
     *planned_ns = Some(plan.budget_ns);
     record.seed = Some(request.options.seed());
+    record.need.clone_from(&request.options.need);
+    record.promise = request.options.promise;
     record.notes.extend(plan.notes.iter().cloned());
     let resumed = match &request.resume {
         Some(earlier) => {
@@ -171,6 +176,9 @@ fn measure(
         note_arrays(&mut record.targets, request);
     }
     let mut result = take_over(record, outcome, &backend);
+    if result.is_ok() && let Some(promise) = request.options.promise {
+        result = search_rate(request, watch, &claimed, &mut backend, &plan, promise, record);
+    }
     if result.is_ok() {
         result = sustain_writes(request, watch, &claimed, &mut backend, &plan, began, record);
     }
@@ -236,6 +244,30 @@ fn sustain_writes(
     if request.stop.is_raised() { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
 }
 
+/// Looks for the highest rate of a load at which a promise holds, in what the closed loop has left of the time.
+fn search_rate(
+    request: &Request,
+    watch: &mut dyn Watch,
+    claimed: &ClaimedTargets,
+    backend: &mut Backend,
+    plan: &Plan,
+    promise: Promise,
+    record: &mut Record,
+) -> Result<(), Problem> {
+    let Some((closed, measured)) = plan.cells.first().zip(record.cells.first()) else { return Ok(()) };
+    let left_ns = request.options.budget_ns - request.options.budget_ns / load_search::CLOSED_PART;
+    let step_ns = left_ns / u64::from(load_search::STEPS);
+    let Backend { engine, clock, observer, .. } = backend;
+    let clock = clock.as_ref();
+    let mut watch = sustained::ProgressOnly(watch);
+    let mut run = |plan: &Plan| {
+        runner(plan, request, record, claimed, (engine.as_mut(), clock, observer, &mut watch)).run()
+    };
+    let (cells, problem, is_interrupted) = load_search::search(closed, measured, promise, step_ns, &mut run);
+    record.cells.extend(cells);
+    if is_interrupted { Err(interrupted()) } else { problem.map_or(Ok(()), Err) }
+}
+
 /// How fast the slowest of the targets is read that were there before. Only a whole run, whose questions share their time, has to know.
 fn rough_rate(request: &Request, claimed: &ClaimedTargets) -> Option<f64> {
     let longest_ns = request.options.budget_ns / ROUGH_PART;
@@ -252,6 +284,9 @@ fn left_ns(rounds_ns: u64, spent_ns: u64) -> u64 {
 /// The time for everything but the writes that go on until they have settled.
 fn rounds_ns(request: &Request, is_simulated: bool) -> u64 {
     let budget_ns = request.options.budget_ns;
+    if request.options.promise.is_some() {
+        return budget_ns / load_search::CLOSED_PART;
+    }
     if request.options.is_sustained && !is_simulated { sustained::rounds_ns(budget_ns) } else { budget_ns }
 }
 

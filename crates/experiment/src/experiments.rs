@@ -2,6 +2,7 @@
 
 mod align;
 mod headline;
+mod load;
 mod paths;
 mod scale;
 mod stream;
@@ -32,6 +33,7 @@ pub(crate) fn question(experiment: Experiment) -> &'static dyn Question {
         Experiment::Zones => &zones::Zones,
         Experiment::Scale => &scale::Scale,
         Experiment::Stripe => &stripe::Stripe,
+        Experiment::Load => &load::Load,
         // The cells of dd are made by `copy`, beside a copy that runs by its operands, and those of fio by the importer.
         Experiment::Dd | Experiment::Fio => &Unplanned,
     }

@@ -12,6 +12,8 @@ mod context;
 mod copy;
 mod execute;
 mod experiments;
+mod load_search;
+mod load_totals;
 mod mediums;
 mod memory;
 mod merge_evidence;

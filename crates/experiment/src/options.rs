@@ -1,6 +1,6 @@
 //! The options that shape a plan, with their defaults and ranges. Plain data.
 
-use rdsk_model::{BufferPages, EngineKind, Op, Pattern, StreamRange};
+use rdsk_model::{BufferPages, EngineKind, LoadJob, Need, Op, Pattern, Promise, StreamRange};
 
 /// The seed where none is chosen, as for simulated targets, whose runs can be repeated.
 const DEFAULT_SEED: u64 = 1;
@@ -81,11 +81,28 @@ pub struct PlanOptions {
     pub buffers: BufferPages,
     /// Whether real targets are written until the rate has settled (`--sustained`); simulated ones always are.
     pub is_sustained: bool,
+    /// The jobs of each phase of a load, on spans that count from `offset_bytes`, where a length of 0 is all that is left; empty for
+    /// other experiments.
+    pub phases: Vec<Vec<LoadJob>>,
+    /// What the load is to show.
+    pub need: Option<Need>,
+    /// What is held while the highest rate of the load is looked for.
+    pub promise: Option<Promise>,
     /// Seed of offsets and data (`--seed`); `None` stands for that of simulated targets, 1.
     pub seed: Option<u64>,
 }
 
 impl PlanOptions {
+    /// Bytes of a target on which every job of the load has the span that it names; 0 without a load.
+    pub fn load_bytes(&self) -> u64 {
+        let of_phase = |jobs: &Vec<LoadJob>| -> u64 {
+            let fresh = |is_fresh: bool| jobs.iter().filter(move |job| job.fresh_space == is_fresh);
+            let shared = fresh(false).map(|job| job.offset_bytes + job.span_bytes).max().unwrap_or(0);
+            shared + fresh(true).map(|job| job.span_bytes).sum::<u64>()
+        };
+        self.phases.iter().map(of_phase).max().unwrap_or(0)
+    }
+
     /// The seed that counts.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(DEFAULT_SEED)
@@ -129,6 +146,9 @@ impl Default for PlanOptions {
             pin_cpus: Vec::new(),
             buffers: BufferPages::Ordinary,
             is_sustained: false,
+            phases: Vec::new(),
+            need: None,
+            promise: None,
             seed: None,
         }
     }

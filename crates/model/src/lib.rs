@@ -12,11 +12,14 @@ pub mod evidence;
 mod evidence_plus;
 pub mod finding;
 pub mod latency;
+pub mod load;
+pub mod need;
 pub mod nvme;
 pub mod output_flags;
 pub mod plan;
 pub mod problem;
 pub mod processor;
+pub mod promise;
 pub mod record;
 pub mod result;
 pub mod stalled;
@@ -40,11 +43,16 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
+pub use load::{
+    Arrivals, BlockShare, Flush, FlushCall, JobResult, KindResult, LoadJob, OffsetRule, Rate, RateResult, Requests, Zone,
+};
+pub use need::{Need, Statistic, Strength, Subject, Threshold};
 pub use nvme::is_nvme_path;
 pub use output_flags::{OUTPUT_FLAGS, OUTPUT_SWITCHES, without_output};
 pub use plan::{Cell, Endurance, Experiment, Extent, Plan, STREAM_WINDOW_BYTES, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
+pub use promise::Promise;
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
     AfterIdle, CellResult, ColdCheck, CpuTime, FirstAccess, IoError, Issuing, Overlap, OwnGap, PointRun,

@@ -24,6 +24,8 @@ words!(
         Scale = "scale",
         /// Chunk and full stripe of an array (report 5).
         Stripe = "stripe",
+        /// Jobs that the user describes, all at once.
+        Load = "load",
         /// A copy as dd does it; no plan asks it.
         Dd = "dd",
         /// A job of fio, read from its own document; no plan asks it.

@@ -1,6 +1,8 @@
 //! The Record: what was seen, as versioned JSON (schema `rdsk.record/2`). Raw values in base units with the unit in the
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
+use crate::need::Need;
+use crate::promise::Promise;
 use crate::cell::CellRecord;
 use crate::copy::Copy;
 use crate::evidence::EvidenceSource;
@@ -130,6 +132,12 @@ pub struct Record {
     /// The command lines of `rdsk dd`; none for every other command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copy>,
+    /// What `rdsk check` asked; `None` for every other command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub need: Option<Need>,
+    /// What `rdsk load` holds while it looks for the highest rate; `None` where it was given a rate or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Promise>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// What the tool has to say about the run as a whole: a fallback, a shortened pass, an orphan removed.

@@ -1,6 +1,7 @@
 //! What one cell measured: its sums, and its visits, streams, windows and chosen positions. It holds data and draws nothing.
 
 use crate::latency::{Estimate, Latency};
+use crate::load::JobResult;
 use crate::stalled::Stalls;
 use crate::workload::{EngineKind, words};
 use serde::{Deserialize, Serialize};
@@ -375,4 +376,7 @@ pub struct CellResult {
     /// The latencies at chosen places, one pass per visit; empty where none were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointRun>,
+    /// What each job of a load did; empty for a plain workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobResult>,
 }

@@ -1,5 +1,6 @@
 //! One workload: what is asked of the target, in the field's words. Pure data; it decides nothing.
 
+use crate::load::LoadJob;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -255,6 +256,10 @@ pub struct Workload {
     /// before it was recorded, whose buffers were on huge pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<BufferPages>,
+    /// The jobs of a load, which say what is issued; what stands above is then what they have in common, and their largest sizes and
+    /// depths. Empty for a plain workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<LoadJob>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
     /// Words above that mean nothing, because another program that measured does not tell: they are null in the document.
@@ -288,6 +293,7 @@ impl Workload {
             range: StreamRange::Disjoint,
             points: None,
             buffers: None,
+            jobs: Vec::new(),
             seed: 1,
             untold: Vec::new(),
         }

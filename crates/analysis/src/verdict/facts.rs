@@ -1,6 +1,6 @@
 //! The facts that every step of the verdict uses, gathered once. It decides nothing.
 
-use super::Judgement;
+use super::{Judgement, mixed};
 use crate::charged::{charged, is_served};
 use crate::groups::distinct;
 use crate::medium;
@@ -70,7 +70,8 @@ impl<'a> Facts<'a> {
             ops,
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
-            opposite: metrics::device_bytes(cell, other),
+            opposite: metrics::device_bytes(cell, other)
+                .map(|bytes| bytes.saturating_sub(mixed::own_opposite_bytes(cell))),
             share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
             process_share: charged(cell, targets, op).map(|charged| metrics::ratio(charged, bytes)),

@@ -1,7 +1,7 @@
 //! `rdsk align`.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::PassArgs;
 use crate::grammar::{default, help};
 use clap::Args;
@@ -29,12 +29,15 @@ pub(crate) struct Align {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     passes: PassArgs,
 }
 
 impl Align {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Align, self.common);
+        self.ops.set(&mut asked.options);
         self.passes.set(&mut asked.options);
         asked
     }

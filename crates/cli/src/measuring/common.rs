@@ -50,17 +50,6 @@ pub(crate) struct Common {
     /// Allow overwriting the regular file that is the target
     #[arg(long)]
     pub(super) overwrite: bool,
-    /// Measure reads, writes or both
-    ///
-    /// Writing is allowed in the test file of a directory; any other target needs --overwrite or --destroy.
-    #[arg(
-        long,
-        help_heading = WHAT,
-        value_name = "OP,...",
-        value_delimiter = ',',
-        value_parser = value::words(OPS)
-    )]
-    pub(super) rw: Vec<Op>,
     /// Size of the test file [default: up to 1G, less on a slow disk]
     ///
     /// The test file is created in a target that is a directory; where paths, stream or align get --bytes, it holds those.
@@ -83,6 +72,28 @@ pub(crate) struct Common {
     /// Seed of offsets and data; the same seed gives the same offsets [default: another one each time, 1 for sim:]
     #[arg(long, help_heading = EXPERT, value_name = "N", value_parser = value::whole)]
     seed: Option<u64>,
+}
+
+/// Which directions are measured.
+#[derive(Args, Clone, Debug)]
+pub(super) struct OpsArgs {
+    /// Measure reads, writes or both
+    ///
+    /// Writing is allowed in the test file of a directory; any other target needs --overwrite or --destroy.
+    #[arg(
+        long,
+        help_heading = WHAT,
+        value_name = "OP,...",
+        value_delimiter = ',',
+        value_parser = value::words(OPS)
+    )]
+    rw: Vec<Op>,
+}
+
+impl OpsArgs {
+    pub(super) fn set(&self, options: &mut PlanOptions) {
+        options.ops = value::unique(&self.rw);
+    }
 }
 
 /// A list that is one value, which clap would take for several.
@@ -118,7 +129,6 @@ pub(crate) struct RunArgs {
 impl Common {
     /// Sets what these arguments say of the plan.
     pub(super) fn set(&self, options: &mut PlanOptions) {
-        options.ops = value::unique(&self.rw);
         options.evidence = self.evidence.unwrap_or(EvidenceChoice::Auto);
         options.pin_cpus = self.pin.as_deref().unwrap_or_default().to_vec();
         options.seed = self.seed;

@@ -1,7 +1,7 @@
 //! `rdsk paths`.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::PassArgs;
 use crate::grammar::default;
 use clap::Args;
@@ -31,12 +31,15 @@ pub(crate) struct Paths {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     passes: PassArgs,
 }
 
 impl Paths {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Paths, self.common);
+        self.ops.set(&mut asked.options);
         self.passes.set(&mut asked.options);
         asked
     }

@@ -1,7 +1,7 @@
 //! `rdsk run`.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::CellArgs;
 use super::stream::DepthArgs;
 use crate::cli_args::Detail;
@@ -41,6 +41,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     cells: CellArgs,
     #[command(flatten, next_help_heading = WHAT)]
     depth: DepthArgs,
@@ -64,6 +66,7 @@ impl Run {
         let experiments = value::unique(&self.only).unwrap_or_else(|| IN_RUN.to_vec());
         let detail = if self.details { Detail::Full } else { Detail::Short };
         let mut asked = Measurement::new(Experiment::Headline, self.common);
+        self.ops.set(&mut asked.options);
         let options = &mut asked.options;
         self.depth.set(options);
         self.cells.set(options);

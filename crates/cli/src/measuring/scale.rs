@@ -1,7 +1,7 @@
 //! `rdsk scale`.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::PassArgs;
 use super::stream::StreamsArgs;
 use crate::grammar::{default, help};
@@ -45,6 +45,8 @@ pub(crate) struct Scale {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     passes: PassArgs,
     #[command(flatten)]
     streams: StreamsArgs,
@@ -59,6 +61,7 @@ pub(crate) struct Scale {
 impl Scale {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Scale, self.common);
+        self.ops.set(&mut asked.options);
         let options = &mut asked.options;
         self.passes.set(options);
         self.streams.set(options);

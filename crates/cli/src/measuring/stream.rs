@@ -1,7 +1,7 @@
 //! `rdsk stream`, and how many I/Os are in flight.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::PassArgs;
 use crate::grammar::default;
 use crate::value;
@@ -55,6 +55,8 @@ pub(crate) struct Stream {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     passes: PassArgs,
     /// Order of the offsets [default: sequential]
     #[arg(long, value_name = "PATTERN", value_parser = value::words(PATTERNS))]
@@ -85,6 +87,7 @@ impl StreamsArgs {
 impl Stream {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Stream, self.common);
+        self.ops.set(&mut asked.options);
         let options = &mut asked.options;
         self.passes.set(options);
         self.depth.set(options);

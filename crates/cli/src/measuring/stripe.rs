@@ -1,7 +1,7 @@
 //! `rdsk stripe`.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::OffsetArgs;
 use super::zones::MAX_POINTS;
 use crate::grammar::{WHAT, default, help};
@@ -34,6 +34,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Stripe {
     #[command(flatten)]
     common: Common,
+    #[command(flatten)]
+    ops: OpsArgs,
     #[command(flatten, next_help_heading = WHAT)]
     offset: OffsetArgs,
     /// Requests to issue [default: 1500, or up to 768 where the kernel describes the array]
@@ -44,6 +46,7 @@ pub(crate) struct Stripe {
 impl Stripe {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Stripe, self.common);
+        self.ops.set(&mut asked.options);
         self.offset.set(&mut asked.options);
         if let Some(count) = self.points {
             asked.options.positions = Positions::Count(u64::from(count));

@@ -1,7 +1,7 @@
 //! `rdsk zones`, and how many positions are visited.
 
 use super::Measurement;
-use super::common::Common;
+use super::common::{Common, OpsArgs};
 use super::passes::{BlockArgs, MemoryArgs};
 use crate::grammar::{WHAT, default};
 use crate::value;
@@ -40,6 +40,8 @@ pub(crate) struct Zones {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
     memory: MemoryArgs,
     #[command(flatten, next_help_heading = WHAT)]
     blocks: BlockArgs,
@@ -60,6 +62,7 @@ pub(crate) struct Zones {
 impl Zones {
     pub(super) fn measurement(self) -> Measurement {
         let mut asked = Measurement::new(Experiment::Zones, self.common);
+        self.ops.set(&mut asked.options);
         let options = &mut asked.options;
         self.blocks.set(options);
         self.memory.set(options);

@@ -2,16 +2,17 @@
 //! what completed is counted. It neither prepares nor settles anything.
 
 use super::clock::SimClock;
-use super::streams::Stream;
+use super::streams::{NextCall, Stream};
 use crate::counters::widened_to;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
+use crate::load::Request;
 use crate::places::Firsts;
 use crate::positions::Position;
 use crate::work::{CacheProbe, StreamEnd};
 use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
 use rdsk_model::{CacheState, IoPath, Op, PointRun, Sync};
 use rdsk_stats::Histogram;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The error number of a simulated call that failed.
 pub(super) const EIO: i32 = libc::EIO;
@@ -72,6 +73,15 @@ struct Pending {
     position: Position,
     /// Places of the target that it reaches first.
     new_places: u64,
+    /// Of a stream of a job: what it is, and when it arrived where the job has a rate.
+    load: Option<(LoadCall, Option<u64>)>,
+}
+
+/// What a call of a job's stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoadCall {
+    Request(Op),
+    Flush,
 }
 
 /// The streams of one visit and what they did.
@@ -85,6 +95,8 @@ pub(super) struct EventLoop<'s, 'a> {
     pub(super) streams: Vec<Stream<'a>>,
     pub(super) totals: Totals,
     pending: HashMap<(usize, CallId), Pending>,
+    /// When streams of jobs have something to do, and which.
+    timers: BTreeSet<(u64, usize)>,
 }
 
 impl<'s, 'a> EventLoop<'s, 'a> {
@@ -96,7 +108,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         streams: Vec<Stream<'a>>,
     ) -> Self {
         let totals = Totals { width_ns: job.window_ns.max(1), ..Totals::default() };
-        Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new() }
+        Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new(), timers: BTreeSet::new() }
     }
 
     /// Lets the streams run until nothing is in flight or to come; returns why they were told to stop, if they were.
@@ -123,14 +135,25 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             }
             while let Some(index) = waiting.pop_if(|index| self.streams[*index].turn_ns <= elapsed_ns) {
                 self.streams[index].start(self.clock.reading_ns(now_ns));
+                if self.streams[index].load.is_some() {
+                    self.issue_load(index, stop_at_ns);
+                    continue;
+                }
                 for _ in 0..self.job.workload.queue_depth {
                     self.issue(index);
                 }
+            }
+            while let Some(&(_, index)) = self.timers.first().filter(|(at_ns, _)| *at_ns <= now_ns) {
+                self.timers.pop_first();
+                self.issue_load(index, stop_at_ns);
             }
             let turn_ns = waiting
                 .last()
                 .filter(|&&index| !self.streams[index].is_over())
                 .map(|&index| begin_ns + self.streams[index].turn_ns);
+            let is_live = |timer: &&(u64, usize)| !self.streams[timer.1].is_over();
+            let timer_ns = self.timers.iter().find(is_live).map(|timer| timer.0);
+            let turn_ns = turn_ns.into_iter().chain(timer_ns).min();
             let event_ns = if self.pending.is_empty() { None } else { lab.lock().next_ns() };
             match (turn_ns, event_ns) {
                 (None, None) => return halted,
@@ -142,8 +165,12 @@ impl<'s, 'a> EventLoop<'s, 'a> {
                     for done in done {
                         let Some(call) = self.pending.remove(&(host, done.id)) else { continue };
                         self.complete(&done, &call);
-                        if done.end_ns < stop_at_ns {
-                            self.issue(call.stream);
+                        if done.end_ns >= stop_at_ns {
+                            continue;
+                        }
+                        match call.load {
+                            Some(_) => self.issue_load(call.stream, stop_at_ns),
+                            None => self.issue(call.stream),
                         }
                     }
                 }
@@ -203,7 +230,8 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             stream.places.as_ref().map_or(0, |places| places.touch(workload.op, offset_bytes, len));
         match lab.submit(stream.lun.host, call) {
             Ok(id) => {
-                self.pending.insert((stream.lun.host, id), Pending { stream: index, position, new_places });
+                self.pending
+                    .insert((stream.lun.host, id), Pending { stream: index, position, new_places, load: None });
             }
             Err(error) => {
                 let now_ns = self.clock.reading_ns(lab.now_ns());
@@ -212,19 +240,124 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         }
     }
 
+    /// Makes the calls that a stream of a job has to make now, and notes when it has more to do.
+    fn issue_load(&mut self, index: usize, stop_at_ns: u64) {
+        let now_ns = self.clock.lab.lock().now_ns();
+        if now_ns >= stop_at_ns {
+            return;
+        }
+        loop {
+            let stream = &mut self.streams[index];
+            let Some(load) = stream.load.as_mut().filter(|_| stream.ended.is_none()) else { return };
+            let (call, due_ns) = match load.next_call(self.begin_ns + load.job.delay_ns, now_ns) {
+                NextCall::Request(request, due_ns) => {
+                    if request.op == Op::Write
+                        && let Some(flush) = &mut load.flush
+                    {
+                        flush.note_write();
+                    }
+                    if let Some(due_ns) = due_ns {
+                        load.run.lag.record(now_ns - due_ns);
+                    }
+                    (Some(request), due_ns)
+                }
+                NextCall::Flush => {
+                    if let Some(flush) = &mut load.flush {
+                        flush.restart();
+                    }
+                    (None, None)
+                }
+                NextCall::At(at_ns) => {
+                    self.timers.insert((at_ns, index));
+                    return;
+                }
+                NextCall::AfterCompletion => return,
+                NextCall::Over => {
+                    stream.end(StreamEnd::Complete);
+                    return;
+                }
+            };
+            load.in_flight += 1;
+            self.submit_load(index, call, due_ns);
+        }
+    }
+
+    /// Makes a call of a job's stream: a request, or a flush where there is none.
+    fn submit_load(&mut self, index: usize, request: Option<Request>, due_ns: Option<u64>) {
+        let stream = &mut self.streams[index];
+        let Some(load) = &stream.load else { return };
+        let (operation, offset_bytes, bytes, kind) = match request {
+            Some(Request { op: Op::Read, offset_bytes, bytes, .. }) => {
+                (Operation::Read, offset_bytes, bytes, LoadCall::Request(Op::Read))
+            }
+            Some(Request { op: Op::Write, offset_bytes, bytes, .. }) => {
+                (Operation::Write, offset_bytes, bytes, LoadCall::Request(Op::Write))
+            }
+            None => (Operation::Sync, 0, 0, LoadCall::Flush),
+        };
+        let call = Call {
+            operation,
+            route: if load.job.path == IoPath::Direct { Route::Direct } else { Route::Buffered },
+            stability: if load.job.dsync { Stability::Durable } else { Stability::Any },
+            lun: stream.lun.lun,
+            offset_bytes,
+            bytes,
+            stream: self.first_reader + index,
+        };
+        stream.asked_bytes += bytes;
+        let position = Position { index: None, offset_bytes, bytes };
+        let mut lab = self.clock.lab.lock();
+        match lab.submit(stream.lun.host, call) {
+            Ok(id) => {
+                let load = Some((kind, due_ns));
+                let pending = Pending { stream: index, position, new_places: 0, load };
+                self.pending.insert((stream.lun.host, id), pending);
+            }
+            Err(error) => {
+                let now_ns = self.clock.reading_ns(lab.now_ns());
+                stream.fail(offset_bytes, libc::EINVAL, format!("Invalid argument: {error}"), now_ns);
+            }
+        }
+    }
+
+    /// Counts a call of a job's stream beside what is counted of every stream; its latency, from the arrival where the job has a rate.
+    /// `None` for a flush, which is no I/O.
+    fn complete_load(&mut self, done: &Done, call: &Pending) -> Option<u64> {
+        let (kind, due_ns) = call.load?;
+        let load = self.streams[call.stream].load.as_mut()?;
+        load.in_flight -= 1;
+        load.rests_until_ns = done.end_ns + load.job.think_ns;
+        let latency_ns = done.end_ns - due_ns.unwrap_or(done.start_ns);
+        match kind {
+            LoadCall::Request(op) => {
+                load.run.kind(op).count(latency_ns, call.position.bytes);
+                Some(latency_ns)
+            }
+            LoadCall::Flush => {
+                load.run.flushes.count(latency_ns, 0);
+                None
+            }
+        }
+    }
+
     /// Counts a call that completed.
     fn complete(&mut self, done: &Done, call: &Pending) {
         let end_ns = self.clock.reading_ns(done.end_ns);
         let Position { index, offset_bytes, bytes } = call.position;
-        let (stream, totals) = (&mut self.streams[call.stream], &mut self.totals);
+        let stream = &mut self.streams[call.stream];
         stream.result.end_ns = end_ns;
         if let Err(fault) = done.outcome {
             stream.fail(offset_bytes, EIO, format!("Input/output error: {fault}"), end_ns);
             return;
         }
+        let load_latency_ns = self.complete_load(done, call);
+        let (stream, totals) = (&mut self.streams[call.stream], &mut self.totals);
+        if call.load.is_some() && load_latency_ns.is_none() {
+            return;
+        }
         stream.result.bytes += bytes;
         stream.result.ops += 1;
-        let latency_ns = end_ns - self.clock.reading_ns(done.start_ns);
+        let latency_ns = load_latency_ns.unwrap_or_else(|| end_ns - self.clock.reading_ns(done.start_ns));
         // The host's clock has steps: what ends within the step in which the visit began ends with it.
         let since_begin_ns = end_ns.saturating_sub(self.begin_ns);
         totals.record(since_begin_ns, latency_ns, bytes);

@@ -6,6 +6,7 @@ use super::streams::Stream;
 use crate::counters::fit;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
+use crate::job_run::JobRun;
 use crate::places::{Firsts, Places, largest};
 use crate::work::{StreamEnd, ended, is_in_state, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
@@ -84,6 +85,21 @@ impl<'a> SimSession<'a> {
     }
 }
 
+/// What each job of a load did: its streams together, for a visit that began and ended at these times of the lab, and was to end at the
+/// last.
+fn jobs_of(streams: &mut [Stream<'_>], begin_ns: u64, end_ns: u64, deadline_ns: u64) -> Vec<JobRun> {
+    let mut jobs: Vec<JobRun> = Vec::new();
+    for load in streams.iter_mut().filter_map(|stream| stream.load.as_mut()) {
+        if jobs.len() <= load.job_index {
+            jobs.resize_with(load.job_index + 1, JobRun::default);
+        }
+        let job_index = load.job_index;
+        let run = load.finish(begin_ns + load.job.delay_ns, end_ns, deadline_ns);
+        jobs[job_index].add(run);
+    }
+    jobs
+}
+
 impl Session for SimSession<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
         let workload = self.job.workload;
@@ -117,7 +133,7 @@ impl Session for SimSession<'_> {
         let first_reader = self.open * STREAMS_PER_OPEN;
         let mut events = EventLoop::new(&self.clock, &self.job, first_reader, true_begin_ns, streams);
         let halted = events.run(control);
-        let EventLoop { streams, mut totals, .. } = events;
+        let EventLoop { mut streams, mut totals, .. } = events;
         let begin_ns = self.clock.reading_ns(true_begin_ns);
         self.begin_ns = Some(begin_ns);
         let last_ns =
@@ -145,6 +161,12 @@ impl Session for SimSession<'_> {
             windows: totals.windows,
             window_ns: totals.width_ns,
             positions: self.job.workload.points.is_some().then_some(totals.positions),
+            jobs: jobs_of(
+                &mut streams,
+                true_begin_ns,
+                self.clock.lab.lock().now_ns(),
+                true_begin_ns.saturating_add(self.job.limits.max_elapsed_ns),
+            ),
             streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },

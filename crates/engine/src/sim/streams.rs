@@ -2,14 +2,87 @@
 
 use crate::error::EngineError;
 use crate::job::Job;
+use crate::job_run::JobRun;
+use crate::load::{FlushCounter, Request, RequestSource};
 use crate::offsets::{OffsetSource as _, Offsets, placement_of};
 use crate::places::Places;
 use crate::positions::{Position, PositionSource};
-use crate::stream_spec::Quota;
+use crate::stream_spec::{LoadSpec, Quota};
 use crate::work::StreamEnd;
 use rdsk_disk::LunId;
-use rdsk_model::{IoError, StreamResult};
+use rdsk_model::{IoError, LoadJob, StreamResult};
 use std::sync::Arc;
+
+/// What a stream of a job has beside other streams.
+#[derive(Debug)]
+pub(super) struct LoadStream<'a> {
+    pub(super) job: &'a LoadJob,
+    pub(super) job_index: usize,
+    source: RequestSource,
+    pub(super) flush: Option<FlushCounter>,
+    pub(super) in_flight: u32,
+    /// No request before this time, which a rest after the last one sets.
+    pub(super) rests_until_ns: u64,
+    pub(super) run: JobRun,
+}
+
+/// What a stream of a job does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextCall {
+    /// A request, and when it arrived, where the job has a rate.
+    Request(Request, Option<u64>),
+    /// A flush.
+    Flush,
+    /// Nothing before this time.
+    At(u64),
+    /// Nothing before something completes.
+    AfterCompletion,
+    /// Nothing any more.
+    Over,
+}
+
+impl<'a> LoadStream<'a> {
+    fn of(job: &Job<'a>, stream: u32) -> Result<Option<Self>, EngineError> {
+        let workload = job.workload;
+        let Some(spec) = LoadSpec::of(&workload.jobs, stream) else { return Ok(None) };
+        let source = RequestSource::new(spec.job, workload.seed, job.visit, spec.stream_of_job)?;
+        Ok(Some(Self {
+            job: spec.job,
+            job_index: spec.job_index,
+            source,
+            flush: FlushCounter::of(spec.job),
+            in_flight: 0,
+            rests_until_ns: 0,
+            run: JobRun::default(),
+        }))
+    }
+
+    /// What to do at a time, for a stream that began at another; times in the lab's.
+    pub(super) fn next_call(&mut self, began_ns: u64, now_ns: u64) -> NextCall {
+        if self.flush.is_some_and(|flush| flush.is_due()) {
+            return if self.in_flight == 0 { NextCall::Flush } else { NextCall::AfterCompletion };
+        }
+        if self.in_flight >= self.job.queue_depth {
+            return NextCall::AfterCompletion;
+        }
+        let due_ns = self.source.next_due_ns().map(|due_ns| began_ns.saturating_add(due_ns));
+        let at_ns = due_ns.unwrap_or(0).max(self.rests_until_ns);
+        if at_ns > now_ns {
+            return NextCall::At(at_ns);
+        }
+        match self.source.next(self.job.fresh_space) {
+            Some(request) => NextCall::Request(request, due_ns),
+            None => NextCall::Over,
+        }
+    }
+
+    /// What the stream adds to its job; it began, the load ended, and was to end at these times.
+    pub(super) fn finish(&mut self, began_ns: u64, end_ns: u64, deadline_ns: u64) -> &JobRun {
+        self.run.unsent += self.source.due_before(end_ns.min(deadline_ns).saturating_sub(began_ns));
+        self.run.elapsed_ns = end_ns.saturating_sub(began_ns);
+        &self.run
+    }
+}
 
 /// A stream.
 #[derive(Debug)]
@@ -22,6 +95,8 @@ pub(super) struct Stream<'a> {
     /// Chosen positions instead of the offsets.
     positions: Option<PositionSource<'a>>,
     block_bytes: u64,
+    /// The stream of a job instead of all that; `None` for a plain workload.
+    pub(super) load: Option<LoadStream<'a>>,
     /// Whole blocks that are left.
     full_ops: u64,
     /// Length of the last, shorter call; 0 for none.
@@ -42,7 +117,11 @@ impl<'a> Stream<'a> {
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
         let workload = job.workload;
-        let placement = placement_of(workload, index)?;
+        let load = LoadStream::of(job, index)?;
+        let placement = match load {
+            Some(_) => placement_of(workload, 0)?,
+            None => placement_of(workload, index)?,
+        };
         let (target, lun) = luns[placement.target_position];
         let offsets = Offsets::new(workload, job.visit, index, page_bytes)?.beginning_at(job.begin_bytes);
         let Quota { full_ops, tail_bytes } = Quota::new(job, index, &offsets)?;
@@ -55,7 +134,11 @@ impl<'a> Stream<'a> {
             block_bytes: workload.block_bytes,
             full_ops,
             tail_bytes,
-            turn_ns: workload.stagger_ns.saturating_mul(u64::from(index)),
+            turn_ns: match &load {
+                Some(load) => load.job.delay_ns,
+                None => workload.stagger_ns.saturating_mul(u64::from(index)),
+            },
+            load,
             ended: None,
             error: None,
             asked_bytes: 0,

@@ -90,6 +90,7 @@ impl Part<'_> {
             range: StreamRange::Shared,
             points: None,
             buffers: None,
+            jobs: Vec::new(),
             seed: options.seed(),
             untold: untold.into_iter().filter(|(_, is_untold)| *is_untold).map(|(word, _)| word).collect(),
         }
@@ -134,6 +135,7 @@ impl Part<'_> {
             content: None,
             visits: Vec::new(),
             points: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 

@@ -82,6 +82,8 @@ pub(crate) fn record(mut document: Value, reports: usize) -> Result<Record, Impo
         cells,
         sustained: Vec::new(),
         copies: Vec::new(),
+        need: None,
+        promise: None,
         findings: Vec::new(),
         notes: notes.sentences(),
     };

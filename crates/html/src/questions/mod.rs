@@ -59,6 +59,7 @@ fn figures(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> Vec<Figure> 
         (Experiment::Scale, _) => scale::figures(subjects),
         (Experiment::Stripe, [subject]) => stripe::figures(subject),
         (Experiment::Stripe, _) => stripe::overlay(subjects),
+        (Experiment::Load, _) => Vec::new(),
         (Experiment::Dd, _) => dd::figures(subjects),
         (Experiment::Fio, _) => fio::figures(subjects),
     }
@@ -73,6 +74,7 @@ fn title(experiment: Experiment) -> &'static str {
         Experiment::Zones => "Zones: speed by position",
         Experiment::Scale => "Scale: block size, streams and targets",
         Experiment::Stripe => "Stripe: chunk and full stripe",
+        Experiment::Load => "Load: jobs that were described",
         Experiment::Dd => "Copies",
         Experiment::Fio => "fio: jobs that it measured",
     }

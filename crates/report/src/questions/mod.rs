@@ -5,6 +5,7 @@ mod align;
 pub(crate) mod dd;
 mod fio;
 pub(crate) mod headline;
+mod load;
 mod paths;
 mod scale;
 mod stream;
@@ -39,6 +40,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
         Experiment::Zones => zones::draw(page, analysis),
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
+        Experiment::Load => load::draw(page, analysis),
         Experiment::Dd => dd::draw(page, analysis),
         Experiment::Fio => fio::draw(page, analysis),
     }
@@ -53,7 +55,7 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
 pub(crate) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
     match experiment {
         // The headline has a table of its own, and a copy and jobs of fio pages of their own.
-        Experiment::Headline | Experiment::Dd | Experiment::Fio => Vec::new(),
+        Experiment::Headline | Experiment::Load | Experiment::Dd | Experiment::Fio => Vec::new(),
         Experiment::Paths | Experiment::Stream => paths::answer(analysis, experiment),
         Experiment::Align => align::answer(analysis),
         Experiment::Zones => zones::answer(analysis),

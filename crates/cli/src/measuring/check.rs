@@ -1,0 +1,118 @@
+//! `rdsk check`: whether a target is good enough for something.
+
+use super::Measurement;
+use super::common::Common;
+use super::load;
+use crate::usage::usage;
+use crate::{completion, out};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+use rdsk_loads::{NAMES, NeedDocument, built_in};
+use rdsk_model::{Experiment, Problem, Statistic, Subject, Threshold};
+
+const EXAMPLES: &str = "Examples:
+  rdsk check etcd /var/lib/etcd
+      is this filesystem good enough for etcd?
+  rdsk check list
+      all needs that are known, a line each
+  rdsk check show etcd
+      its workload, thresholds and where they are from, as a file
+  rdsk check ./mine.toml --budget 5m
+      a need of your own
+  rdsk check postgres --commits 500
+      500 commits per second of one session";
+
+/// Check whether a target is good enough for etcd, a database, a camera: yes, no, or not sure.
+///
+/// Each need has the workload and the threshold that its makers published. PASS and FAIL take the whole 95% interval on
+/// one side of the threshold; UNSURE says what would settle it. The exit code is 0, 1 or 5. A figure that is the page
+/// cache's, a burst's or a lying flush's never passes.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Check {
+    /// The name of a need, a TOML file with one, list, or show NAME
+    #[arg(value_name = "NEED", add = ArgValueCandidates::new(completion::needs))]
+    need: String,
+    #[command(flatten)]
+    common: Common,
+    /// Commits per second of one session, each of which waits for one flush (postgres)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    commits: Option<u32>,
+}
+
+impl Check {
+    /// What the line shows instead of measuring; `None` where it measures.
+    ///
+    /// # Errors
+    /// When there is no such need.
+    pub(crate) fn listing(&self) -> Result<Option<String>, Problem> {
+        match (self.need.as_str(), self.common.targets.as_slice()) {
+            ("list", []) => Ok(Some(list()?)),
+            ("show", [name]) => match rdsk_loads::text(name) {
+                Some(text) => Ok(Some(text.to_owned())),
+                None => Err(unknown(name)),
+            },
+            ("show", _) => Err(usage("show needs the name of a need", "rdsk check list shows the names")),
+            _ => Ok(None),
+        }
+    }
+
+    /// # Errors
+    /// When there is no such need, or a file describes none.
+    pub(super) fn measurement(self) -> Result<Measurement, Problem> {
+        let NeedDocument { mut need, phases } = if self.need.ends_with(".toml") {
+            let text = load::text_of(&self.need)?;
+            let name = self.need.trim_end_matches(".toml").rsplit('/').next().unwrap_or("mine");
+            rdsk_loads::need(name, &text).map_err(|error| load::problem(&self.need, &error))?
+        } else {
+            let document = built_in(&self.need).ok_or_else(|| unknown(&self.need))?;
+            document.map_err(|error| load::problem(&self.need, &error))?
+        };
+        match (need.name.as_str(), self.commits) {
+            ("postgres", Some(commits)) => need.thresholds = vec![mean_flush_within(commits)],
+            (_, Some(_)) => return Err(usage("--commits is for postgres", "leave it out, or check postgres")),
+            (_, None) => {}
+        }
+        let mut asked = Measurement::new(Experiment::Load, self.common);
+        load::set(&mut asked, phases);
+        asked.options.need = Some(need);
+        Ok(Measurement { command: "check", ..asked })
+    }
+}
+
+/// One session commits no faster than its flushes return.
+fn mean_flush_within(commits: u32) -> Threshold {
+    Threshold {
+        job: "wal".into(),
+        of: Subject::Flushes,
+        statistic: Statistic::Mean,
+        at_most: Some(1e9 / f64::from(commits)),
+        at_least: None,
+        over_ns: None,
+        disputed_until: None,
+    }
+}
+
+fn list() -> Result<String, Problem> {
+    let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
+    let mut page = String::new();
+    for name in NAMES {
+        let Some(document) = built_in(name) else { continue };
+        let need = document.map_err(|error| load::problem(name, &error))?.need;
+        page.push_str(&format!("{name:<widest$}  {} ({})\n", need.title, need.strength));
+    }
+    Ok(page)
+}
+
+/// Prints a list or a file.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(crate) fn print(text: &str) -> Result<(), Problem> {
+    out::data(text)
+}
+
+fn unknown(name: &str) -> Problem {
+    let hint = "rdsk check list shows the names; a file of your own ends with .toml";
+    usage(format!("there is no need \"{}\"", rdsk_units::printable(name)), hint)
+}

@@ -1,0 +1,69 @@
+//! What the streams of a load counted in a visit, job by job. It issues nothing.
+
+use rdsk_model::Op;
+use rdsk_stats::Histogram;
+
+/// Requests of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct KindRun {
+    /// Their latencies: from the arrival where the job has a rate, else from the call.
+    pub histogram: Histogram,
+    /// The sum of these.
+    pub latency_sum_ns: u64,
+    /// Their bytes; 0 for flushes.
+    pub bytes: u64,
+}
+
+impl KindRun {
+    /// Counts one.
+    #[inline]
+    pub(crate) fn count(&mut self, latency_ns: u64, bytes: u64) {
+        self.histogram.record(latency_ns);
+        self.latency_sum_ns += latency_ns;
+        self.bytes += bytes;
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.histogram.merge(&more.histogram);
+        self.latency_sum_ns += more.latency_sum_ns;
+        self.bytes += more.bytes;
+    }
+}
+
+/// What one job did in a visit.
+#[derive(Clone, Debug, Default)]
+pub struct JobRun {
+    /// Its reads.
+    pub reads: KindRun,
+    /// Its writes.
+    pub writes: KindRun,
+    /// Its flushes.
+    pub flushes: KindRun,
+    /// From each arrival to the call; empty in a closed loop.
+    pub lag: Histogram,
+    /// Arrivals that found everything in flight until the end, so that they were never issued.
+    pub unsent: u64,
+    /// From the first start of a stream to the last end.
+    pub elapsed_ns: u64,
+}
+
+impl JobRun {
+    /// Those of one direction.
+    #[inline]
+    pub(crate) fn kind(&mut self, op: Op) -> &mut KindRun {
+        match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        }
+    }
+
+    /// Adds what another stream of the job did.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.reads.add(&more.reads);
+        self.writes.add(&more.writes);
+        self.flushes.add(&more.flushes);
+        self.lag.merge(&more.lag);
+        self.unsent += more.unsent;
+        self.elapsed_ns = self.elapsed_ns.max(more.elapsed_ns);
+    }
+}

@@ -1,0 +1,354 @@
+//! The requests of one stream of a job, one after the other: direction, place, size and when each is due. Deterministic for a workload, a
+//! visit and a stream. It issues nothing.
+
+use super::places::Chooser;
+use crate::error::EngineError;
+use crate::random::{WyRand, mix};
+use rdsk_model::{Arrivals, BlockShare, LoadJob, OffsetRule, Op, Rate, Requests, StreamRange};
+
+const NS_PER_S: f64 = 1e9;
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) op: Op,
+    /// First byte on the target.
+    pub(crate) offset_bytes: u64,
+    pub(crate) bytes: u64,
+    /// When it arrives, from the start of the stream; 0 in a closed loop.
+    pub(crate) due_ns: u64,
+}
+
+/// The requests of one stream.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestSource {
+    reads: Option<Side>,
+    writes: Option<Side>,
+    read_percent: u64,
+    arrivals: Option<ArrivalClock>,
+    random: WyRand,
+    left_bytes: u64,
+}
+
+impl RequestSource {
+    /// Of stream `stream` of the job, in this visit.
+    ///
+    /// # Errors
+    /// [`EngineError::Span`] when the span has no room for every stream, [`EngineError::Workload`] for a job that contradicts itself.
+    pub(crate) fn new(job: &LoadJob, seed: u64, visit: u32, stream: u32) -> Result<Self, EngineError> {
+        job.check().map_err(|why| EngineError::Workload(format!("job {} {why}", job.name)))?;
+        let shared_key = mix(seed, u64::from(visit));
+        let key = mix(shared_key, u64::from(stream) + 1);
+        let (begin_bytes, span_bytes) = part_of(job, stream);
+        let side = |requests: &Option<Requests>, salt| {
+            let made = requests.as_ref().map(|requests| {
+                Side::new(requests, begin_bytes, span_bytes, mix(shared_key, salt), mix(key, salt)).ok_or(
+                    EngineError::Span {
+                        offset_bytes: begin_bytes,
+                        span_bytes,
+                        block_bytes: requests.max_bytes(),
+                        streams: u64::from(job.streams),
+                    },
+                )
+            });
+            made.transpose()
+        };
+        let (reads, writes) = (side(&job.reads, 1)?, side(&job.writes, 2)?);
+        let read_percent = match (&reads, &writes) {
+            (Some(_), None) => 100,
+            (None, _) => 0,
+            (Some(_), Some(_)) => u64::from(job.read_percent),
+        };
+        let arrivals = job.rate.map(|rate| ArrivalClock::new(rate, stream, job.streams, mix(key, 3)));
+        let random = WyRand::new(mix(key, 4));
+        let left_bytes = job.max_bytes.unwrap_or(u64::MAX);
+        Ok(Self { reads, writes, read_percent, arrivals, random, left_bytes })
+    }
+
+    /// The next request; `None` when the stream has done all of its bytes, or its space is full.
+    pub(crate) fn next(&mut self, fresh_space: bool) -> Option<Request> {
+        if self.left_bytes == 0 {
+            return None;
+        }
+        let is_read = match self.read_percent {
+            0 => false,
+            100 => true,
+            percent => self.random.below(100) < percent,
+        };
+        let (op, side) = if is_read { (Op::Read, &mut self.reads) } else { (Op::Write, &mut self.writes) };
+        let (offset_bytes, bytes) = side.as_mut()?.next(&mut self.random, fresh_space)?;
+        let bytes = bytes.min(self.left_bytes);
+        self.left_bytes -= bytes;
+        let due_ns = self.arrivals.as_mut().map_or(0, ArrivalClock::next);
+        Some(Request { op, offset_bytes, bytes, due_ns })
+    }
+
+    /// When the request after the last one is due, in an open loop.
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
+        self.arrivals.as_ref().map(|arrivals| arrivals.due_ns)
+    }
+
+    /// Whether the next request arrives before a time.
+    pub(crate) fn is_owed(&self, until_ns: u64) -> bool {
+        self.left_bytes > 0 && self.next_due_ns().is_some_and(|due_ns| due_ns < until_ns)
+    }
+
+    /// Counts the requests that are due before a time and were never taken.
+    pub(crate) fn due_before(&mut self, until_ns: u64) -> u64 {
+        let Some(arrivals) = &mut self.arrivals else { return 0 };
+        let mut count = 0;
+        while arrivals.due_ns < until_ns {
+            arrivals.next();
+            count += 1;
+        }
+        count
+    }
+}
+
+/// First byte and length of a stream's part of the job's span.
+fn part_of(job: &LoadJob, stream: u32) -> (u64, u64) {
+    match job.range {
+        StreamRange::Shared => (job.offset_bytes, job.span_bytes),
+        StreamRange::Disjoint => {
+            let step = job.max_block_bytes().max(1);
+            let part = job.span_bytes / u64::from(job.streams.max(1)) / step * step;
+            (job.offset_bytes + part * u64::from(stream), part)
+        }
+    }
+}
+
+/// The requests of one direction.
+#[derive(Clone, Debug)]
+struct Side {
+    begin_bytes: u64,
+    span_bytes: u64,
+    step_bytes: u64,
+    /// Places where the largest request has room.
+    places: u64,
+    /// `None` for a sequence.
+    chooser: Option<Chooser>,
+    /// Where a sequence goes on, from the start of the span.
+    next_bytes: u64,
+    sizes: Sizes,
+}
+
+impl Side {
+    /// `None` where the span has no room for the largest request.
+    fn new(requests: &Requests, begin_bytes: u64, span_bytes: u64, shared_key: u64, key: u64) -> Option<Self> {
+        let step_bytes = requests.min_bytes();
+        let places = span_bytes.checked_sub(requests.max_bytes())? / step_bytes + 1;
+        let chooser = Chooser::new(&requests.offsets, places, shared_key, key);
+        debug_assert_eq!(chooser.is_none(), requests.offsets == OffsetRule::Sequential);
+        let sizes = Sizes::new(&requests.blocks);
+        Some(Self { begin_bytes, span_bytes, step_bytes, places, chooser, next_bytes: 0, sizes })
+    }
+
+    /// Offset on the target and size; `None` where a sequence in fresh space has come to the end of the span.
+    fn next(&mut self, random: &mut WyRand, fresh_space: bool) -> Option<(u64, u64)> {
+        let bytes = self.sizes.next(random);
+        let at_bytes = match &mut self.chooser {
+            Some(chooser) => chooser.next(self.places, random) * self.step_bytes,
+            None => {
+                if self.next_bytes + bytes > self.span_bytes {
+                    if fresh_space {
+                        return None;
+                    }
+                    self.next_bytes = 0;
+                }
+                self.next_bytes += bytes;
+                self.next_bytes - bytes
+            }
+        };
+        Some((self.begin_bytes + at_bytes, bytes))
+    }
+}
+
+/// Sizes with their shares.
+#[derive(Clone, Debug)]
+struct Sizes {
+    /// Share of the requests up to each size or range, the first of them, the step between them and their number.
+    shares: Vec<(f64, u64, u64, u64)>,
+}
+
+impl Sizes {
+    fn new(blocks: &[BlockShare]) -> Self {
+        let whole: f64 = blocks.iter().map(|share| share.weight).sum();
+        let mut sum = 0.0;
+        let share = |&BlockShare { min_bytes, max_bytes, weight }: &BlockShare| {
+            sum += weight / whole;
+            (sum, min_bytes, min_bytes, (max_bytes - min_bytes) / min_bytes + 1)
+        };
+        Self { shares: blocks.iter().map(share).collect() }
+    }
+
+    fn next(&self, random: &mut WyRand) -> u64 {
+        let chosen = match self.shares.as_slice() {
+            [only] => *only,
+            shares => {
+                let draw = random.unit();
+                shares.iter().find(|(end, ..)| draw < *end).or(shares.last()).copied().unwrap_or((1.0, 1, 1, 1))
+            }
+        };
+        let (_, first, step, count) = chosen;
+        if count == 1 { first } else { first + step * random.below(count) }
+    }
+}
+
+/// When requests arrive.
+#[derive(Clone, Debug)]
+struct ArrivalClock {
+    gap_ns: f64,
+    arrivals: Arrivals,
+    random: WyRand,
+    /// The exact time, of which [`ArrivalClock::due_ns`] is the whole part.
+    at_ns: f64,
+    due_ns: u64,
+}
+
+impl ArrivalClock {
+    /// Of one of `streams` streams, whose equal gaps lie between each other.
+    fn new(rate: Rate, stream: u32, streams: u32, key: u64) -> Self {
+        let gap_ns = NS_PER_S / rate.per_s;
+        let random = WyRand::new(key);
+        let mut clock = Self { gap_ns, arrivals: rate.arrivals, random, at_ns: 0.0, due_ns: 0 };
+        match rate.arrivals {
+            Arrivals::Constant => clock.at_ns = gap_ns * f64::from(stream) / f64::from(streams.max(1)),
+            Arrivals::Poisson => clock.at_ns = clock.gap(),
+        }
+        clock.due_ns = whole(clock.at_ns);
+        clock
+    }
+
+    fn gap(&mut self) -> f64 {
+        match self.arrivals {
+            Arrivals::Constant => self.gap_ns,
+            // Of 0 there is no logarithm.
+            Arrivals::Poisson => -(1.0 - self.random.unit()).ln() * self.gap_ns,
+        }
+    }
+
+    /// When this request is due; goes on to the next one.
+    fn next(&mut self) -> u64 {
+        let due_ns = self.due_ns;
+        self.at_ns += self.gap();
+        self.due_ns = whole(self.at_ns);
+        due_ns
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time far below 2^53 ns")]
+fn whole(ns: f64) -> u64 {
+    ns as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> LoadJob {
+        let requests = |bytes, offsets| Requests { blocks: vec![BlockShare::fixed(bytes)], offsets };
+        LoadJob {
+            reads: Some(requests(4096, OffsetRule::Uniform)),
+            writes: Some(requests(8192, OffsetRule::Sequential)),
+            read_percent: 70,
+            offset_bytes: 1 << 20,
+            ..LoadJob::random_reads("mix", 1 << 20)
+        }
+    }
+
+    fn some(job: &LoadJob, stream: u32, count: usize) -> Vec<Request> {
+        let mut source = RequestSource::new(job, 5, 0, stream).unwrap();
+        std::iter::from_fn(|| source.next(job.fresh_space)).take(count).collect()
+    }
+
+    #[test]
+    fn a_mix_has_its_ratio_and_stays_inside_its_span() {
+        let requests = some(&job(), 0, 100_000);
+        let reads = requests.iter().filter(|request| request.op == Op::Read).count();
+        // 70 % of 100,000: standard deviation 145.
+        assert!((70_000 - 600..70_000 + 600).contains(&reads), "{reads}");
+        let inside = |request: &Request| {
+            request.offset_bytes >= 1 << 20 && request.offset_bytes + request.bytes <= 2 << 20
+        };
+        assert!(requests.iter().all(inside));
+        let writes: Vec<u64> =
+            requests.iter().filter(|request| request.op == Op::Write).map(|request| request.offset_bytes).collect();
+        let expected = (0..).map(|index| (1 << 20) + index % 128 * 8192);
+        assert!(writes.iter().copied().eq(expected.take(writes.len())), "a sequence of its own that goes round");
+        assert_eq!(some(&job(), 0, 100), requests[..100], "deterministic");
+        assert_ne!(some(&job(), 1, 100), requests[..100]);
+    }
+
+    #[test]
+    fn sizes_have_their_shares_and_offsets_the_smallest_step() {
+        let blocks = vec![
+            BlockShare { weight: 10.0, ..BlockShare::fixed(4096) },
+            BlockShare { min_bytes: 8192, max_bytes: 32_768, weight: 30.0 },
+        ];
+        let reads = Some(Requests { blocks, offsets: OffsetRule::Uniform });
+        let requests = some(&LoadJob { reads, writes: None, ..job() }, 0, 40_000);
+        let count = |bytes| requests.iter().filter(|request| request.bytes == bytes).count();
+        // A quarter each of the four sizes: standard deviation 87.
+        for bytes in [4096, 8192, 16_384, 24_576, 32_768] {
+            let expected = if bytes == 4096 { 10_000 } else { 7_500 };
+            assert!(count(bytes).abs_diff(expected) < 400, "{bytes}: {}", count(bytes));
+        }
+        assert!(requests.iter().all(|request| request.offset_bytes % 4096 == 0));
+        assert!(requests.iter().all(|request| request.offset_bytes + request.bytes <= 2 << 20));
+    }
+
+    #[test]
+    fn a_log_ends_with_its_space_and_a_limit_with_its_bytes() {
+        let log = LoadJob {
+            reads: None,
+            writes: Some(Requests { blocks: vec![BlockShare::fixed(2300)], offsets: OffsetRule::Sequential }),
+            fresh_space: true,
+            span_bytes: 23_500,
+            offset_bytes: 0,
+            ..job()
+        };
+        let offsets: Vec<u64> = some(&log, 0, 1000).iter().map(|request| request.offset_bytes).collect();
+        assert_eq!(offsets, (0..10).map(|index| index * 2300).collect::<Vec<_>>());
+        let limited = some(&LoadJob { max_bytes: Some(5000), fresh_space: false, ..log.clone() }, 0, 1000);
+        assert_eq!(limited.iter().map(|request| request.bytes).collect::<Vec<_>>(), [2300, 2300, 400]);
+        let split = LoadJob { streams: 2, range: StreamRange::Disjoint, ..log.clone() };
+        assert_eq!(some(&split, 1, 1000).first().map(|request| request.offset_bytes), Some(11_500));
+        assert!(RequestSource::new(&LoadJob { span_bytes: 2299, ..log }, 1, 0, 0).is_err(), "no room");
+    }
+
+    #[test]
+    fn arrivals_have_the_rate_and_the_spread_that_was_asked() {
+        let due = |arrivals, stream| {
+            let rated = LoadJob { rate: Some(Rate { per_s: 1000.0, arrivals }), streams: 2, ..job() };
+            some(&rated, stream, 50_001).iter().map(|request| request.due_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(due(Arrivals::Constant, 0)[..3], [0, 1_000_000, 2_000_000]);
+        assert_eq!(due(Arrivals::Constant, 1)[..3], [500_000, 1_500_000, 2_500_000], "between those of the other");
+        let times = due(Arrivals::Poisson, 0);
+        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // The mean of 50,000 exponential gaps of 1 ms: standard deviation 0.45 %.
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
+        // Kolmogorov and Smirnov against the exponential distribution: 1.95 / sqrt(n) at 0.1 %.
+        let mut sorted = gaps.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let distance = (0u32..).zip(&sorted).map(|(rank, gap)| {
+            let expected = 1.0 - (-gap / 1e6).exp();
+            (expected - f64::from(rank) / sorted.len() as f64).abs()
+        });
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1.95 / (sorted.len() as f64).sqrt(), "{distance}");
+    }
+
+    #[test]
+    fn what_was_due_and_never_taken_is_counted() {
+        let rate = Some(Rate { per_s: 1000.0, arrivals: Arrivals::Constant });
+        let mut source = RequestSource::new(&LoadJob { rate, ..job() }, 1, 0, 0).unwrap();
+        for _ in 0..10 {
+            source.next(false);
+        }
+        assert_eq!(source.next_due_ns(), Some(10_000_000));
+        assert_eq!(source.due_before(15_000_000), 5);
+        assert_eq!(source.due_before(15_000_000), 0);
+    }
+}

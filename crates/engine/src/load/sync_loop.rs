@@ -1,0 +1,164 @@
+//! The loop of a job's stream with one request in flight: wait until it is due, issue it, flush where that is due, rest. It allocates
+//! nothing.
+
+use super::{FlushCounter, Request, RequestSource};
+use crate::arena::{Arena, SlotCycle};
+use crate::clock::{now_ns, sleep_until};
+use crate::job_run::JobRun;
+use crate::sync::answer;
+use crate::stream_spec::LoadSpec;
+use crate::watchdog::SHORT_NS;
+use crate::work::{StreamEnd, StreamOutcome, Work};
+use rdsk_model::Op;
+use rdsk_sys::io::{pread2, pwrite2};
+use std::io;
+
+/// Issues the requests of one stream.
+pub(crate) fn run(
+    mut work: Work<'_>,
+    arena: &mut Arena,
+    load: LoadSpec<'_>,
+    mut source: RequestSource,
+) -> StreamOutcome {
+    let mut buffers = arena.cycle();
+    let begin_ns = work.start();
+    let mut stream = SyncStream { begin_ns, load, flush: FlushCounter::of(load.job), owed: 1, run: JobRun::default() };
+    let end = loop {
+        if let Some(end) = stream.step(&mut work, &mut source, &mut buffers) {
+            break end;
+        }
+    };
+    let mut run = stream.run;
+    run.unsent = source.due_before(work.deadline_ns.min(now_ns()).saturating_sub(begin_ns));
+    run.elapsed_ns = work.outcome.end_ns.saturating_sub(begin_ns);
+    work.keep_job_run(run);
+    work.finish(end)
+}
+
+struct SyncStream<'a> {
+    /// When the stream began, which arrivals count from.
+    begin_ns: u64,
+    load: LoadSpec<'a>,
+    flush: Option<FlushCounter>,
+    /// Requests that may still be issued after the end.
+    owed: u32,
+    run: JobRun,
+}
+
+impl SyncStream<'_> {
+    /// One request, with its flush and its rest; the reason when the stream is over.
+    fn step(
+        &mut self,
+        work: &mut Work<'_>,
+        source: &mut RequestSource,
+        buffers: &mut SlotCycle<'_>,
+    ) -> Option<StreamEnd> {
+        let due_ns = source.next_due_ns().map(|due_ns| self.begin_ns.saturating_add(due_ns));
+        if let Some(due_ns) = due_ns
+            && due_ns > work.outcome.end_ns
+        {
+            let until_ns = due_ns.min(work.deadline_ns);
+            sleep_until(until_ns, || work.barrier.is_halted());
+        }
+        let now_ns = now_ns();
+        if let Some(end) = work.must_stop(now_ns) {
+            // What arrived before the end is owed, but no more than a queue of it.
+            let is_owed = end == StreamEnd::OutOfTime && source.is_owed(work.deadline_ns.saturating_sub(self.begin_ns));
+            if !is_owed || self.owed == 0 {
+                return Some(end);
+            }
+            self.owed -= 1;
+        }
+        let Some(request) = source.next(self.load.job.fresh_space) else { return Some(StreamEnd::Complete) };
+        let len = usize::try_from(request.bytes).unwrap_or(usize::MAX);
+        let buffer = buffers.next(len);
+        if request.op == Op::Write {
+            work.stamper.stamp(buffer, request.offset_bytes);
+            if work.may_write(now_ns).is_none() {
+                return Some(StreamEnd::Halted);
+            }
+        }
+        work.outcome.asked_bytes += request.bytes;
+        if let Err(end) = self.issue(work, buffer, request, due_ns) {
+            return Some(end);
+        }
+        if request.op == Op::Write
+            && let Some(flush) = &mut self.flush
+        {
+            flush.note_write();
+        }
+        if self.flush.is_some_and(|flush| flush.is_due())
+            && let Err(end) = self.flush(work)
+        {
+            return Some(end);
+        }
+        if self.load.job.think_ns > 0 {
+            let until_ns = work.outcome.end_ns.saturating_add(self.load.job.think_ns).min(work.deadline_ns);
+            sleep_until(until_ns, || work.barrier.is_halted());
+        }
+        None
+    }
+
+    fn issue(
+        &mut self,
+        work: &mut Work<'_>,
+        buffer: &mut [u8],
+        request: Request,
+        due_ns: Option<u64>,
+    ) -> Result<(), StreamEnd> {
+        let begin_ns = now_ns();
+        let result = transfer(work, buffer, request);
+        let end_ns = now_ns();
+        work.outcome.end_ns = end_ns;
+        match result {
+            Ok(moved) if moved == buffer.len() => {}
+            other => {
+                work.fail(request.offset_bytes, buffer.len(), answer(&other));
+                return Err(StreamEnd::Failed);
+            }
+        }
+        let from_ns = due_ns.unwrap_or(begin_ns);
+        work.enter(end_ns);
+        work.counters.add(end_ns, request.bytes, 1);
+        if end_ns - from_ns <= SHORT_NS || !work.was_away(from_ns, end_ns, begin_ns) {
+            self.run.kind(request.op).count(end_ns - from_ns, request.bytes);
+            if let Some(due_ns) = due_ns {
+                self.run.lag.record(begin_ns.saturating_sub(due_ns));
+            }
+        } else {
+            self.run.kind(request.op).bytes += request.bytes;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, work: &mut Work<'_>) -> Result<(), StreamEnd> {
+        let Some(flush) = &mut self.flush else { return Ok(()) };
+        let begin_ns = work.outcome.end_ns;
+        let result = flush.flush(work.spec.fd);
+        let end_ns = now_ns();
+        work.outcome.end_ns = end_ns;
+        if let Err(error) = result {
+            work.fail(0, 0, -i64::from(error.raw_os_error().unwrap_or(libc::EIO)));
+            return Err(StreamEnd::Failed);
+        }
+        if end_ns - begin_ns <= SHORT_NS || !work.was_away(begin_ns, end_ns, begin_ns) {
+            self.run.flushes.count(end_ns - begin_ns, 0);
+        }
+        Ok(())
+    }
+}
+
+/// One transfer; a call that a signal interrupted is repeated and counted.
+fn transfer(work: &mut Work<'_>, buffer: &mut [u8], request: Request) -> io::Result<usize> {
+    let (fd, flags) = (work.spec.fd, work.spec.flags);
+    loop {
+        let result = match request.op {
+            Op::Write => pwrite2(fd, buffer, request.offset_bytes, flags),
+            Op::Read => pread2(fd, buffer, request.offset_bytes, flags),
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => work.outcome.interrupted_calls += 1,
+            other => return other,
+        }
+    }
+}

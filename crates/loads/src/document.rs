@@ -1,0 +1,226 @@
+//! Loads and needs as TOML files: `[[job]]` tables of words, and for a need its thresholds and where they were published.
+
+use crate::error::LoadError;
+use crate::job_words::JobWords;
+use rdsk_model::{LoadJob, Need, Statistic, Strength, Subject, Threshold};
+use rdsk_units::{Bytes, Nanos};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A load: its jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadDocument {
+    /// The jobs of each phase, which run at once; never empty.
+    pub phases: Vec<Vec<LoadJob>>,
+}
+
+/// A need and the jobs that show whether it is met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeedDocument {
+    /// What is asked.
+    pub need: Need,
+    /// The jobs of each phase, which run at once; never empty.
+    pub phases: Vec<Vec<LoadJob>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadText {
+    job: Vec<JobWords>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct NeedText {
+    title: String,
+    source: String,
+    strength: Strength,
+    #[serde(default)]
+    job_is_ours: bool,
+    #[serde(default)]
+    remark: String,
+    #[serde(default)]
+    lasts: Option<String>,
+    #[serde(default)]
+    outlasts: Option<String>,
+    job: Vec<JobWords>,
+    threshold: Vec<ThresholdText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ThresholdText {
+    job: String,
+    of: Subject,
+    statistic: Statistic,
+    at_most: Option<String>,
+    at_least: Option<String>,
+    over: Option<String>,
+    disputed_until: Option<String>,
+}
+
+/// The load of a text.
+///
+/// # Errors
+/// When it is no TOML, has an unknown key, or a job that cannot be meant.
+pub fn load(text: &str) -> Result<LoadDocument, LoadError> {
+    let text: LoadText = toml::from_str(text).map_err(|error| LoadError::Document(error.to_string()))?;
+    let jobs = jobs(&text.job)?;
+    Ok(LoadDocument { phases: phases(&text.job, jobs) })
+}
+
+/// The need of a text, under a name.
+///
+/// # Errors
+/// As [`load`], and when a threshold names no job, or a value that its statistic does not have.
+pub fn need(name: &str, text: &str) -> Result<NeedDocument, LoadError> {
+    let text: NeedText = toml::from_str(text).map_err(|error| LoadError::Document(error.to_string()))?;
+    let jobs = jobs(&text.job)?;
+    let thresholds: Vec<Threshold> =
+        text.threshold.iter().map(|threshold| threshold_of(threshold, &jobs)).collect::<Result<_, _>>()?;
+    if thresholds.is_empty() {
+        return Err(value("threshold", "a need has at least one"));
+    }
+    let time = |key, text: &Option<String>| match text {
+        Some(text) => Nanos::parse(text).map(|time| time.0).map_err(|error| LoadError::quantity(key, &error)),
+        None => Ok(0),
+    };
+    let size = |key, text: &Option<String>| match text {
+        Some(text) => Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error)),
+        None => Ok(0),
+    };
+    let need = Need {
+        name: name.to_owned(),
+        title: text.title,
+        source: text.source,
+        strength: text.strength,
+        job_is_ours: text.job_is_ours,
+        remark: text.remark,
+        lasts_ns: time("lasts", &text.lasts)?,
+        outlasts_bytes: size("outlasts", &text.outlasts)?,
+        thresholds,
+    };
+    Ok(NeedDocument { need, phases: phases(&text.job, jobs) })
+}
+
+fn value(key: &'static str, why: impl Into<String>) -> LoadError {
+    LoadError::Value { key, why: why.into() }
+}
+
+fn jobs(words: &[JobWords]) -> Result<Vec<LoadJob>, LoadError> {
+    let jobs: Vec<LoadJob> = (1..).zip(words).map(|(number, words)| words.job(number)).collect::<Result<_, _>>()?;
+    for (index, job) in jobs.iter().enumerate() {
+        if jobs[..index].iter().any(|other| other.name == job.name) {
+            return Err(LoadError::Job { job: job.name.clone(), why: "is there twice".into() });
+        }
+    }
+    if jobs.is_empty() { Err(value("job", "a load has at least one")) } else { Ok(jobs) }
+}
+
+/// The jobs by the number of their phase.
+fn phases(words: &[JobWords], jobs: Vec<LoadJob>) -> Vec<Vec<LoadJob>> {
+    let mut phases: BTreeMap<u32, Vec<LoadJob>> = BTreeMap::new();
+    for (words, job) in words.iter().zip(jobs) {
+        phases.entry(words.phase.unwrap_or(1)).or_default().push(job);
+    }
+    phases.into_values().collect()
+}
+
+fn threshold_of(text: &ThresholdText, jobs: &[LoadJob]) -> Result<Threshold, LoadError> {
+    let job = jobs.iter().find(|job| job.name == text.job);
+    let job = job.ok_or_else(|| value("threshold", format!("there is no job {}", text.job)))?;
+    let exists = match text.of {
+        Subject::Reads => job.reads.is_some(),
+        Subject::Writes => job.writes.is_some(),
+        Subject::Flushes => job.flush.is_some(),
+    };
+    if !exists {
+        return Err(value("threshold", format!("job {} has no {}", text.job, text.of)));
+    }
+    let amount = |key, text: &Option<String>, statistic| match text {
+        Some(text) => amount(key, text, statistic).map(Some),
+        None => Ok(None),
+    };
+    let at_most = amount("at-most", &text.at_most, text.statistic)?;
+    let at_least = amount("at-least", &text.at_least, text.statistic)?;
+    if at_most.is_some() == at_least.is_some() {
+        return Err(value("threshold", "has one of at-most and at-least"));
+    }
+    let over_ns = match &text.over {
+        Some(over) => Some(Nanos::parse(over).map_err(|error| LoadError::quantity("over", &error))?.0),
+        None => None,
+    };
+    if over_ns.is_some() != (text.statistic == Statistic::ShareOver) {
+        return Err(value("threshold", "has over where its statistic is share-over, and only there"));
+    }
+    Ok(Threshold {
+        job: text.job.clone(),
+        of: text.of,
+        statistic: text.statistic,
+        at_most,
+        at_least,
+        over_ns,
+        disputed_until: amount("disputed-until", &text.disputed_until, text.statistic)?,
+    })
+}
+
+/// A value of a threshold in the unit of its statistic: a time, a number, a size per second, or a percentage.
+#[allow(clippy::cast_precision_loss, reason = "thresholds are far below 2^53")]
+fn amount(key: &'static str, text: &str, statistic: Statistic) -> Result<f64, LoadError> {
+    let number = |text: &str| {
+        let parsed = text.trim().parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+        parsed.ok_or_else(|| value(key, format!("\"{text}\" is no number")))
+    };
+    match statistic {
+        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
+            Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| LoadError::quantity(key, &error))
+        }
+        Statistic::OpsPerS => number(text),
+        Statistic::BytesPerS => {
+            let size = text.trim().strip_suffix("/s").unwrap_or(text);
+            Bytes::parse(size).map(|bytes| bytes.0 as f64).map_err(|error| LoadError::quantity(key, &error))
+        }
+        Statistic::ShareOver => {
+            let percent = text.trim().strip_suffix('%').ok_or_else(|| value(key, format!("\"{text}\" is no percentage")))?;
+            number(percent).map(|percent| percent / 100.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEED: &str = "title = \"a log\"\nsource = \"here\"\nstrength = \"own\"\n[[job]]\nname = \"log\"\nrw = \"write\"\nfdatasync = 1\n";
+
+    #[test]
+    fn a_threshold_has_the_unit_of_its_statistic() {
+        let with = |threshold: &str| need("log", &format!("{NEED}[[threshold]]\njob = \"log\"\n{threshold}"));
+        let only = |threshold: &str| with(threshold).unwrap().need.thresholds.remove(0);
+        let p99 = only("of = \"flushes\"\nstatistic = \"p99\"\nat-most = \"10ms\"\ndisputed-until = \"20ms\"");
+        assert_eq!((p99.at_most, p99.disputed_until), (Some(1e7), Some(2e7)));
+        assert_eq!(only("of = \"writes\"\nstatistic = \"bytes/s\"\nat-least = \"209MB/s\"").at_least, Some(209e6));
+        assert_eq!(only("of = \"flushes\"\nstatistic = \"ops/s\"\nat-least = \"500\"").at_least, Some(500.0));
+        let share = only("of = \"writes\"\nstatistic = \"share-over\"\nover = \"8ms\"\nat-most = \"1%\"");
+        assert_eq!((share.at_most, share.over_ns), (Some(0.01), Some(8_000_000)));
+        for (threshold, expected) in [
+            ("of = \"reads\"\nstatistic = \"p99\"\nat-most = \"1ms\"", "job log has no reads"),
+            ("of = \"writes\"\nstatistic = \"p99\"", "one of at-most and at-least"),
+            ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"1ms\"\nover = \"1ms\"", "only there"),
+            ("of = \"writes\"\nstatistic = \"p99\"\nat-most = \"fast\"", "at-most"),
+            ("of = \"writes\"\nstatistic = \"share-over\"\nover = \"1ms\"\nat-most = \"1\"", "no percentage"),
+            ("of = \"writes\"\nstatistic = \"p98\"\nat-most = \"1ms\"", "unknown variant"),
+        ] {
+            let why = with(threshold).expect_err(threshold).to_string();
+            assert!(why.contains(expected), "{threshold}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_load_names_what_is_wrong_with_it() {
+        let two = "[[job]]\nname = \"a\"\n[[job]]\nname = \"a\"\n";
+        assert_eq!(load(two).unwrap_err().to_string(), "job a is there twice");
+        assert!(load("[[job]]\nblocksize = \"4k\"").unwrap_err().to_string().contains("blocksize"));
+        assert_eq!(load("[[job]]\n[[job]]\nrw = \"write\"").unwrap().phases[0].len(), 2);
+    }
+}

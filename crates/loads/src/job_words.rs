@@ -1,0 +1,294 @@
+//! One job as people write it: the words of flags and of TOML keys, which are fio's where fio has one, and the job that they mean.
+
+use crate::error::LoadError;
+use rdsk_model::{
+    Arrivals, BlockShare, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Rate, Requests, StreamRange, Zone,
+};
+use rdsk_units::{Bytes, Nanos};
+use serde::Deserialize;
+
+/// Requests in flight per stream where they arrive at a rate: an open loop waits for nothing but the end of this queue.
+const OPEN_DEPTH: u32 = 128;
+
+/// A job in words; what is absent has its default.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct JobWords {
+    /// Its name.
+    pub name: Option<String>,
+    /// The jobs of a phase run at once, and phases one after the other [1].
+    pub phase: Option<u32>,
+    /// `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, or `randread,write` where the two directions differ [randread].
+    pub rw: Option<String>,
+    /// Percent of the requests that are reads, where there are both [50].
+    pub mix: Option<u32>,
+    /// A size, a range `4k-64k`, or shares `4k/70:64k/30`; `READS,WRITES` where the two differ [4k].
+    pub bs: Option<String>,
+    /// Requests in flight per stream [1; 128 with a rate].
+    pub iodepth: Option<u32>,
+    /// Streams [1].
+    pub streams: Option<u32>,
+    /// `direct`, `buffered` or `dontcache` [direct].
+    pub path: Option<String>,
+    /// Requests per second of all streams together.
+    pub rate: Option<String>,
+    /// `constant` or `poisson` [poisson].
+    pub arrivals: Option<String>,
+    /// fsync after so many writes.
+    pub fsync: Option<u32>,
+    /// fdatasync after so many writes.
+    pub fdatasync: Option<u32>,
+    /// Whether each write is durable when it returns.
+    pub dsync: Option<bool>,
+    /// `uniform`, `once`, `zipf:1.2`, `pareto:0.2`, `normal:10` or `zoned:60/10:30/20:10/70` [uniform].
+    pub distribution: Option<String>,
+    /// Rest after each request.
+    pub think: Option<String>,
+    /// When it begins.
+    pub delay: Option<String>,
+    /// Bytes of each stream.
+    pub bytes: Option<String>,
+    /// Where its span begins.
+    pub offset: Option<String>,
+    /// Length of its span [all that is left].
+    pub size: Option<String>,
+    /// Whether each stream has its own part of the span.
+    pub apart: Option<bool>,
+    /// Whether it writes into newly allocated space.
+    pub fresh: Option<bool>,
+    /// Percent of its data that compression saves.
+    pub compress: Option<u32>,
+}
+
+impl JobWords {
+    /// The job that the words mean; `number` names it where it has no name.
+    ///
+    /// # Errors
+    /// The first word that means nothing, or a contradiction.
+    pub fn job(&self, number: usize) -> Result<LoadJob, LoadError> {
+        let name = self.name.clone().unwrap_or_else(|| format!("job{number}"));
+        let (read_order, write_order) = orders(self.rw.as_deref().unwrap_or("randread"))?;
+        let rule = distribution(self.distribution.as_deref().unwrap_or("uniform"))?;
+        let (read_blocks, write_blocks) = blocks(self.bs.as_deref().unwrap_or("4k"))?;
+        let side = |order: Option<Order>, blocks: Vec<BlockShare>| {
+            let offsets = match order? {
+                Order::Sequential => OffsetRule::Sequential,
+                Order::Random => rule.clone(),
+            };
+            Some(Requests { blocks, offsets })
+        };
+        let (reads, writes) = (side(read_order, read_blocks), side(write_order, write_blocks));
+        let read_percent = match (&reads, &writes) {
+            (Some(_), None) => 100,
+            (None, _) => 0,
+            (Some(_), Some(_)) => self.mix.unwrap_or(50),
+        };
+        if self.mix.is_some() && (reads.is_none() || writes.is_none()) {
+            return Err(value("mix", "needs reads and writes, such as rw = \"randrw\""));
+        }
+        let streams = self.streams.unwrap_or(1);
+        let rate = self.rate(streams)?;
+        let job = LoadJob {
+            reads,
+            writes,
+            read_percent,
+            streams,
+            queue_depth: self.iodepth.unwrap_or(if rate.is_some() { OPEN_DEPTH } else { 1 }),
+            path: match &self.path {
+                Some(word) => word.parse::<IoPath>().map_err(|why| value("path", why))?,
+                None => IoPath::Direct,
+            },
+            dsync: self.dsync.unwrap_or(false),
+            flush: self.flush()?,
+            rate,
+            think_ns: time("think", self.think.as_deref())?,
+            delay_ns: time("delay", self.delay.as_deref())?,
+            max_bytes: match &self.bytes {
+                Some(text) => Some(size("bytes", text)?),
+                None => None,
+            },
+            offset_bytes: self.offset.as_deref().map_or(Ok(0), |text| size("offset", text))?,
+            span_bytes: self.size.as_deref().map_or(Ok(0), |text| size("size", text))?,
+            range: if self.apart.unwrap_or(false) { StreamRange::Disjoint } else { StreamRange::Shared },
+            fresh_space: self.fresh.unwrap_or(false),
+            compressible_percent: self.compress.unwrap_or(0),
+            ..LoadJob::random_reads(name.clone(), 0)
+        };
+        job.check().map_err(|why| LoadError::Job { job: name, why })?;
+        Ok(job)
+    }
+
+    fn flush(&self) -> Result<Option<Flush>, LoadError> {
+        match (self.fsync, self.fdatasync) {
+            (None, None) => Ok(None),
+            (Some(every), None) => Ok(Some(Flush { every, call: FlushCall::Fsync })),
+            (None, Some(every)) => Ok(Some(Flush { every, call: FlushCall::Fdatasync })),
+            (Some(_), Some(_)) => Err(value("fsync", "stands beside fdatasync; a job has one of them")),
+        }
+    }
+
+    fn rate(&self, streams: u32) -> Result<Option<Rate>, LoadError> {
+        let Some(text) = &self.rate else {
+            return match self.arrivals {
+                Some(_) => Err(value("arrivals", "needs a rate")),
+                None => Ok(None),
+            };
+        };
+        let per_s = per_second(text)?;
+        let arrivals = match &self.arrivals {
+            Some(word) => word.parse().map_err(|why: String| value("arrivals", why))?,
+            None => Arrivals::Poisson,
+        };
+        Ok(Some(Rate { per_s: per_s / f64::from(streams.max(1)), arrivals }))
+    }
+}
+
+fn value(key: &'static str, why: impl Into<String>) -> LoadError {
+    LoadError::Value { key, why: why.into() }
+}
+
+fn size(key: &'static str, text: &str) -> Result<u64, LoadError> {
+    Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| LoadError::quantity(key, &error))
+}
+
+fn time(key: &'static str, text: Option<&str>) -> Result<u64, LoadError> {
+    text.map_or(Ok(0), |text| Nanos::parse(text).map(|time| time.0).map_err(|error| LoadError::quantity(key, &error)))
+}
+
+/// Requests per second: `5000`, `5k` (thousand) or `1.5M` (million).
+fn per_second(text: &str) -> Result<f64, LoadError> {
+    let (number, factor) = match text.trim().strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1e3),
+        None => text.trim().strip_suffix('M').map_or((text.trim(), 1.0), |number| (number, 1e6)),
+    };
+    let parsed = number.trim().parse::<f64>().ok().map(|number| number * factor);
+    parsed.filter(|rate| *rate > 0.0 && rate.is_finite()).ok_or_else(|| {
+        value("rate", format!("\"{text}\" is no number of requests per second, such as 5k (in bytes: divide by bs)"))
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Sequential,
+    Random,
+}
+
+/// The order of reads and of writes, by fio's words.
+fn orders(text: &str) -> Result<(Option<Order>, Option<Order>), LoadError> {
+    use Order::{Random, Sequential};
+    let one_word = |word: &str| {
+        Ok(match word {
+            "read" => (Some(Sequential), None),
+            "write" => (None, Some(Sequential)),
+            "randread" => (Some(Random), None),
+            "randwrite" => (None, Some(Random)),
+            "rw" | "readwrite" => (Some(Sequential), Some(Sequential)),
+            "randrw" => (Some(Random), Some(Random)),
+            _ => {
+                let words = "read, write, randread, randwrite, rw or randrw";
+                return Err(value("rw", format!("\"{word}\" is none of {words}")));
+            }
+        })
+    };
+    let Some((reads, writes)) = text.split_once(',') else { return one_word(text.trim()) };
+    match (one_word(reads.trim())?, one_word(writes.trim())?) {
+        ((Some(reads), None), (None, Some(writes))) => Ok((Some(reads), Some(writes))),
+        _ => Err(value("rw", format!("\"{text}\" names a kind of reads and a kind of writes, such as randread,write"))),
+    }
+}
+
+/// The sizes of reads and of writes.
+fn blocks(text: &str) -> Result<(Vec<BlockShare>, Vec<BlockShare>), LoadError> {
+    let (reads, writes) = text.split_once(',').unwrap_or((text, text));
+    Ok((shares(reads)?, shares(writes)?))
+}
+
+fn shares(text: &str) -> Result<Vec<BlockShare>, LoadError> {
+    let mut shares = Vec::new();
+    for part in text.split(':') {
+        let (sizes, weight) = match part.split_once('/') {
+            Some((sizes, weight)) => {
+                let weight = weight.trim().parse::<f64>().ok().filter(|weight| *weight > 0.0);
+                (sizes, weight.ok_or_else(|| value("bs", format!("\"{part}\" has no share after the /")))?)
+            }
+            None => (part, 1.0),
+        };
+        let (min, max) = sizes.split_once('-').unwrap_or((sizes, sizes));
+        let min_bytes = size("bs", min.trim())?;
+        let max_bytes = size("bs", max.trim())?;
+        shares.push(BlockShare { min_bytes, max_bytes, weight });
+    }
+    Ok(shares)
+}
+
+fn distribution(text: &str) -> Result<OffsetRule, LoadError> {
+    let wrong = || {
+        let forms = "uniform, once, zipf:1.2, pareto:0.2, normal:10 or zoned:60/10:30/20:10/70";
+        value("distribution", format!("\"{text}\" is none of {forms}"))
+    };
+    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
+    let number = || rest.trim().parse::<f64>().map_err(|_| wrong());
+    Ok(match word.trim() {
+        "uniform" => OffsetRule::Uniform,
+        "once" => OffsetRule::Once,
+        "zipf" => OffsetRule::Zipf { theta: number()? },
+        "pareto" => OffsetRule::Pareto { skew: number()? },
+        "normal" => OffsetRule::Normal { deviation_percent: number()? },
+        "zoned" => {
+            let zone = |part: &str| {
+                let (access, span) = part.split_once('/')?;
+                let access_percent = access.trim().parse().ok()?;
+                Some(Zone { access_percent, span_percent: span.trim().parse().ok()? })
+            };
+            let zones: Option<Vec<Zone>> = rest.split(':').map(zone).collect();
+            OffsetRule::Zoned { zones: zones.ok_or_else(wrong)? }
+        }
+        _ => return Err(wrong()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Result<LoadJob, LoadError> {
+        toml::from_str::<JobWords>(text).unwrap().job(1)
+    }
+
+    #[test]
+    fn words_mean_what_fio_means_by_them() {
+        let etcd = words("rw = \"write\"\nbs = \"2300\"\npath = \"buffered\"\nfdatasync = 1\nsize = \"22M\"\nfresh = true").unwrap();
+        assert_eq!(etcd.writes.as_ref().unwrap().blocks, [BlockShare::fixed(2300)]);
+        assert_eq!(etcd.writes.as_ref().unwrap().offsets, OffsetRule::Sequential);
+        assert_eq!(etcd.flush, Some(Flush { every: 1, call: FlushCall::Fdatasync }));
+        assert_eq!((etcd.reads, etcd.span_bytes, etcd.path), (None, 22 << 20, IoPath::Buffered));
+        let mix = words("rw = \"randread,write\"\nmix = 70\nbs = \"4k,8k-64k\"\nstreams = 4\nrate = \"5k\"").unwrap();
+        assert_eq!(mix.reads.unwrap().offsets, OffsetRule::Uniform);
+        let writes = mix.writes.unwrap();
+        assert_eq!((writes.min_bytes(), writes.max_bytes(), writes.offsets), (8192, 65_536, OffsetRule::Sequential));
+        assert_eq!(mix.rate, Some(Rate { per_s: 1250.0, arrivals: Arrivals::Poisson }), "of each stream");
+        let shares = words("bs = \"4k/70:64k/30\"").unwrap().reads.unwrap().blocks;
+        assert_eq!(shares.iter().map(|share| share.weight).collect::<Vec<_>>(), [70.0, 30.0]);
+    }
+
+    #[test]
+    fn what_means_nothing_is_named() {
+        for (text, expected) in [
+            ("rw = \"sideways\"", "rw: \"sideways\" is none of read, write"),
+            ("rw = \"read,read\"", "names a kind of reads and a kind of writes"),
+            ("mix = 70", "mix: needs reads and writes"),
+            ("rate = \"fast\"", "no number of requests per second"),
+            ("rate = \"-5\"", "no number of requests per second"),
+            ("arrivals = \"poisson\"", "arrivals: needs a rate"),
+            ("bs = \"64k-4k\"", "job job1 has block sizes of 0, or a range"),
+            ("bs = \"4k/0\"", "no share after the /"),
+            ("distribution = \"zipf:x\"", "is none of uniform"),
+            ("fsync = 1\nfdatasync = 1\nrw = \"write\"", "one of them"),
+            ("fsync = 1", "only reads"),
+        ] {
+            let why = words(text).expect_err(text).to_string();
+            assert!(why.contains(expected), "{text}: {why}");
+        }
+        assert!(toml::from_str::<JobWords>("blocksize = 4").is_err(), "unknown keys are errors");
+    }
+}

@@ -1,0 +1,364 @@
+//! A load: jobs that run at once on one target, each with its mix of reads and writes, its block sizes, offsets, rate and flushes. Pure
+//! data; it decides nothing but whether a job contradicts itself.
+
+use crate::latency::Latency;
+use crate::workload::{IoPath, StreamRange, words};
+use std::fmt;
+use serde::{Deserialize, Serialize};
+
+words!(
+    /// How the requests of a job with a rate are spread in time.
+    Arrivals {
+        /// Equal gaps.
+        Constant = "constant",
+        /// Independent of each other: exponential gaps, of which the mean is that of the rate.
+        Poisson = "poisson",
+    }
+);
+words!(
+    /// The call that makes what was written durable.
+    FlushCall {
+        /// `fdatasync(2)`.
+        Fdatasync = "fdatasync",
+        /// `fsync(2)`.
+        Fsync = "fsync",
+    }
+);
+
+/// Requests of one size, or of all multiples of a step between two sizes with the same probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlockShare {
+    /// Smallest size in bytes, at least 1.
+    pub min_bytes: u64,
+    /// Largest size in bytes, at least the smallest.
+    pub max_bytes: u64,
+    /// Share of the requests of its direction relative to the other sizes; positive.
+    pub weight: f64,
+}
+
+impl BlockShare {
+    /// Requests of this size only.
+    pub const fn fixed(bytes: u64) -> Self {
+        Self { min_bytes: bytes, max_bytes: bytes, weight: 1.0 }
+    }
+}
+
+/// A part of the span that gets a part of the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Zone {
+    /// Percent of the requests.
+    pub access_percent: f64,
+    /// Percent of the span, behind the zone before.
+    pub span_percent: f64,
+}
+
+/// Where the requests of one direction go. Offsets are multiples of the smallest block size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum OffsetRule {
+    /// One after the other; at the end of the span from its start again.
+    Sequential,
+    /// Each place with the same probability, independent of what came before.
+    Uniform,
+    /// Each place once, in random order, before any is used again.
+    Once,
+    /// The k-th most popular place with a probability in proportion to `k^-theta`; popular places lie scattered.
+    Zipf {
+        /// Exponent; positive.
+        theta: f64,
+    },
+    /// Self-similar: a share `1 - skew` of the requests goes to a share `skew` of the places, and so on within these (0.2: four of five
+    /// requests to a fifth of the span); popular places lie scattered.
+    Pareto {
+        /// Between 0 and 0.5.
+        skew: f64,
+    },
+    /// Around the middle of the span; what would lie outside is drawn again.
+    Normal {
+        /// Standard deviation in percent of the span; positive.
+        deviation_percent: f64,
+    },
+    /// Parts of the span with their shares of the requests; the parts make 100 % of both.
+    Zoned {
+        /// The parts, in their order on the span.
+        zones: Vec<Zone>,
+    },
+}
+
+/// What the requests of one direction are like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Requests {
+    /// Their sizes; never empty.
+    pub blocks: Vec<BlockShare>,
+    /// Their offsets.
+    pub offsets: OffsetRule,
+}
+
+impl Requests {
+    /// The smallest size in bytes, of which offsets are multiples.
+    pub fn min_bytes(&self) -> u64 {
+        self.blocks.iter().map(|share| share.min_bytes).min().unwrap_or(1)
+    }
+
+    /// The largest size in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        self.blocks.iter().map(|share| share.max_bytes).max().unwrap_or(1)
+    }
+}
+
+/// A rate that requests arrive at, whether or not earlier ones are done: an open loop. Latencies count from the arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Requests per second of each stream; positive.
+    pub per_s: f64,
+    /// How they are spread in time.
+    pub arrivals: Arrivals,
+}
+
+/// A flush after so many writes of a stream, when all of these are complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Flush {
+    /// Writes from one flush to the next, at least 1.
+    pub every: u32,
+    /// The call.
+    pub call: FlushCall,
+}
+
+/// One job of a load. All jobs of a load begin at once, but for their delays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadJob {
+    /// Its name, unique in the load.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub name: String,
+    /// Its reads; `None` without any.
+    pub reads: Option<Requests>,
+    /// Its writes; `None` without any.
+    pub writes: Option<Requests>,
+    /// Percent of the requests that are reads, drawn for each anew, where it has both.
+    pub read_percent: u32,
+    /// Threads, at least 1.
+    pub streams: u32,
+    /// Requests in flight per stream, at least 1.
+    pub queue_depth: u32,
+    /// Past the page cache or through it.
+    pub path: IoPath,
+    /// Whether each write returns only when it is durable (`O_DSYNC`).
+    pub dsync: bool,
+    /// Flushes between writes; `None` without any.
+    pub flush: Option<Flush>,
+    /// `None` issues the next request when one completes: a closed loop.
+    pub rate: Option<Rate>,
+    /// Rest of a stream after each request.
+    pub think_ns: u64,
+    /// When its streams begin, from the start of the load.
+    pub delay_ns: u64,
+    /// Bytes after which a stream ends; `None` for as long as the load goes on.
+    pub max_bytes: Option<u64>,
+    /// First byte of its span on the target.
+    pub offset_bytes: u64,
+    /// Length of its span.
+    pub span_bytes: u64,
+    /// Whether each of its streams has a part of the span.
+    pub range: StreamRange,
+    /// Whether its writes are the first to their blocks: before each repeat, the space of its span in the test file is given back and
+    /// allocated anew, as logs and fio allocate theirs. A sequence then ends with the span.
+    pub fresh_space: bool,
+    /// Percent of the bytes of each write that a compressing device or filesystem saves, below 100.
+    pub compressible_percent: u32,
+}
+
+impl LoadJob {
+    /// A job to start from: random direct reads of 4 KiB over the span, one stream with one request in flight.
+    pub fn random_reads(name: impl Into<String>, span_bytes: u64) -> Self {
+        Self {
+            name: name.into(),
+            reads: Some(Requests { blocks: vec![BlockShare::fixed(4096)], offsets: OffsetRule::Uniform }),
+            writes: None,
+            read_percent: 100,
+            streams: 1,
+            queue_depth: 1,
+            path: IoPath::Direct,
+            dsync: false,
+            flush: None,
+            rate: None,
+            think_ns: 0,
+            delay_ns: 0,
+            max_bytes: None,
+            offset_bytes: 0,
+            span_bytes,
+            range: StreamRange::Shared,
+            fresh_space: false,
+            compressible_percent: 0,
+        }
+    }
+
+    /// The largest request in bytes.
+    pub fn max_block_bytes(&self) -> u64 {
+        self.reads.iter().chain(&self.writes).map(Requests::max_bytes).max().unwrap_or(1)
+    }
+
+    /// The smallest request in bytes.
+    pub fn min_block_bytes(&self) -> u64 {
+        self.reads.iter().chain(&self.writes).map(Requests::min_bytes).min().unwrap_or(1)
+    }
+
+    /// Requests per second of all its streams; `None` in a closed loop.
+    pub fn offered_per_s(&self) -> Option<f64> {
+        self.rate.map(|rate| rate.per_s * f64::from(self.streams))
+    }
+
+    /// Why it contradicts itself, in words.
+    ///
+    /// # Errors
+    /// The first contradiction, as the end of a sentence that names the job.
+    pub fn check(&self) -> Result<(), String> {
+        let sides: Vec<&Requests> = self.reads.iter().chain(&self.writes).collect();
+        let shares = || sides.iter().flat_map(|side| &side.blocks);
+        if sides.is_empty() || sides.iter().any(|side| side.blocks.is_empty()) {
+            return Err("asks for no requests".into());
+        }
+        if self.read_percent > 100 || self.compressible_percent >= 100 {
+            return Err("has a percentage out of range".into());
+        }
+        if self.streams == 0 || self.queue_depth == 0 {
+            return Err("has no streams or nothing in flight".into());
+        }
+        if shares().any(|share| share.min_bytes == 0 || share.max_bytes < share.min_bytes) {
+            return Err("has block sizes of 0, or a range that ends before it begins".into());
+        }
+        if shares().any(|share| !(share.weight > 0.0 && share.weight.is_finite())) {
+            return Err("has a block size without requests".into());
+        }
+        if let Some(rate) = self.rate
+            && !(rate.per_s > 0.0 && rate.per_s.is_finite())
+        {
+            return Err("has a rate of 0".into());
+        }
+        if self.flush.is_some_and(|flush| flush.every == 0) {
+            return Err("flushes after 0 writes".into());
+        }
+        if self.writes.is_none() && (self.flush.is_some() || self.dsync || self.fresh_space) {
+            return Err("only reads, which leaves nothing to flush and needs no space".into());
+        }
+        sides.iter().try_for_each(|side| check_offsets(&side.offsets))
+    }
+}
+
+fn check_offsets(rule: &OffsetRule) -> Result<(), String> {
+    let positive = |value: f64| value > 0.0 && value.is_finite();
+    match rule {
+        OffsetRule::Sequential | OffsetRule::Uniform | OffsetRule::Once => Ok(()),
+        OffsetRule::Zipf { theta } if positive(*theta) => Ok(()),
+        OffsetRule::Zipf { .. } => Err("has a Zipf exponent that is not positive".into()),
+        OffsetRule::Pareto { skew } if positive(*skew) && *skew < 0.5 => Ok(()),
+        OffsetRule::Pareto { .. } => Err("has a Pareto skew that is not between 0 and 0.5".into()),
+        OffsetRule::Normal { deviation_percent } if positive(*deviation_percent) => Ok(()),
+        OffsetRule::Normal { .. } => Err("has a deviation that is not positive".into()),
+        OffsetRule::Zoned { zones } => {
+            let sum = |part: fn(&Zone) -> f64| zones.iter().map(part).sum::<f64>();
+            let is_whole = |sum: f64| (sum - 100.0).abs() < 0.01;
+            let fits = zones.iter().all(|zone| zone.access_percent >= 0.0 && positive(zone.span_percent));
+            if fits && is_whole(sum(|zone| zone.access_percent)) && is_whole(sum(|zone| zone.span_percent)) {
+                Ok(())
+            } else {
+                Err("has zones that do not make 100% of requests and span".into())
+            }
+        }
+    }
+}
+
+/// Requests of one kind that a job completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindResult {
+    /// How many.
+    pub ops: u64,
+    /// Their bytes; 0 for flushes.
+    pub bytes: u64,
+    /// Their latencies: from the arrival where the job has a rate, else from the call.
+    pub latency_ns: Latency,
+}
+
+/// How a job kept up with its rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RateResult {
+    /// Requests that were due before the load ended.
+    pub due: u64,
+    /// Of these, the ones that were never issued, since all that may be in flight was.
+    pub unsent: u64,
+    /// From each arrival to the call.
+    pub lag_ns: Latency,
+}
+
+/// What one job of a load did in all visits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobResult {
+    /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub name: String,
+    /// Time in which its streams ran, all visits together.
+    pub elapsed_ns: u64,
+    /// Its reads.
+    pub reads: Option<KindResult>,
+    /// Its writes.
+    pub writes: Option<KindResult>,
+    /// Its flushes.
+    pub flushes: Option<KindResult>,
+    /// `None` in a closed loop.
+    pub rate: Option<RateResult>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writes(blocks: Vec<BlockShare>, offsets: OffsetRule) -> LoadJob {
+        let writes = Some(Requests { blocks, offsets });
+        LoadJob { reads: None, writes, read_percent: 0, ..LoadJob::random_reads("log", 1 << 20) }
+    }
+
+    #[test]
+    fn a_job_that_contradicts_itself_is_refused() {
+        let fits = writes(vec![BlockShare::fixed(2300)], OffsetRule::Sequential);
+        assert_eq!(fits.check(), Ok(()));
+        let says = |job: LoadJob, words: &str| {
+            let why = job.check().expect_err(words);
+            assert!(why.contains(words), "{why}");
+        };
+        says(LoadJob { writes: None, ..fits.clone() }, "no requests");
+        says(LoadJob { read_percent: 101, ..fits.clone() }, "percentage");
+        says(LoadJob { queue_depth: 0, ..fits.clone() }, "in flight");
+        says(writes(vec![BlockShare { max_bytes: 511, ..BlockShare::fixed(512) }], OffsetRule::Once), "range");
+        says(LoadJob { rate: Some(Rate { per_s: f64::NAN, arrivals: Arrivals::Poisson }), ..fits.clone() }, "rate");
+        says(LoadJob { flush: Some(Flush { every: 0, call: FlushCall::Fsync }), ..fits }, "after 0 writes");
+        says(LoadJob { fresh_space: true, ..LoadJob::random_reads("r", 4096) }, "only reads");
+        let zones = |parts: &[(f64, f64)]| {
+            let zone = |&(access_percent, span_percent)| Zone { access_percent, span_percent };
+            writes(vec![BlockShare::fixed(512)], OffsetRule::Zoned { zones: parts.iter().map(zone).collect() })
+        };
+        assert_eq!(zones(&[(90.0, 10.0), (10.0, 90.0)]).check(), Ok(()));
+        says(zones(&[(90.0, 10.0), (20.0, 90.0)]), "100%");
+        says(writes(vec![BlockShare::fixed(512)], OffsetRule::Pareto { skew: 0.5 }), "skew");
+    }
+
+    #[test]
+    fn a_job_keeps_its_words_in_json() {
+        let job = LoadJob {
+            rate: Some(Rate { per_s: 12.5, arrivals: Arrivals::Poisson }),
+            flush: Some(Flush { every: 1, call: FlushCall::Fdatasync }),
+            ..writes(vec![BlockShare::fixed(2300)], OffsetRule::Zipf { theta: 1.2 })
+        };
+        let json = serde_json::to_value(&job).unwrap();
+        assert_eq!(json["writes"]["offsets"], serde_json::json!({"kind": "zipf", "theta": 1.2}));
+        assert_eq!(serde_json::from_value::<LoadJob>(json).unwrap(), job);
+    }
+}

@@ -1,0 +1,103 @@
+//! A need: what a program asks of its storage, as its makers published it, and the workload that shows whether a target gives it. Pure
+//! data; `analysis` judges it.
+
+use crate::workload::words;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// Which requests of a job a threshold is about.
+    Subject {
+        /// Its reads.
+        Reads = "reads",
+        /// Its writes.
+        Writes = "writes",
+        /// Its fsync and fdatasync calls.
+        Flushes = "flushes",
+    }
+);
+words!(
+    /// What is compared with a threshold.
+    Statistic {
+        /// The mean of the latencies, in ns.
+        Mean = "mean",
+        /// The median latency, in ns.
+        P50 = "p50",
+        /// The latency that 99% do not exceed, in ns.
+        P99 = "p99",
+        /// The latency that 99.9% do not exceed, in ns.
+        P999 = "p99.9",
+        /// The longest latency, in ns.
+        Max = "max",
+        /// Requests per second.
+        OpsPerS = "ops/s",
+        /// Bytes per second.
+        BytesPerS = "bytes/s",
+        /// The share of the latencies above [`Threshold::over_ns`], between 0 and 1.
+        ShareOver = "share-over",
+    }
+);
+words!(
+    /// Who published a need.
+    Strength {
+        /// A requirement, or the project's own test.
+        Official = "official",
+        /// Guidance of a vendor.
+        Vendor = "vendor",
+        /// Users.
+        Community = "community",
+        /// Arithmetic.
+        Derived = "derived",
+        /// The file of the user.
+        Own = "own",
+    }
+);
+
+/// One threshold of a need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Threshold {
+    /// The job that it is about.
+    pub job: String,
+    /// Its requests.
+    pub of: Subject,
+    /// What of them is compared.
+    pub statistic: Statistic,
+    /// The most that it may be; `None` where it has to be at least something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The least that it has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The latency in ns that [`Statistic::ShareOver`] counts above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_ns: Option<u64>,
+    /// A figure between `at_most` and this one is neither good nor bad, as sources disagree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disputed_until: Option<f64>,
+}
+
+/// A need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Need {
+    /// Its name on the command line.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub name: String,
+    /// What needs it, in a few words.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// By whom.
+    pub strength: Strength,
+    /// Whether only the threshold was published, and the job is rdsk's choice.
+    pub job_is_ours: bool,
+    /// What a naive test gets wrong.
+    pub remark: String,
+    /// The shortest run that can meet it, in ns: a shorter one can only fail it. 0 where any length can.
+    pub lasts_ns: u64,
+    /// Bytes that have to be written before a rate counts as lasting; 0 where a burst counts.
+    pub outlasts_bytes: u64,
+    /// All of them have to be met.
+    pub thresholds: Vec<Threshold>,
+}

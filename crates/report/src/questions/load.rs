@@ -1,0 +1,223 @@
+//! The page of a load: what each of its jobs reached, with the latencies of its reads, writes and flushes; and, where it was asked whether
+//! a need is met, the answer first.
+
+use crate::cells;
+use crate::page::{Page, Tone};
+use rdsk_analysis::need::{self, Judged, Outcome};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{
+    Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, Need, OffsetRule, Requests, Statistic,
+    Subject, Threshold,
+};
+use rdsk_units::{Bytes, Nanos, count, grouped, percent};
+
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+    if let Some(need) = &analysis.need {
+        draw_need(page, analysis, need);
+    }
+    for cell in cells::of(analysis, Experiment::Load) {
+        draw_cell(page, analysis, cell);
+    }
+}
+
+/// The answer to a need, threshold by threshold.
+fn draw_need(page: &mut Page, analysis: &Analysis<'_>, need: &Need) {
+    let judged = need::judge(analysis);
+    page.blank();
+    let outcome = need::outcome(&judged);
+    let tone = match outcome {
+        Outcome::Pass => Tone::Plain,
+        Outcome::Unsure => Tone::Warning,
+        Outcome::Fail => Tone::Error,
+    };
+    page.sentence(tone, format!("{} ", outcome.as_str()), format!("{}: {}", need.name, need.title));
+    for judged in &judged {
+        page.sentence(Tone::Plain, format!("  {:<7} ", judged.outcome.as_str()), answer(need, judged));
+    }
+    let ours = if need.job_is_ours { "; the job is rdsk's choice" } else { "" };
+    page.sentence(Tone::Plain, "  Source ", format!("({}{ours}): {}", need.strength, need.source));
+    page.sentence(Tone::Plain, "  Note: ", need.remark.clone());
+}
+
+/// One threshold, its figure and what it rests on.
+pub(crate) fn answer(need: &Need, judged: &Judged<'_>) -> String {
+    let Threshold { statistic, of, job, .. } = judged.threshold;
+    let name = match judged.threshold.statistic {
+        Statistic::ShareOver => {
+            let over = judged.threshold.over_ns.map_or(String::new(), |ns| Nanos(ns).to_string());
+            format!("share of {} above {over}", subject(judged, *of))
+        }
+        Statistic::OpsPerS => format!("{} per second", subject(judged, *of)),
+        Statistic::BytesPerS => format!("bandwidth of {}", subject(judged, *of)),
+        Statistic::Max => format!("longest of the {}", subject(judged, *of)),
+        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 => {
+            format!("{statistic} of {}", subject(judged, *of))
+        }
+    };
+    let mark = match (judged.threshold.at_most, judged.threshold.at_least) {
+        (Some(most), _) => format!("≤ {}", amount(*statistic, most)),
+        (None, Some(least)) => format!("≥ {}", amount(*statistic, least)),
+        (None, None) => String::new(),
+    };
+    let mut text = format!("{name} {mark} ({job})");
+    if let Some(figure) = &judged.figure {
+        text.push_str(&format!(": {}", amount(*statistic, figure.value)));
+        if let (Some(low), Some(high)) = (figure.low, figure.high) {
+            text.push_str(&format!(" ({}–{})", amount(*statistic, low), amount(*statistic, high)));
+        }
+        text.push_str(&format!(", {} {of}", grouped(figure.ops)));
+        if let Some(requests) = judged.job.and_then(|job| job.writes.as_ref()).filter(|_| *of != Subject::Reads) {
+            text.push_str(&format!(" of {}", sizes(requests)));
+        }
+    }
+    if let Some(doubt) = &judged.doubt {
+        text.push_str(&format!("; {doubt}"));
+    }
+    if let Some(factor) = judged.longer {
+        let factor = format!("{factor:.0}");
+        text.push_str(&format!("; {factor} times the --budget would settle it: rdsk check {} --budget", need.name));
+    }
+    text
+}
+
+fn subject(judged: &Judged<'_>, of: Subject) -> String {
+    match (of, judged.job.and_then(|job| job.flush)) {
+        (Subject::Flushes, Some(flush)) => format!("{} calls", flush.call),
+        _ => of.to_string(),
+    }
+}
+
+/// A value of a statistic with its unit.
+fn amount(statistic: Statistic, value: f64) -> String {
+    match statistic {
+        Statistic::OpsPerS => format!("{}/s", count(value)),
+        Statistic::BytesPerS => words::rate(value),
+        Statistic::ShareOver => percent(value),
+        Statistic::Mean | Statistic::P50 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
+            words::mean_nanos(value)
+        }
+    }
+}
+
+fn draw_cell(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
+    page.blank();
+    let target = cells::target_name(analysis, cell).map_or(String::new(), |name| format!(" on {name}"));
+    let names: Vec<String> = cell.workload.jobs.iter().map(|job| job.name.clone()).collect();
+    page.heading(format!("LOAD: {}{target}", words::list(&names)));
+    if cell.result.jobs.is_empty() {
+        page.line(format!("  not measured: {}", cell.result.why));
+        return;
+    }
+    let heads = ["", "rate", "bandwidth", "p50", "p99", "p99.9", "max"];
+    let mut rows = Vec::new();
+    for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
+        rows.extend(rows_of(job, result));
+    }
+    page.table(&heads, &rows);
+    for (job, result) in cell.workload.jobs.iter().zip(&cell.result.jobs) {
+        page.sentence(Tone::Plain, format!("  {}: ", job.name), asked(job));
+        if let Some(text) = kept_up(job, result) {
+            page.sentence(Tone::Plain, "    ", text);
+        }
+    }
+    if let Some(verdict) = &cell.verdict {
+        page.sentence(Tone::Plain, format!("  {}: ", cells::verdict_word(cell)), verdict.text.clone());
+    }
+}
+
+/// The reads, writes and flushes of a job.
+fn rows_of(job: &LoadJob, result: &JobResult) -> Vec<Vec<String>> {
+    let seconds = (result.elapsed_ns.max(1) as f64) / 1e9;
+    let flushes = job.flush.map_or("flushes".to_owned(), |flush| flush.call.to_string());
+    let kinds: [(String, &Option<KindResult>); 3] =
+        [("reads".into(), &result.reads), ("writes".into(), &result.writes), (flushes, &result.flushes)];
+    let row = |(word, kind): (String, &Option<KindResult>)| {
+        let kind = kind.as_ref()?;
+        let latency = &kind.latency_ns;
+        let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), words::nanos);
+        let bandwidth =
+            if kind.bytes > 0 { words::rate(kind.bytes as f64 / seconds) } else { "–".to_owned() };
+        Some(vec![
+            format!("{} {word}", job.name),
+            format!("{}/s", count(kind.ops as f64 / seconds)),
+            bandwidth,
+            time(latency.p50),
+            time(latency.p99),
+            time(latency.p999),
+            time(latency.max),
+        ])
+    };
+    kinds.into_iter().filter_map(row).collect()
+}
+
+/// What was asked of a job, in words.
+fn asked(job: &LoadJob) -> String {
+    let mut parts = Vec::new();
+    if job.reads.is_some() && job.writes.is_some() {
+        parts.push(format!("{}% reads", job.read_percent));
+    }
+    for (word, requests) in [("reads", &job.reads), ("writes", &job.writes)] {
+        if let Some(requests) = requests {
+            parts.push(format!("{word} {} {}", rule(&requests.offsets), sizes(requests)));
+        }
+    }
+    parts.push(job.path.to_string());
+    if job.dsync {
+        parts.push("O_DSYNC".into());
+    }
+    if let Some(flush) = job.flush {
+        let every = if flush.every == 1 { String::new() } else { format!(" {}", grouped(flush.every.into())) };
+        let word = if flush.every == 1 { "write" } else { " writes" };
+        parts.push(format!("{} after every{every} {}", flush.call, word.trim()));
+    }
+    parts.push(format!("QD{}", job.queue_depth));
+    if job.streams > 1 {
+        parts.push(format!("{} streams", job.streams));
+    }
+    if job.fresh_space {
+        parts.push("into newly allocated space".into());
+    }
+    parts.push(match job.offered_per_s() {
+        Some(per_s) => format!("open loop, {}/s, {} arrivals", count(per_s), arrivals(job)),
+        None => "closed loop".into(),
+    });
+    parts.join(", ")
+}
+
+fn arrivals(job: &LoadJob) -> Arrivals {
+    job.rate.map_or(Arrivals::Constant, |rate| rate.arrivals)
+}
+
+fn rule(offsets: &OffsetRule) -> String {
+    match offsets {
+        OffsetRule::Sequential => "sequential".into(),
+        OffsetRule::Uniform => "random".into(),
+        OffsetRule::Once => "random, each block once,".into(),
+        OffsetRule::Zipf { theta } => format!("zipf {theta}"),
+        OffsetRule::Pareto { skew } => format!("pareto {skew}"),
+        OffsetRule::Normal { deviation_percent } => format!("normal {deviation_percent}%"),
+        OffsetRule::Zoned { zones } => format!("in {} zones", zones.len()),
+    }
+}
+
+fn sizes(requests: &Requests) -> String {
+    let (min, max) = (requests.min_bytes(), requests.max_bytes());
+    if min == max { Bytes(min).to_string() } else { format!("{}–{}", Bytes(min), Bytes(max)) }
+}
+
+/// How a job kept up with its rate.
+fn kept_up(job: &LoadJob, result: &JobResult) -> Option<String> {
+    let (offered, rate) = (job.offered_per_s()?, result.rate.as_ref()?);
+    let lag = rate.lag_ns.p99.map_or(String::new(), |ns| format!(", 99% sent within {}", words::nanos(ns)));
+    let sent = rate.due.saturating_sub(rate.unsent);
+    Some(if rate.unsent == 0 {
+        format!("kept up with {}/s: {} requests{lag}; latencies count from the arrival", count(offered), grouped(sent))
+    } else {
+        format!(
+            "fell behind {}/s: {} of {} requests were never sent{lag}; latencies count from the arrival",
+            count(offered),
+            grouped(rate.unsent),
+            grouped(rate.due)
+        )
+    })
+}
