@@ -13,8 +13,6 @@ mod campaign;
 mod dist;
 #[cfg(feature = "measure")]
 mod docs;
-#[cfg(feature = "measure")]
-mod loop_device;
 mod options;
 mod origin;
 #[cfg_attr(not(feature = "measure"), expect(dead_code, reason = "the tasks that measure use more of it"))]
@@ -47,7 +45,7 @@ usage: cargo xtask COMMAND
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [TEXT] [--pairs N] [--seconds N]
                               what rdsk costs, by programs in turn: engines against fio, copies against dd, IOPS with the BPF observer on
-                              and off, dd beside rdsk watch; memory and times; the history; with TEXT, what has it in its name
+                              and off, dd beside rdsk watch; the history; with TEXT, what has it in its name
   calibrate [PART ...] [--runs N] [--first-seed N]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real,
@@ -56,7 +54,7 @@ usage: cargo xtask COMMAND
                               directories, which must give the same bytes
   dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
   screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
-  campaign [NAME] [--runs N]  a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
+  campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

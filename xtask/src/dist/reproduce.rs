@@ -7,10 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compares what two directories give.
-///
-/// # Errors
-/// When a file differs, or cannot be made.
+/// Compares what two directories give. Errors: when a file differs, or cannot be made.
 pub(super) fn check(root: &Path, epoch: &str) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let elsewhere = scratch.path().join("a-directory-elsewhere/with-a-longer-name");
