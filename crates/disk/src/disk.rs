@@ -89,17 +89,6 @@ impl Disk {
         half_written.iter().chain(self.dirty.extents.iter()).map(on_device).collect()
     }
 
-    /// Discards everything that is not on the media, as a power failure does, and returns it.
-    pub fn cut_power(&mut self, now_ns: u64) -> Vec<Extent> {
-        let lost = self.volatile(now_ns);
-        self.dirty = Dirty::default();
-        self.segments = Segments::new(self.params.read_segments);
-        self.stream = None;
-        self.destaging = Destage::Resting;
-        self.in_flight = InFlightWrite::default();
-        lost
-    }
-
     fn interface_ns(&self, range: &Extent) -> f64 {
         (range.sectors() * SECTOR_BYTES) as f64 / self.params.interface_bytes_per_s * 1e9
     }

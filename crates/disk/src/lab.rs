@@ -43,11 +43,11 @@ const MAX_SAMPLES: usize = 1 << 16;
 impl Sampling {
     /// Merges two samples into one, for steps of twice the width.
     fn fold(&mut self) {
-        let one = |pair: &[Sample]| Sample {
+        let folded = |pair: &[Sample]| Sample {
             bytes: pair.iter().map(|sample| sample.bytes).sum(),
             in_flight: pair[pair.len() - 1].in_flight,
         };
-        self.samples = self.samples.chunks(2).map(one).collect();
+        self.samples = self.samples.chunks(2).map(folded).collect();
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 }
@@ -64,8 +64,8 @@ pub struct Lab {
 impl Lab {
     /// The host of a system: the existing one of this name, or a new one seeded with `seed`.
     pub fn host_of(&mut self, system: &System, seed: u64) -> usize {
-        if let Some(known) = self.names.iter().position(|name| *name == system.name) {
-            return known;
+        if let Some(place) = self.names.iter().position(|name| *name == system.name) {
+            return place;
         }
         self.names.push(system.name.clone());
         self.hosts.push(Host::new(&system.params, seed));

@@ -69,10 +69,8 @@ fn with_bases(mut table: toml::Table, text: &str, bases: usize) -> Result<toml::
     Ok(merged)
 }
 
-/// The texts that make a system, each with its name, from the one that extends none to the system's own.
-///
-/// # Errors
-/// As [`parse`], as far as the texts cannot be read.
+/// The texts that make a system, each with its name, from the one that extends none to the system's own. Errors: as [`parse`], as far as
+/// the texts cannot be read.
 pub(crate) fn chain(name: &str, text: &str) -> Result<Vec<(String, String)>, ParamError> {
     let mut texts = vec![(name.to_owned(), text.to_owned())];
     while texts.len() <= MAX_BASES {

@@ -120,7 +120,7 @@ impl DiskStat {
 
     /// Adds the growth over a later interval. A counter that one of the two does not have is unknown in the sum.
     pub fn add(&mut self, later: &Self) {
-        let Ok(sum) = self.join(later, |_, one, other| Ok::<_, Infallible>(one.saturating_add(other)));
+        let Ok(sum) = self.join(later, |_, mine, theirs| Ok::<_, Infallible>(mine.saturating_add(theirs)));
         *self = sum;
     }
 

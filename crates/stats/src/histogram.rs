@@ -86,7 +86,7 @@ impl Histogram {
     #[must_use]
     pub fn without(&self, part: &Histogram) -> Histogram {
         let pairs = self.counts.iter().zip(part.counts.iter());
-        let counts: Vec<u64> = pairs.map(|(all, part)| all.saturating_sub(*part)).collect();
+        let counts: Vec<u64> = pairs.map(|(whole, part)| whole.saturating_sub(*part)).collect();
         let sum_ns = u64::try_from(self.sum_ns.saturating_sub(part.sum_ns)).unwrap_or(u64::MAX);
         Histogram::from_buckets(&counts, sum_ns)
     }

@@ -99,7 +99,7 @@ impl History {
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(patience.timeout()).map_err(failed)?;
         refuse_newer(&connection, path)?;
-        set_up(&mut connection, Journal::of(path)).map_err(failed)?;
+        set_up(&mut connection, Journal::for_file(path)).map_err(failed)?;
         // A newer rdsk may have been quicker to bring older tables up to date.
         refuse_newer(&connection, path)?;
         Ok(Self::over(connection, path, patience))
@@ -142,10 +142,8 @@ impl History {
         Ok(Self::over(connection, path, patience))
     }
 
-    /// Gives the room that is free in the file back to the filesystem.
-    ///
-    /// # Errors
-    /// Those of the database; the room is used by the next runs then.
+    /// Gives the room that is free in the file back to the filesystem. Errors: those of the database; the room is used by the next runs
+    /// then.
     pub(crate) fn give_back_room(&self) -> Result<(), StoreError> {
         give_back_room(&self.connection).map_err(|source| self.failed(source))
     }
@@ -185,7 +183,7 @@ enum Journal {
 }
 
 impl Journal {
-    fn of(path: &Path) -> Self {
+    fn for_file(path: &Path) -> Self {
         if file::may_be_shared(path) { Self::Rollback } else { Self::WriteAhead }
     }
 

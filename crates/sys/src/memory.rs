@@ -44,7 +44,7 @@ impl FreshPages {
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, rights, MapFlags::PRIVATE) }?;
-        Mapping::of(start, length).map(Self)
+        Mapping::map(start, length).map(Self)
     }
 }
 
@@ -112,11 +112,11 @@ impl Mapping {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, rights, MapFlags::SHARED, fd, 0) }?;
-        Self::of(start, length)
+        Self::map(start, length)
     }
 
     /// What the kernel mapped at this place.
-    fn of(start: *mut c_void, length: usize) -> io::Result<Self> {
+    fn map(start: *mut c_void, length: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, length })
     }

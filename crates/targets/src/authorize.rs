@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
+use crate::uses::{LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, TargetUsage, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -30,8 +30,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.
-pub(crate) fn authorize_uses(examined: &Examined, found: Found) -> Result<(), Refusal> {
-    let now = Examined { uses: found.uses, doubts: found.doubts, ..examined.clone() };
+pub(crate) fn authorize_uses(examined: &Examined, usage: TargetUsage) -> Result<(), Refusal> {
+    let now = Examined { uses: usage.uses, doubts: usage.doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
         None => prove(&now),

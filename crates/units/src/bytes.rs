@@ -71,10 +71,10 @@ impl Bytes {
     /// The size in a binary unit and to the byte: `100 MiB (104,857,600 bytes)`. Below 1 KiB only `512 bytes`.
     pub fn exact(self) -> String {
         let bytes = if self.0 == 1 { "byte" } else { "bytes" };
-        let all = format!("{} {bytes}", grouped(self.0));
+        let plain = format!("{} {bytes}", grouped(self.0));
         match self.exact_binary() {
-            Some(binary) => format!("{binary} ({all})"),
-            None => all,
+            Some(binary) => format!("{binary} ({plain})"),
+            None => plain,
         }
     }
 

@@ -146,7 +146,7 @@ impl Programs {
             load_one(program, way, event.tracepoint, btf)
                 .map_err(|source| BpfError::Program { event: event.tracepoint, source })?;
         }
-        let maps = Maps::of(&ebpf, &sizes)?;
+        let maps = Maps::map(&ebpf, &sizes)?;
         let devices = devices.to_vec();
         let mut programs = Self { ebpf, maps, way, why_not_better: None, events, devices, links: Vec::new() };
         programs.name_devices()?;

@@ -80,7 +80,7 @@ pub fn devices_of(name: &OsStr, sys: &Path, proc: &Path) -> Result<Vec<String>, 
 /// once; the node of a device that carries none; of a file or directory its own path.
 pub fn flush_places(name: &OsStr, sys: &Path, proc: &Path) -> Vec<PathBuf> {
     let is_device = |path: &Path| {
-        stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+        stat(path).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
     };
     let is_kernel_name = name.to_str().is_some_and(|plain| block_path(sys, plain).join("stat").exists());
     if !is_kernel_name && !is_device(Path::new(name)) {

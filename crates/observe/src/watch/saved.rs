@@ -127,9 +127,9 @@ fn diskstats(tree: &Path) -> Result<Counters, ObserveError> {
         };
         Ok(((*name).to_owned(), counters))
     };
-    let found: Counters =
+    let counters: Counters =
         text.lines().filter(|text| !text.trim().is_empty()).map(line).collect::<Result<_, _>>()?;
-    if found.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(found) }
+    if counters.is_empty() { Err(ObserveError::NoDiskstats { path }) } else { Ok(counters) }
 }
 
 /// The text of a file; what is no UTF-8 in a name is replaced.

@@ -100,7 +100,7 @@ fn hint(growth: &Growth, only_directories: bool, bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::space::growth::spare_bytes;
-    use crate::uses::Found;
+    use crate::uses::TargetUsage;
     use rdsk_model::Target;
 
     const MIB: u64 = 1 << 20;
@@ -121,7 +121,7 @@ mod tests {
 
     fn target(path: &str, growths: Vec<Growth>, write_bytes: Option<u64>) -> Examined {
         let place = Place::File { dev: 1, ino: 2 };
-        let examined = Examined::new(Target::default(), path.into(), place, Found::default());
+        let examined = Examined::new(Target::default(), path.into(), place, TargetUsage::default());
         Examined { growths, write_bytes, ..examined }
     }
 
