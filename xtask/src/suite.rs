@@ -263,7 +263,7 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// The child does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
-fn without_words_of_cargo(command: &mut Command) {
+pub(crate) fn without_words_of_cargo(command: &mut Command) {
     command.env("PATH", tools::search_path());
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

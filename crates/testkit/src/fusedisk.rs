@@ -10,7 +10,7 @@ mod log;
 mod queue;
 mod serve;
 
-pub use behaviour::{Behaviour, Bucket, Cost, Extra, Server, Stall, Zone};
+pub use behaviour::{Behaviour, Bucket, Cost, Extra, Stall, Zone};
 pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
 pub use rdsk_disk::{Device, FirstAccessParams, FirstOf, Op, SleepParams};
 
