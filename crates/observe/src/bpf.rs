@@ -35,10 +35,7 @@ use visit::{Ended, Shared, Stats, Visit, locked};
 /// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
 const MANY: usize = 256;
 
-/// Whether the programs can be loaded and attached here and now; tries it for no device.
-///
-/// # Errors
-/// Why not.
+/// Whether the programs can be loaded and attached here and now; tries it for no device. Errors: why not.
 pub fn available() -> Result<(), BpfError> {
     Programs::load(&[]).map(drop)
 }

@@ -51,10 +51,8 @@ impl History {
         Self::open_within(path, Patience::Long)
     }
 
-    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date.
-    ///
-    /// # Errors
-    /// Likewise, and when another process has it for longer.
+    /// As [`History::open`], and waits for others only so long, as for one who brings older tables up to date. Errors: likewise, and when
+    /// another process has it for longer.
     pub fn open_within(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         file::prepare(path)?;
         Self::connect(path, patience)
@@ -82,10 +80,7 @@ impl History {
         &self.path
     }
 
-    /// Sets how long to wait for other processes.
-    ///
-    /// # Errors
-    /// Those of the database.
+    /// Sets how long to wait for other processes. Errors: those of the database.
     pub fn wait(&mut self, patience: Patience) -> Result<(), StoreError> {
         self.connection.busy_timeout(patience.timeout()).map_err(|source| self.failed(source))?;
         self.patience = patience;

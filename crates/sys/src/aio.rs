@@ -161,10 +161,8 @@ impl Context {
         taken
     }
 
-    /// Waits for `least` completions or until the time is over; appends them up to the capacity of `into`; returns how many.
-    ///
-    /// # Errors
-    /// Those of io_getevents(2): `EINTR` when a signal came first.
+    /// Waits for `least` completions or until the time is over; appends them up to the capacity of `into`; returns how many. Errors: those
+    /// of io_getevents(2): `EINTR` when a signal came first.
     pub fn wait(&mut self, least: usize, most_ns: u32, into: &mut Vec<Completion>) -> io::Result<usize> {
         let room = into.capacity() - into.len();
         let most = libc::c_long::try_from(room).unwrap_or(libc::c_long::MAX);

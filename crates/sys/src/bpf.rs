@@ -70,10 +70,8 @@ fn summed<const V: usize>(values: &[[u64; V]]) -> [u64; V] {
     })
 }
 
-/// The processors that this kernel may ever use; there are values for each of them.
-///
-/// # Errors
-/// When the list in `/sys` cannot be read or understood.
+/// The processors that this kernel may ever use; there are values for each of them. Errors: when the list in `/sys` cannot be read or
+/// understood.
 pub fn possible_processors() -> io::Result<usize> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
     count_of(list.trim()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))

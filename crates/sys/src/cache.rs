@@ -77,12 +77,9 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
     }
 }
 
-/// The same by mincore(2) alone, which looks at the pages that a mapping of the file would have. On an overlay those are the pages of
-/// the file below; cachestat(2) looks at the overlay's own, of which there are none (0 of 256 written pages over tmpfs, Linux 6.18,
-/// 2026-11-26).
-///
-/// # Errors
-/// As [`cachestat`].
+/// The same by mincore(2) alone, which looks at the pages that a mapping of the file would have. On an overlay those are the pages of the
+/// file below; cachestat(2) looks at the overlay's own, of which there are none (0 of 256 written pages over tmpfs, Linux 6.18,
+/// 2026-11-26). Errors: as [`cachestat`].
 pub fn mapped(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
     if mincore_tells_the_truth(fd)? {

@@ -110,11 +110,9 @@ pub fn lines(control: impl AsFd, number: DeviceNumber, question: DmQuestion) -> 
     Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
 }
 
-/// How often the device with this number is open (`dmsetup info`): each open file of a process counts once, whatever
-/// descriptors and mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN.
-///
-/// # Errors
-/// `EACCES` without the right; `ENXIO` when there is no such device.
+/// How often the device with this number is open (`dmsetup info`): each open file of a process counts once, whatever descriptors and
+/// mappings it has, and so does each mount, swap space, server and device on it. Needs CAP_SYS_ADMIN. Errors: `EACCES` without the right;
+/// `ENXIO` when there is no such device.
 pub fn open_count(control: impl AsFd, number: DeviceNumber) -> io::Result<u32> {
     let mut buffer = Buffer::new(HEADER_BYTES, number, DM_DEV_STATUS, 0);
     // SAFETY: as above; this command returns a header and nothing behind it.

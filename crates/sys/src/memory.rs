@@ -73,11 +73,8 @@ pub struct SharedWords {
 }
 
 impl SharedWords {
-    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is
-    /// gone is read; arrays of BPF never do.
-    ///
-    /// # Errors
-    /// As [`Mapping::new`].
+    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is gone is
+    /// read; arrays of BPF never do. Errors: as [`Mapping::new`].
     pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
         let length = count.checked_mul(size_of::<AtomicU64>());
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;

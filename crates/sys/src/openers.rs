@@ -25,10 +25,7 @@ pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
 /// `io_uring`, or in the kernel. Names for the file (`O_PATH`) do not count. `fd` must be open for reading only.
 ///
 /// A write lease is only given while nobody else has the file open (fcntl(2), "Leases"). It is given back at once, as that of
-/// [`has_writers`] is.
-///
-/// # Errors
-/// Those of [`has_writers`].
+/// [`has_writers`] is. Errors: those of [`has_writers`].
 pub fn is_open_elsewhere(fd: impl AsFd) -> io::Result<bool> {
     is_lease_refused(fd, libc::F_WRLCK)
 }
@@ -57,10 +54,8 @@ fn is_lease_refused(fd: impl AsFd, kind: i32) -> io::Result<bool> {
 /// Whether anybody but this process has locked a part of the file with fcntl(2), on this host or on another one that shares the
 /// filesystem: NFS, Ceph, GFS2, OCFS2 and FUSE ask their server or cluster. Nothing is locked, except on SMB, whose clients can only try.
 ///
-/// Closing `fd` gives back locks of this process on the file, if it has any (fcntl(2)).
-///
-/// # Errors
-/// Those of fcntl(2): `ENOLCK` where there is nobody to ask.
+/// Closing `fd` gives back locks of this process on the file, if it has any (fcntl(2)). Errors: those of fcntl(2): `ENOLCK` where there is
+/// nobody to ask.
 pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
     // SAFETY: the structure is made of integers, of which all bits may be zero; so it stands for the whole file, from its beginning.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
@@ -73,10 +68,8 @@ pub fn is_locked_by_others(fd: impl AsFd) -> io::Result<bool> {
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 
-/// Whether two descriptors, of one process or of two, are one open file (`KCMP_FILE`), as those of dup(2) and fork(2) are.
-///
-/// # Errors
-/// As [`same_open_files`], and `EBADF`.
+/// Whether two descriptors, of one process or of two, are one open file (`KCMP_FILE`), as those of dup(2) and fork(2) are. Errors: as
+/// [`same_open_files`], and `EBADF`.
 pub fn same_open_file((process, fd): (i32, u32), (other, other_fd): (i32, u32)) -> io::Result<bool> {
     // include/uapi/linux/kcmp.h
     const KCMP_FILE: i32 = 0;

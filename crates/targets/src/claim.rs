@@ -262,18 +262,13 @@ impl Claim {
     }
 
     /// Judges again whether what `fd` has open for writing may be written: this process has not run for a while, and who came in the
-    /// meantime found nobody in the way.
-    ///
-    /// # Errors
-    /// The refusal, or [`TargetError::Changed`].
+    /// meantime found nobody in the way. Errors: the refusal, or [`TargetError::Changed`].
     pub fn judge_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Maybe)
     }
 
     /// The same of a device to which a part of what the user copies was written: a label on it may be that of the copy, and none counts.
-    ///
-    /// # Errors
-    /// As [`Claim::judge_again`].
+    /// Errors: as [`Claim::judge_again`].
     pub fn judge_copied_again(&self, fd: impl AsFd) -> Result<(), TargetError> {
         self.judge_written(fd, Written::Copied)
     }

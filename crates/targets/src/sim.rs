@@ -40,11 +40,8 @@ pub fn load_system(name: &str) -> Result<System, TargetError> {
     rdsk_disk::parse(name, &text).map_err(wrong)
 }
 
-/// The names of all LUNs of a simulated target if the name has no LUN: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and
-/// `/1`. Every other name stays as it is.
-///
-/// # Errors
-/// As [`load_system`].
+/// The names of all LUNs of a simulated target if the name has no LUN: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and `/1`. Every other
+/// name stays as it is. Errors: as [`load_system`].
 pub fn each_lun(name: &str) -> Result<Vec<String>, TargetError> {
     let Some(rest) = name.strip_prefix(SIM_PREFIX) else { return Ok(vec![name.to_owned()]) };
     let (system, lun) = split(rest);

@@ -57,10 +57,7 @@ impl Bytes {
         number.times(unit).map(Bytes).map_err(error)
     }
 
-    /// As [`Bytes::parse`], for the many values that must not be zero.
-    ///
-    /// # Errors
-    /// As [`Bytes::parse`], and [`Reason::Zero`].
+    /// As [`Bytes::parse`], for the many values that must not be zero. Errors: as [`Bytes::parse`], and [`Reason::Zero`].
     pub fn parse_positive(text: &str) -> Result<Bytes, QuantityError> {
         match Bytes::parse(text)? {
             Bytes(0) => Err(QuantityError::new(Quantity::Size, text, Reason::Zero)),

@@ -60,10 +60,7 @@ impl Nanos {
         Ok(Nanos(total_ns))
     }
 
-    /// As [`Nanos::parse`], for the values that must not be zero.
-    ///
-    /// # Errors
-    /// As [`Nanos::parse`], and [`Reason::Zero`].
+    /// As [`Nanos::parse`], for the values that must not be zero. Errors: as [`Nanos::parse`], and [`Reason::Zero`].
     pub fn parse_positive(text: &str) -> Result<Nanos, QuantityError> {
         match Nanos::parse(text)? {
             Nanos(0) => Err(QuantityError::new(Quantity::Time, text, Reason::Zero)),

@@ -204,11 +204,8 @@ impl Host {
         std::mem::take(&mut self.done)
     }
 
-    /// Makes a call now and waits for its return: what a program with one thread does. Other calls that return meanwhile
-    /// are given by the next [`Host::advance`] or [`Host::advance_one`].
-    ///
-    /// # Errors
-    /// As [`Host::submit`].
+    /// Makes a call now and waits for its return: what a program with one thread does. Other calls that return meanwhile are given by the
+    /// next [`Host::advance`] or [`Host::advance_one`]. Errors: as [`Host::submit`].
     pub fn run(&mut self, call: Call) -> Result<Done, HostError> {
         let id = self.submit(self.now_ns, call)?;
         loop {
@@ -219,10 +216,7 @@ impl Host {
         }
     }
 
-    /// What happened at a LUN up to now.
-    ///
-    /// # Panics
-    /// When there is no such LUN; so do all that follow.
+    /// What happened at a LUN up to now. Panics: when there is no such LUN; so do all that follow.
     pub fn counters(&mut self, lun: usize) -> Counters {
         let now_ns = self.now_ns;
         self.luns[lun].spend(now_ns);
