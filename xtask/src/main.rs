@@ -14,6 +14,7 @@ mod dist;
 #[cfg(feature = "measure")]
 mod docs;
 mod options;
+#[cfg_attr(not(feature = "measure"), allow(dead_code, reason = "the tasks that measure name the commit"))]
 mod origin;
 #[cfg_attr(not(feature = "measure"), expect(dead_code, reason = "the tasks that measure use more of it"))]
 mod programs;
@@ -70,8 +71,20 @@ fn main() -> ExitCode {
         "campaign" => campaign::run(&root(), rest),
         "dist" => dist::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "screenshots" => screenshots::run(&root(), rest).map(|()| ExitCode::SUCCESS),
-        "bench" | "calibrate" | "docs" | "same-records" => measure(command, rest),
-        "schema" => schema(rest),
+        #[cfg(feature = "measure")]
+        "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "measure")]
+        "calibrate" => calibrate::run(&root(), rest),
+        #[cfg(feature = "measure")]
+        "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "measure")]
+        "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "schema")]
+        "schema" => schema::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        #[cfg(not(feature = "measure"))]
+        "bench" | "calibrate" | "docs" | "same-records" => with_feature("measure", command, rest),
+        #[cfg(not(feature = "schema"))]
+        "schema" => with_feature("schema", command, rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -82,33 +95,6 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// The tasks that need the rooms themselves.
-#[cfg(feature = "measure")]
-fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
-    match command {
-        "bench" => bench::run(rest)?,
-        "calibrate" => return calibrate::run(&root(), rest),
-        "docs" => docs::run(&root(), rest)?,
-        _ => same_records::run(&root(), rest)?,
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(not(feature = "measure"))]
-fn measure(command: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
-    with_feature("measure", command, rest)
-}
-
-#[cfg(feature = "schema")]
-fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
-    schema::run(&root(), rest).map(|()| ExitCode::SUCCESS)
-}
-
-#[cfg(not(feature = "schema"))]
-fn schema(rest: &[String]) -> anyhow::Result<ExitCode> {
-    with_feature("schema", "schema", rest)
 }
 
 /// Builds the task runner with what a task needs, and has that one do it.

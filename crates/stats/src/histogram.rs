@@ -183,11 +183,8 @@ impl Histogram {
         codec::encode(&self.counts[..])
     }
 
-    /// Reads what [`Histogram::to_base64`] wrote. The buckets come back as they were; minimum, maximum and
-    /// mean only to the width of a bucket (lowest value of the first, highest of the last, middle of each),
-    /// so a record keeps the exact ones beside it.
-    ///
-    /// # Errors
+    /// Reads what [`Histogram::to_base64`] wrote. The buckets come back as they were; minimum, maximum and mean only to the width of a
+    /// bucket (lowest value of the first, highest of the last, middle of each), so a record keeps the exact ones beside it. Errors:
     /// [`HistogramError`] for anything but our own layout, whatever the text holds.
     pub fn from_base64(text: &str) -> Result<Histogram, HistogramError> {
         let mut histogram = Histogram::new();

@@ -43,10 +43,8 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's.
-    ///
-    /// # Errors
-    /// When it is something else or of a newer version, which stay as they are, or cannot be opened or created.
+    /// Opens the history at `path`, or creates it, and its directory, for this user alone. Older tables become today's. Errors: when it is
+    /// something else or of a newer version, which stay as they are, or cannot be opened or created.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_within(path, Patience::Long)
     }
@@ -58,10 +56,8 @@ impl History {
         Self::connect(path, patience)
     }
 
-    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read.
-    ///
-    /// # Errors
-    /// As for [`History::open`], and when it can only be read and has the tables of an older version.
+    /// Opens the history at `path` if there is one; an empty file is none. One that cannot be written is opened to be read. Errors: as for
+    /// [`History::open`], and when it can only be read and has the tables of an older version.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         if matches!(path.try_exists(), Ok(false)) {
             return Ok(None);

@@ -77,10 +77,8 @@ impl History {
         self.wait(patience)
     }
 
-    /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none.
-    ///
-    /// # Errors
-    /// Those of the database, and a Record that cannot be kept, such as one whose id is none of rdsk.
+    /// Keeps a Record from elsewhere, unless there is a run of its id; whether there was none. Errors: those of the database, and a Record
+    /// that cannot be kept, such as one whose id is none of rdsk.
     pub fn add(&mut self, record: &Record) -> Result<bool, StoreError> {
         let is_id = |id: &str| {
             id.len() == ID_LETTERS

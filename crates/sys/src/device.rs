@@ -35,10 +35,8 @@ pub struct LoopBacking {
     rest: [u64; 26],
 }
 
-/// The backing file of the open loop device (`LOOP_GET_STATUS64`).
-///
-/// # Errors
-/// `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop device.
+/// The backing file of the open loop device (`LOOP_GET_STATUS64`). Errors: `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop
+/// device.
 pub fn loop_backing(fd: impl AsFd) -> io::Result<LoopBacking> {
     // `_IO` numbers of include/uapi/linux/loop.h carry no size.
     const LOOP_GET_STATUS64: Opcode = 0x4c05;

@@ -35,10 +35,8 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub struct FreshPages(Mapping);
 
 impl FreshPages {
-    /// So many bytes, from the start of a page on.
-    ///
-    /// # Errors
-    /// As mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a length of 0.
+    /// So many bytes, from the start of a page on. Errors: as mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a
+    /// length of 0.
     pub fn new(length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
@@ -101,10 +99,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Shares the first `length` bytes of an open file, of which no byte is touched.
-    ///
-    /// # Errors
-    /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
+    /// Shares the first `length` bytes of an open file, of which no byte is touched. Errors: as mmap(2): `EACCES` when `fd` is not open for
+    /// reading and writing, `EINVAL` for a length of 0.
     pub fn new(fd: impl AsFd, length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.

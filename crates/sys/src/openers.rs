@@ -11,12 +11,10 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// Whether anybody has the regular file open for writing, the kernel itself included: its servers for other hosts, process
 /// accounting, a file below a device. `fd` must be open for reading only, and no writer may be this process.
 ///
-/// A read lease is only given while nobody can write (fcntl(2), "Leases"). It is given back at once; who opens the file for
-/// writing in between waits for that. Clients of file servers refuse leases by rules of their own, so that `true` holds on local
-/// filesystems only; `false` holds, for this machine, on all.
-///
-/// # Errors
-/// `EACCES` for the file of another user, `EINVAL` where there are no leases, and others of fcntl(2).
+/// A read lease is only given while nobody can write (fcntl(2), "Leases"). It is given back at once; who opens the file for writing in
+/// between waits for that. Clients of file servers refuse leases by rules of their own, so that `true` holds on local filesystems only;
+/// `false` holds, for this machine, on all. Errors: `EACCES` for the file of another user, `EINVAL` where there are no leases, and others
+/// of fcntl(2).
 pub fn has_writers(fd: impl AsFd) -> io::Result<bool> {
     is_lease_refused(fd, libc::F_RDLCK)
 }
@@ -76,11 +74,8 @@ pub fn same_open_file((process, fd): (i32, u32), (other, other_fd): (i32, u32)) 
     kcmp(process, other, KCMP_FILE, (fd, other_fd))
 }
 
-/// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has
-/// none, which is no table of a thread that has not.
-///
-/// # Errors
-/// Those of kcmp(2): `EPERM`, `ESRCH`, and `ENOSYS` where the kernel was built without it.
+/// Whether two threads, of one process or of two, have the same table of open files (`KCMP_FILES`). One that has ended has none, which is
+/// no table of a thread that has not. Errors: those of kcmp(2): `EPERM`, `ESRCH`, and `ENOSYS` where the kernel was built without it.
 pub fn same_open_files(thread: i32, other: i32) -> io::Result<bool> {
     // include/uapi/linux/kcmp.h
     const KCMP_FILES: i32 = 2;

@@ -109,10 +109,8 @@ impl Expected {
 /// So long the kernel may still list a disk that it is removing.
 pub const REMOVAL_TAKES: Duration = Duration::from_secs(2);
 
-/// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
-///
-/// # Errors
-/// The refusal; or if the target is a directory, has changed since it was examined, or cannot be opened for reading.
+/// Claims a target. For writing it is examined again here, because it may have changed in the meantime. Errors: the refusal; or if the
+/// target is a directory, has changed since it was examined, or cannot be opened for reading.
 pub fn claim(
     mut examined: Examined,
     access: Access,
@@ -209,15 +207,12 @@ impl Claim {
         }
     }
 
-    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the
-    /// device while it is open, and a second one is not available, so streams share it. Once it is open, the uses of
-    /// the target are checked again, so that nobody who came in the meantime is overlooked, and its labels where the last
-    /// opening for writing was a while ago.
-    ///
-    /// # Errors
-    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use
-    /// (`EBUSY`); [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`];
-    /// [`TargetError::NotOpenable`] for a simulated target.
+    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the device while it is open,
+    /// and a second one is not available, so streams share it. Once it is open, the uses of the target are checked again, so that nobody
+    /// who came in the meantime is overlooked, and its labels where the last opening for writing was a while ago. Errors:
+    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use (`EBUSY`);
+    /// [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`]; [`TargetError::NotOpenable`] for a
+    /// simulated target.
     pub fn open(&self, mode: OpenMode) -> Result<OwnedFd, TargetError> {
         let Held::Node { handle, node } = &self.held else {
             return Err(TargetError::NotOpenable { name: shown(&self.path) });

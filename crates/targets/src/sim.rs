@@ -20,10 +20,8 @@ pub struct Simulated {
     pub lun: usize,
 }
 
-/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`.
-///
-/// # Errors
-/// If there is no such system or file, or its text does not describe a system: with line, key and reason.
+/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`. Errors: if there is no
+/// such system or file, or its text does not describe a system: with line, key and reason.
 pub fn load_system(name: &str) -> Result<System, TargetError> {
     let shown = rdsk_units::printable(name);
     let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");

@@ -170,10 +170,8 @@ impl Host {
         self.events.peek().map(|Reverse((at_ns, _, _))| *at_ns)
     }
 
-    /// Makes a call at `now_ns`, which must not lie before what has already happened (else it is made now).
-    ///
-    /// # Errors
-    /// [`HostError`] when the kernel would refuse it at once; nothing was done then.
+    /// Makes a call at `now_ns`, which must not lie before what has already happened (else it is made now). Errors: [`HostError`] when the
+    /// kernel would refuse it at once; nothing was done then.
     pub fn submit(&mut self, now_ns: u64, call: Call) -> Result<CallId, HostError> {
         self.check(&call)?;
         // Events of this very time are processed after the call is made, so that a call returning now is not delayed until

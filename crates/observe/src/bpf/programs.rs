@@ -61,10 +61,8 @@ enum Link {
 }
 
 impl Programs {
-    /// Loads them for `devices`, whose order is that of all indexes. They count nothing yet.
-    ///
-    /// # Errors
-    /// For whatever prevents it; then the counters of sysfs are the best evidence.
+    /// Loads them for `devices`, whose order is that of all indexes. They count nothing yet. Errors: for whatever prevents it; then the
+    /// counters of sysfs are the best evidence.
     pub fn load(devices: &[BlockDevice]) -> Result<Self, BpfError> {
         Self::load_for(devices, Family::Alone)
     }
