@@ -38,10 +38,8 @@ const GOLDEN: &str = "crates/cli/tests/golden";
 /// A browser needs seconds for each page.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// Writes pages and pictures into the directory that the arguments name, or below `target`.
-///
-/// # Errors
-/// When a run or a page fails, or there is no browser.
+/// Writes pages and pictures into the directory that the arguments name, or below `target`. Errors: when a run or a page fails, or there is
+/// no browser.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let directory = match arguments {
         [] => root.join("target/screenshots"),

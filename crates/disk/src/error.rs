@@ -28,8 +28,11 @@ impl ParamError {
         match self {
             ParamError::UnknownName { name } => {
                 let start: String = name.chars().take(LIKE).collect();
-                let alike: Vec<&str> =
-                    crate::builtin::NAMES.iter().copied().filter(|known| known.starts_with(&start)).collect();
+                let alike: Vec<&str> = crate::builtin::NAMES
+                    .iter()
+                    .copied()
+                    .filter(|system| system.starts_with(&start))
+                    .collect();
                 let alike = match alike.as_slice() {
                     [] => String::new(),
                     names => format!("did you mean {}? ", names.join(", ")),

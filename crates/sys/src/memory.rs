@@ -35,16 +35,14 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub struct FreshPages(Mapping);
 
 impl FreshPages {
-    /// So many bytes, from the start of a page on.
-    ///
-    /// # Errors
-    /// As mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a length of 0.
+    /// So many bytes, from the start of a page on. Errors: as mmap(2): `ENOMEM` where the kernel does not promise so much, `EINVAL` for a
+    /// length of 0.
     pub fn new(length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, rights, MapFlags::PRIVATE) }?;
-        Mapping::of(start, length).map(Self)
+        Mapping::map(start, length).map(Self)
     }
 }
 
@@ -73,11 +71,8 @@ pub struct SharedWords {
 }
 
 impl SharedWords {
-    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is
-    /// gone is read; arrays of BPF never do.
-    ///
-    /// # Errors
-    /// As [`Mapping::new`].
+    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is gone is
+    /// read; arrays of BPF never do. Errors: as [`Mapping::new`].
     pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
         let length = count.checked_mul(size_of::<AtomicU64>());
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -104,19 +99,17 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Shares the first `length` bytes of an open file, of which no byte is touched.
-    ///
-    /// # Errors
-    /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
+    /// Shares the first `length` bytes of an open file, of which no byte is touched. Errors: as mmap(2): `EACCES` when `fd` is not open for
+    /// reading and writing, `EINVAL` for a length of 0.
     pub fn new(fd: impl AsFd, length: usize) -> io::Result<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, so no other mapping is replaced.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, rights, MapFlags::SHARED, fd, 0) }?;
-        Self::of(start, length)
+        Self::map(start, length)
     }
 
     /// What the kernel mapped at this place.
-    fn of(start: *mut c_void, length: usize) -> io::Result<Self> {
+    fn map(start: *mut c_void, length: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, length })
     }
