@@ -113,7 +113,7 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
         |pair: &RunPair<'_>| [pair.base, pair.other].iter().any(|run| run.status == Status::Failed);
     let says_nothing = |pair: &&RunPair<'_>| {
         let is_unjudged = |judgement: &Judgement<'_>| {
-            pair.cells.iter().all(|cell| cell.of(judgement.condition.metric).is_none())
+            pair.cells.iter().all(|cell| cell.change(judgement.condition.metric).is_none())
         };
         has_failed(pair) && judgements.iter().any(is_unjudged)
     };
@@ -134,7 +134,7 @@ fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
     let runs: Vec<&Record> = records.iter().collect();
     let course = course(&runs, cell, metric).map_err(|error| {
         let hint = match &error {
-            rdsk_compare::CourseError::NoCell { known: cells, .. } => {
+            rdsk_compare::CourseError::NoCell { cells, .. } => {
                 let some: Vec<String> = cells.iter().take(12).map(|id| printable(id)).collect();
                 let more = if cells.len() > 12 { " and others" } else { "" };
                 format!("the first run has {}{more}", some.join(", "))
