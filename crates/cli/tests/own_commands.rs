@@ -38,8 +38,8 @@ fn quietly(directory: &Path, line: &str) -> String {
 fn labels(directory: &Path, history: &str) -> Vec<String> {
     let document: Value =
         serde_json::from_str(&quietly(directory, &format!("list --history {history} --json"))).unwrap();
-    let of = |run: &Value| run["label"].as_str().unwrap_or("none").to_owned();
-    document["runs"].as_array().unwrap().iter().map(of).collect()
+    let label_of = |run: &Value| run["label"].as_str().unwrap_or("none").to_owned();
+    document["runs"].as_array().unwrap().iter().map(label_of).collect()
 }
 
 #[test]

@@ -136,11 +136,11 @@ fn a_single_question_is_shown_on_its_own_screen() {
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let again = rdsk(["show", path, "--json", small, "--json-compact"]);
     assert_eq!((again.status_code, &again.stdout), (Some(0), &run.stdout), "{}", again.stderr);
-    let (all, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
-    assert!(compact.len() < all.len());
+    let (whole, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
+    assert!(compact.len() < whole.len());
     assert_eq!(rdsk(["show", small]).stdout.lines().next(), run.stdout.lines().next());
     let document = rdsk(["show", path, "--json", "-"]);
-    assert_eq!(document.stdout.as_bytes(), all, "{}", document.stderr);
+    assert_eq!(document.stdout.as_bytes(), whole, "{}", document.stderr);
 }
 
 #[test]

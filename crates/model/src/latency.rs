@@ -28,6 +28,18 @@ impl Estimate {
             _ => None,
         }
     }
+
+    /// The estimate of a mean whose interval reaches as far to both sides, but not below 0; `None` where that is not known.
+    pub fn around(mean: f64, half_width: Option<f64>) -> Self {
+        let low = half_width.map(|half| (mean - half).max(0.0));
+        Self { mean, low, high: half_width.map(|half| mean + half) }
+    }
+
+    /// That of the figure over so much: of I/Os per second over the bytes of each.
+    pub fn over(self, divisor: f64) -> Self {
+        let end = |end: Option<f64>| end.map(|end| end / divisor);
+        Self { mean: self.mean / divisor, low: end(self.low), high: end(self.high) }
+    }
 }
 
 /// Latencies of one cell. A percentile without enough samples (n < 10/(1−p)) is null.

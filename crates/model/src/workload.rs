@@ -48,6 +48,16 @@ words!(
         Write = "write",
     }
 );
+impl Op {
+    /// What belongs to this direction, of what belongs to reads and to writes.
+    pub fn select<T>(self, of_reads: T, of_writes: T) -> T {
+        match self {
+            Self::Read => of_reads,
+            Self::Write => of_writes,
+        }
+    }
+}
+
 words!(
     /// The order of the offsets.
     Pattern {

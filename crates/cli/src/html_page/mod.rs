@@ -3,7 +3,6 @@
 
 mod files;
 mod options;
-mod png;
 
 use crate::json_file::{PAGE, Sink};
 use crate::record_file;
@@ -22,7 +21,7 @@ use std::collections::HashSet;
 pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     report.check()?;
     report.history.choose();
-    let sink = report.output.as_ref().map(|place| Sink::prepare(PAGE, place, &report.runs)).transpose()?;
+    let sink = Sink::wanted(PAGE, report.output.as_ref(), &report.runs)?;
     let read = |word: &String| record_file::named(word, "report", "no-record");
     let records: Vec<Record> = report.runs.iter().map(read).collect::<Result<_, _>>()?;
     let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
@@ -48,7 +47,7 @@ pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     }
     if let Some(directory) = &report.png {
         files::write_all(directory, "png", &figures, |figure| {
-            rdsk_html::svg(figure).map(png::png).transpose()
+            rdsk_html::svg(figure).map(files::png).transpose()
         })?;
     }
     Ok(())

@@ -2,8 +2,8 @@
 //! and assigned to the targets in turn. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{Question, ROUNDS, Targets};
+use crate::request::{BudgetSource, PlanOptions};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_stats::MIN_PAIRS;
 use rdsk_units::Nanos;

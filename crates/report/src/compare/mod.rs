@@ -119,7 +119,7 @@ fn summary(pair: &RunPair<'_>, other: &str) -> String {
         return format!("no cell of {other} asks what a cell of A asks, so nothing is compared.");
     }
     let rates =
-        || pair.cells.iter().filter_map(|cell| cell.of(Metric::Rate)).map(rdsk_compare::Change::answer);
+        || pair.cells.iter().filter_map(|cell| cell.change(Metric::Rate)).map(rdsk_compare::Change::answer);
     let count = |answer: Answer| rates().filter(|&found| found == answer).count();
     let latencies =
         || pair.cells.iter().flat_map(|cell| &cell.changes).filter(|one| one.metric != Metric::Rate);
