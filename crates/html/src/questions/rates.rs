@@ -6,8 +6,12 @@ use super::rows::{NamedCell, evidence_of_rows, labels};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
+use rdsk_analysis::words::{few, sentence};
 use rdsk_model::{Estimate, Op};
 use rdsk_report::{Unit, is_bandwidth};
+
+/// Bars that are named with what they are of.
+const MAX_NAMED: usize = 4;
 
 /// What the rates of a figure are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +56,20 @@ pub(super) fn figure(
     Some(Figure {
         id: id.into(),
         title: title.into(),
-        shows: format!("{shows} The line on a bar is its 95% interval.{scale}"),
+        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", remarks(&ran)),
         drawing: Drawing::Plot(Plot::new(axis, Axis::rows(labels(&ran)), series(&ran, measure, length))),
         table: table(rows, measure),
         evidence: evidence_of_rows(rows),
     })
+}
+
+/// ` Drive's write cache: Sequential 1M QD8, write.`: what some bars are of, since they do not say it themselves.
+fn remarks(rows: &[&NamedCell<'_>]) -> String {
+    let remarked = rows.iter().filter(|row| !row.remark.is_empty());
+    let sentence = |(remark, names): (&str, Vec<String>)| {
+        format!(" {}", sentence(&format!("{remark}: {}", few(&names, MAX_NAMED, "other"))))
+    };
+    by_key(remarked.map(|row| (row.remark.as_str(), row.name_with_op()))).into_iter().map(sentence).collect()
 }
 
 fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {

@@ -154,12 +154,12 @@ fn course(values: &[f64], each: usize, width_ns: u64) -> Vec<Point> {
     (1_u32..).zip(values.chunks_exact(each.max(1))).filter_map(place).collect()
 }
 
-/// `, over 400 ms for each value at most`, by the first value of each line.
+/// `, of 400 ms or less`, by the first value of each line.
 fn width_in_words(plot: &Plot) -> String {
     let widths = plot.series.iter().filter_map(|series| Some(series.points.first()?.x));
     match widths.fold(0.0, f64::max) {
         0.0 => String::new(),
-        widest => format!(", over {} ms for each value at most", significant(widest * 1e3)),
+        widest => format!("; each value is of {} ms or less", significant(widest * 1e3)),
     }
 }
 

@@ -80,7 +80,8 @@ fn figure(id: &str, over: Over, constant: Constant, mut rows: Vec<&NamedCell<'_>
             Unit::fit(&Unit::RATES, rows.iter().filter_map(|row| over.rate(row)).reduce(f64::max))
         }
     };
-    let time = Unit::fit(&Unit::TIMES, rows.iter().filter_map(|row| p50(row)));
+    let times: Vec<f64> = rows.iter().filter_map(|row| p50(row)).collect();
+    let time = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
     let along = values_axis(over, &rows);
     let plot = Plot::new(
         along,

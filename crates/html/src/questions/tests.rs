@@ -114,6 +114,19 @@ fn bars_of_the_headline_are_the_means_of_its_cells_and_reads_lie_beside_writes()
 }
 
 #[test]
+fn a_bar_that_is_not_the_devices_is_named_with_what_it_is_of() {
+    let mut record = fixtures::run();
+    let cell = record.cells.iter_mut().find(|cell| cell.id == "headline/write/sequential").unwrap();
+    cell.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::PageCache;
+    let label = rdsk_report::workload_label(cell);
+    let sections = of_record(&Analysis::of(&record));
+    let shows = &sections[0].figures[0].shows;
+    assert!(shows.ends_with(&format!(" RAM (page cache): {label}, write.")), "{shows}");
+    let rows = &sections[0].figures[0].table.rows;
+    assert!(rows.iter().any(|row| row.last().is_some_and(|remark| remark == "RAM (page cache)")), "{rows:?}");
+}
+
+#[test]
 fn more_in_flight_is_a_line_of_iops_and_one_of_latency() {
     let record = fixtures::run();
     let plot = plot_of(&record, "headline-depth-random-4096");
@@ -168,10 +181,10 @@ fn a_line_over_positions_does_not_hop_between_bands() {
     assert_eq!(bands.map(|found| found.bands.len()), Some(1), "the fixture has a band");
     let plot = plot_of(&record, "zones-rate");
     let line = plot.series.iter().find(|series| series.shape == Shape::Line).unwrap();
-    assert!(line.points.len() > 50, "{} points", line.points.len());
+    assert!(line.points.len() > 40, "{} points", line.points.len());
     for point in &line.points {
-        // 1 MiB in 10 ms; late ones have 54.5 MiB/s.
-        assert!((point.y - 100.0).abs() < 1.0, "{point:?}");
+        // 1 MiB in 10 ms, or in 18.3: 100 or 54.5 MiB/s, and 73 MiB/s over the time of both.
+        assert!((point.y - 73.2).abs() < 12.0, "{point:?}");
     }
     let dots = plot.series.iter().find(|series| series.shape == Shape::Cloud).unwrap();
     assert!(dots.is_right && plot.right.is_some());

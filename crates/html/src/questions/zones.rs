@@ -9,14 +9,12 @@ use rdsk_analysis::zones::{LatencyBand, MIN_SHARE, Position, Steps, Zone, Zones}
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Op, PointRun};
 use rdsk_report::{Unit, significant};
-use rdsk_stats::median;
+use rdsk_stats::{mean, median};
 use rdsk_units::{Bytes, Nanos, percent};
 
 /// Values of a line over the positions, and I/Os of each where a part of them is in a band of its own.
 const MAX_ON_LINE: usize = 300;
-const MIN_SAMPLES: usize = 32;
-/// The share of the I/Os of a zone that are its fastest.
-const FASTEST: f64 = 0.05;
+const MIN_SAMPLES: usize = 64;
 /// Dots of access times, in the grey that no line of few has.
 const MAX_DOTS: usize = 3000;
 const DOTS: Look = Look { color: 8, style: 0 };
@@ -88,11 +86,8 @@ fn over_position(cells: &[ReadCell<'_>]) -> Figure {
     let dots = smallest.filter(|cell| cell.row.owner.is_empty()).and_then(|cell| access_times(cell, along));
     let (position, rate) = (Axis::from_zero("position", along.name), Axis::from_zero("rate", unit.name));
     let has_bands = cells.iter().any(|cell| cell.zones.latency_bands.is_some());
-    let of_band = if has_bands {
-        " Where a part of the I/Os waits longer, the line is that of the others."
-    } else {
-        ""
-    };
+    let of_band =
+        if has_bands { " Where a part of the I/Os waits longer, it is bytes over time." } else { "" };
     let (plot, said) = match dots {
         None => (Plot::new(position, rate, lines), String::new()),
         Some((dots, time)) => {
@@ -145,43 +140,20 @@ fn samples(cell: &CellRecord) -> Option<Vec<(u64, u64)>> {
 }
 
 /// The rate over the positions: that of the median latency of each, and of very many of as many neighbours as make the line readable.
-/// Where the latencies have bands it is that of the I/Os in the band of those that did not wait: a median would hop from band to band.
-///
-/// In a zone whose fastest twentieth takes 15 ms, with a band 8 ms later, it is the median of the I/Os between 11 and 19 ms.
+/// Where the latencies have bands it is their bytes over their time: a median would hop from band to band, and each of them is a
+/// rate that the device does not keep up.
 fn course(cell: &CellRecord, zones: &Zones, along: Unit, unit: Unit) -> Vec<Point> {
     let Some(samples) = samples(cell) else { return Vec::new() };
-    let between = |first: u64, last: u64| {
-        let place = |end: u64| samples.partition_point(|&(offset, _)| offset < end);
-        let mut latencies: Vec<f64> =
-            samples[place(first)..place(last + 1)].iter().map(|&(_, ns)| ns as f64).collect();
-        latencies.sort_by(f64::total_cmp);
-        latencies
-    };
-    let bands = zones.latency_bands.as_ref().map_or(&[][..], |found| &found.bands);
-    let nearest = bands.iter().map(|band| band.offset_ns.abs()).reduce(f64::min);
-    // From the fastest I/Os to those of the main band, where a band is faster than it.
-    let earlier =
-        bands.iter().filter(|band| band.share > FASTEST).map(|band| -band.offset_ns).fold(0.0, f64::max);
-    let levels: Vec<(u64, f64)> = zones
-        .zones
-        .iter()
-        .filter_map(|zone| {
-            let fastest =
-                rdsk_stats::quantile_sorted(&between(zone.begin_bytes, zone.end_bytes - 1), FASTEST)?;
-            Some((zone.end_bytes, fastest + earlier))
-        })
-        .collect();
-    let is_of_band = |offset: u64, ns: f64| {
-        let level = levels.iter().find(|(end, _)| offset < *end);
-        nearest.zip(level).is_none_or(|(nearest, (_, level))| (ns - level).abs() <= nearest / 2.0)
-    };
-    let needed = if bands.is_empty() { 1 } else { MIN_SAMPLES.div_ceil(cell.result.points.len().max(1)) };
+    let has_bands = zones.latency_bands.is_some();
+    let needed = if has_bands { MIN_SAMPLES.div_ceil(cell.result.points.len().max(1)) } else { 1 };
     let each = zones.positions.len().div_ceil(MAX_ON_LINE).max(needed).max(1);
     let point = |part: &[Position]| {
         let (first, last) = (part.first()?.offset_bytes, part.last()?.offset_bytes);
-        let mut latencies = between(first, last);
-        latencies.retain(|&ns| is_of_band(first, ns));
-        let rate = zones.block_bytes as f64 * 1e9 / median(&latencies)?;
+        let from = samples.partition_point(|&(offset, _)| offset < first);
+        let to = samples.partition_point(|&(offset, _)| offset <= last);
+        let latencies: Vec<f64> = samples[from..to].iter().map(|&(_, ns)| ns as f64).collect();
+        let usual_ns = if has_bands { mean(&latencies) } else { median(&latencies) }?;
+        let rate = zones.block_bytes as f64 * 1e9 / usual_ns;
         Some(Point::at(along.of(part[part.len() / 2].offset_bytes as f64), unit.of(rate)))
     };
     zones.positions.chunks(each).filter_map(point).collect()
