@@ -43,7 +43,7 @@ pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
     let axis = match along {
         Along::X => &plot.x,
         Along::Y => &plot.y,
-        Along::Right => plot.right.as_ref().unwrap_or(&plot.y),
+        Along::Right => plot.right.as_deref().unwrap_or(&plot.y),
     };
     let (mut values, mut ends) = values(plot, along);
     values.extend(axis.ticks.iter().map(|tick| tick.at));

@@ -109,7 +109,7 @@ impl<'p> Frame<'p> {
             medium,
             x: Coordinate::new(&plot.x, range(plot, Along::X), (left, right)),
             y: Coordinate::new(&plot.y, range(plot, Along::Y), upwards),
-            right: plot.right.as_ref().map(on_right),
+            right: plot.right.as_deref().map(on_right),
             width: width.into(),
             area: [left, top, right, bottom],
         }
@@ -239,7 +239,7 @@ fn mesh(frame: &Frame<'_>) -> String {
         axes += &label((left - FROM_AXIS, y), Align::End, Text::CENTRE, &words);
     }
     let middle = f64::midpoint(top, bottom);
-    if let Some((coordinate, axis)) = frame.right.as_ref().zip(plot.right.as_ref()) {
+    if let Some((coordinate, axis)) = frame.right.as_ref().zip(plot.right.as_deref()) {
         for Tick { at, label: words } in coordinate.labels(LABELS_UP) {
             let y = coordinate.pixel(at);
             axes += &line(Paint::Ink, 1.0, &path([(right, y), (right + TICK, y)]));

@@ -44,7 +44,7 @@ pub struct Plot {
     /// The vertical axis; of bars, the categories.
     pub y: Axis,
     /// A second vertical axis on the right, for the series that are on it.
-    pub right: Option<Axis>,
+    pub right: Option<Box<Axis>>,
     /// What is drawn, the first one lowest.
     pub series: Vec<Series>,
 }
@@ -178,12 +178,12 @@ impl Plot {
 
     /// The same with an axis on the right.
     pub(crate) fn with_right(self, right: Axis) -> Self {
-        Self { right: Some(right), ..self }
+        Self { right: Some(Box::new(right)), ..self }
     }
 
     /// The vertical axis of a series.
     pub fn y_of(&self, series: &Series) -> &Axis {
-        self.right.as_ref().filter(|_| series.is_right).unwrap_or(&self.y)
+        self.right.as_deref().filter(|_| series.is_right).unwrap_or(&self.y)
     }
 
     /// What a legend lists: each kind of series once, in the order of the series.

@@ -221,7 +221,7 @@ fn data(plot: &Plot) -> Value {
         "rows": has_rows,
         "x": axis(&plot.x),
         "y": axis(&plot.y),
-        "right": plot.right.as_ref().map(axis),
+        "right": plot.right.as_deref().map(axis),
         "series": series,
     })
 }

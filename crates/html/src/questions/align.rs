@@ -85,6 +85,9 @@ fn mean_ns(cell: &CellRecord) -> Option<f64> {
     cell.result.latency_ns.as_ref()?.mean.filter(|_| metrics::ran(cell))
 }
 
+/// A cell, and what its series looks like.
+type LookingCell<'c> = (&'c CellRecord, Option<Look>);
+
 /// The series of each name, of those rows that have a point.
 fn series(
     rows: &[&NamedCell<'_>],
@@ -92,7 +95,7 @@ fn series(
     point: impl Fn(&CellRecord) -> Option<Point>,
 ) -> Vec<Series> {
     let named = by_key(rows.iter().zip(looks(rows)).map(|(row, look)| (row.name(), (row.cell, look))));
-    let of_name = |(slot, (name, cells)): (usize, (String, Vec<(&CellRecord, Option<Look>)>))| {
+    let of_name = |(slot, (name, cells)): (usize, (String, Vec<LookingCell<'_>>))| {
         let mut points: Vec<Point> = cells.iter().filter_map(|(cell, _)| point(cell)).collect();
         if shape(slot) == Shape::Line {
             points.sort_by(|left, right| left.x.total_cmp(&right.x));

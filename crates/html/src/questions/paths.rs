@@ -71,16 +71,13 @@ fn rates(cells: &[NamedCell<'_>]) -> Figure {
         let rate = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write)?;
         Some(Point::at(unit.of(rate), 0.0))
     };
-    let series = |(slot, name, point): (usize, &str, &dyn Fn(&CellRecord) -> Option<Point>)| {
+    let series = |slot: usize, name: &str, point: &dyn Fn(&CellRecord) -> Option<Point>| {
         let shape = Shape::Bar { slot, slots: 2 };
         by_result(&ran, name, shape, slot, |place, row| Some(Point { y: place as f64, ..point(row.cell)? }))
     };
-    let all = [
-        (0, "until the last call returned", &returned as &dyn Fn(&CellRecord) -> _),
-        (1, "on disk", &stable),
-    ];
+    let all = [series(0, "until the last call returned", &returned), series(1, "on disk", &stable)].concat();
     let rows = Axis::rows(ran.iter().map(|row| row.name()));
-    let plot = Plot::new(Axis::from_zero("rate", unit.name), rows, all.into_iter().flat_map(series));
+    let plot = Plot::new(Axis::from_zero("rate", unit.name), rows, all);
     let owned: Vec<NamedCell<'_>> = ran.iter().map(|row| (*row).clone()).collect();
     Figure {
         id: "paths-rate".into(),

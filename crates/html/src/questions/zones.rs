@@ -272,7 +272,7 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
         format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
     };
     let rows = zones.positions.iter().step_by(every).map(row).collect();
-    Table { heads: heads.to_vec(), rows, left_out, ..Table::default() }
+    Table { heads: heads.to_vec(), rows, left_out }
 }
 
 /// The median rate of each sweep, a line for each block size, direction and target with more than one; `None` where there is none.
