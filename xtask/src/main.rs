@@ -54,7 +54,7 @@ usage: cargo xtask COMMAND
   dist [--check]              a static program, a .deb, an .rpm and a container's recipe, in target/dist; with --check, from two
                               directories, which must give the same bytes
   dist --try [SYSTEM ...]     install what dist made in root trees and run it: debian12, debian13, rpm, empty (root)
-  screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots)
+  screenshots [DIRECTORY]     pages of every experiment as pictures to look at: light, dark, phone and print (target/screenshots); with --docs also those of the documents
   campaign [NAME]             a long series of tests with a page of results in xtask/records/campaigns; without a name, the list";
 
 fn main() -> ExitCode {

@@ -1,7 +1,7 @@
 //! Many targets: a row for each, with one column per workload.
 
 use super::Limits;
-use super::row::{Figures, pad};
+use super::row::{RateTexts, pad};
 use crate::cells::target_name;
 use crate::page::{self, Page};
 use crate::style::Style;
@@ -99,7 +99,7 @@ fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -
 
 /// `2.35 GiB/s ±3% c`.
 fn rate(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let figures = Figures::of(analysis, cell);
+    let figures = RateTexts::of(analysis, cell);
     let parts = [figures.rate, figures.margin, figures.marks];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
