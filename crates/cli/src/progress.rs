@@ -95,7 +95,7 @@ fn line() -> ProgressBar {
 
 fn visit_line(id: &str, visit: &str, rates: Option<(f64, f64)>, left_ns: u64) -> String {
     let left = Nanos(left_ns - left_ns % 1_000_000_000);
-    let left = if left.0 == 0 { "<1 s".to_owned() } else { format!("{:.0} s", left.as_secs_f64()) };
+    let left = if left.0 == 0 { "<1 s".to_owned() } else { format!("{} s", left.0 / 1_000_000_000) };
     match rates {
         Some((bytes_per_s, ops_per_s)) => {
             format!("{id:<30} {visit}  {left} left  {}  {} IOPS", Rate { bytes_per_s }, count(ops_per_s))

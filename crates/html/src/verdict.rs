@@ -32,7 +32,7 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
 /// `faster in 36 of 41 tests, slower in none; 1.22x on average`.
 fn changes(pair: &RunPair<'_>) -> String {
     let rates: Vec<&Change> =
-        pair.cells.iter().filter_map(|cell: &CellChange<'_>| cell.of(Metric::Rate)).collect();
+        pair.cells.iter().filter_map(|cell: &CellChange<'_>| cell.change(Metric::Rate)).collect();
     let count = |answer: Answer| rates.iter().filter(|change| change.answer() == answer).count();
     let (faster, slower, unknown) = (count(Answer::Faster), count(Answer::Slower), count(Answer::TooFewData));
     let tests = plural(rates.len() as u64, "test");
