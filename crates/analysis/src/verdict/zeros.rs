@@ -195,8 +195,8 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
         return None;
     }
     let text = format!(
-        "{} read {}, but the {} that were looked at held only zeros: a device that never stored anything there, or was told to forget \
-         it, answers without its medium",
+        "{} read {}, but the {} that were checked held only zeros: a device that stores nothing there (never written, or discarded) answers \
+         without its medium",
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
         words::plural(content.pages, "place"),
@@ -244,11 +244,7 @@ mod tests {
     fn zeros_prove_no_medium_unless_the_device_has_to_read_them() {
         let seen = on(&read(64), |_| {});
         assert_eq!(seen.code, VerdictCode::Unverified, "{}", seen.text);
-        assert!(
-            seen.text.contains("but the 64 places that were looked at held only zeros:"),
-            "{}",
-            seen.text
-        );
+        assert!(seen.text.contains("but the 64 places that were checked held only zeros:"), "{}", seen.text);
         assert_eq!(on(&read(63), |_| {}).code, VerdictCode::Device, "some of it is data");
         let plain = |device: &mut Device| (device.rotational, device.discards) = (Some(true), Some(false));
         assert_eq!(on(&read(64), plain).code, VerdictCode::Device, "a hard disk reads zeros too");
