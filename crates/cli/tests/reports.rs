@@ -131,7 +131,7 @@ fn zones_of_a_freebsd_disk() {
     assert_eq!(all.iter().map(|one| one.block_bytes >> 20).collect::<Vec<_>>(), [1, 5, 10, 20]);
     let bands: Vec<bool> = all.iter().map(|one| one.latency_bands.is_some()).collect();
     assert_eq!(bands, [true, false, false, false]);
-    // Three passes in ascending order, each from another start, tell its zones from time.
+    // Three passes in ascending order, each from another start, separate its zones from time.
     assert!(record.findings.iter().any(|finding| finding.code == "speed-by-position"));
     for one in &all[1..] {
         let falls = one.outer_bytes_per_s.unwrap() / one.inner_bytes_per_s.unwrap();

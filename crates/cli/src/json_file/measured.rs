@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// The keys that tell whether something was measured. Everything else in a document is passed over and takes no memory.
+/// The keys that say whether something was measured. Everything else in a document is passed over and takes no memory.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]

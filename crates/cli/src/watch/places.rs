@@ -1,4 +1,4 @@
-//! Where a command may write, as far as its line tells: what is judged, and flushed after it. It looks and opens nothing.
+//! Where a command may write, as far as its line says: what is judged, and flushed after it. It looks and opens nothing.
 
 use super::options::Watch;
 use super::{PROC, SYS};

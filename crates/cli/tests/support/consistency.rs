@@ -72,7 +72,7 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
         }
         say(cell["verdict"].is_null(), "not applicable, and yet judged");
     } else {
-        say(cell["verdict"].is_object(), "no verdict");
+        say(cell["verdict"].is_object(), "no judgement");
     }
     let sum = |name: &str| list(&result["streams"]).iter().filter_map(|one| whole(&one[name])).sum::<u64>();
     if let (Some(bytes), Some(ops), Some(block)) =
