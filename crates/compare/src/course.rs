@@ -67,10 +67,10 @@ pub enum LeftOut {
     #[error("it is the same run again")]
     Again,
     /// It has no such cell.
-    #[error("it did not measure the cell")]
+    #[error("it did not measure the test")]
     NotMeasured,
     /// Its cell is another one of the same name.
-    #[error("the cell asks something else there")]
+    #[error("the test does something else there")]
     AsksElse,
     /// The cell says nothing of the device, for this reason.
     #[error("{0}")]
@@ -84,7 +84,7 @@ pub enum LeftOut {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CourseError {
     /// No run has the cell.
-    #[error("no run has a cell \"{cell}\"")]
+    #[error("no run has a test \"{cell}\"")]
     NoCell {
         /// What was asked for.
         cell: String,
@@ -92,7 +92,7 @@ pub enum CourseError {
         known: Vec<String>,
     },
     /// Too few runs have it.
-    #[error("{runs} of the runs have that figure of the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
+    #[error("{runs} of the runs have that figure of the test \"{cell}\", and a trend needs {MIN_RUNS}")]
     TooFewRuns {
         /// What was asked for.
         cell: String,
@@ -265,8 +265,8 @@ mod tests {
         let found = course(&all.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
         assert_eq!((found.points.len(), &found.shape), (4, &Shape::TooFewRuns(8)));
         let why: Vec<String> = found.left_out.iter().map(|(_, why)| why.to_string()).collect();
-        let hole = "the cell read a hole there, which no device answers";
-        assert_eq!(why, [hole, "the cell was cut off there", hole, "the cell has no verdict there"]);
+        let hole = "the test read unallocated blocks there, which no device answers";
+        assert_eq!(why, [hole, "the test was cut off there", hole, "the test has no judgement there"]);
         let verdicts: Vec<_> = found.points.iter().map(|point| point.verdict).collect();
         let device = Some(VerdictCode::Device);
         assert_eq!(verdicts, [device, device, device, Some(VerdictCode::PageCache)]);
