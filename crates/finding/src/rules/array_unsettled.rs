@@ -76,7 +76,10 @@ mod tests {
         let array = paths.targets[0].device.as_mut().unwrap().array.as_mut().unwrap();
         (array.device, array.level) = ("dm-0".into(), Some("multipath".into()));
         let failed = fires(RULE, &paths);
-        assert_eq!(failed.evidence, ["c: state of the array = a path of dm-0 has failed"]);
+        assert_eq!(
+            failed.evidence,
+            ["sequential direct 4K reads: state of the array = a path of dm-0 has failed"]
+        );
         let mut nested = on_array(Some("idle"), 0);
         let device = nested.targets[0].device.as_mut().unwrap();
         device.arrays_below =

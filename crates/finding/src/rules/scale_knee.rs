@@ -43,8 +43,8 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "{} From {} to {} at {}, the rate changes by {} per doubling (95% interval: {} to {}).",
-        words::sentence(&cause.text),
+        "Limit: {}. From {} to {} at {}, the rate changes by {} per doubling (95% interval: {} to {}).",
+        cause.text,
         words::plural(u64::from(stop.streams), "stream"),
         stop.next_streams,
         words::fio_size(line.block_bytes),

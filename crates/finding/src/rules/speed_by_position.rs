@@ -233,7 +233,9 @@ mod tests {
                 100_000 * (100 + slower)
                     + 1_000 * ((u64::from(pass) * 37) % 11) * wobble * u64::from(place / 30)
             };
-            made(60, 6, latency).0
+            let mut record = made(60, 6, latency).0;
+            record.targets[0].device.as_mut().unwrap().rotational = Some(false);
+            record
         };
         let advice = |by: u64, wobble: u64| fires(RULE, &stepped(by, wobble)).advice.unwrap();
         assert!(advice(20, 0).contains("put data that must be fast into the first"));
