@@ -49,6 +49,8 @@ fn collect(stream: TokenStream, texts: &mut Vec<(usize, String)>) {
                 }
             }
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                // That of a whole file has an exclamation mark.
+                trees.next_if(|next| matches!(next, TokenTree::Punct(mark) if mark.as_char() == '!'));
                 if let Some(TokenTree::Group(group)) = trees.next_if(
                     |next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket),
                 ) {

@@ -85,7 +85,10 @@ mod tests {
         device.arrays_below =
             vec![ArrayFacts { device: "md1".into(), degraded: Some(1), ..ArrayFacts::default() }];
         let below = fires(RULE, &nested);
-        assert_eq!(below.evidence, ["c: state of the array = md1 is missing 1 of its members"]);
+        assert_eq!(
+            below.evidence,
+            ["sequential direct 4K reads: state of the array = md1 is missing 1 of its members"]
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 Stake::Figure,
                 Some(worst),
                 format!(
-                    "buffered writes return from RAM (page cache); until the data is on disk takes up to {} as long",
+                    "buffered writes return from RAM (page cache); on disk they take up to {} as long",
                     words::times(worst)
                 ),
             )

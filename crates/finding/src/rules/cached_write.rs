@@ -38,7 +38,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .effect(
             Stake::Figure,
             Some(worst.factor),
-            format!("direct writes return from a cache; until they are on disk takes up to {longer} as long"),
+            format!("direct writes return from a cache; on disk they take up to {longer} as long"),
         ),
     ]
 }

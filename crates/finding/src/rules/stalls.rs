@@ -95,7 +95,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         .advice(format!(
             "{}; quote the maximum latency, since the median hides stalls",
             if is_simulated(record, cells[0]) {
-                "rdsk sim show lists the parameters of the model"
+                "see the parameters of the model with rdsk sim show"
             } else {
                 "read the logs of device and kernel for these times"
             }
