@@ -183,7 +183,7 @@ impl<'a> BlockIo<'a> {
         self.followed.is_all
     }
 
-    /// ` in 1 of 6 visits`, where it is not all of them; else nothing.
+    /// ` in 1 of 6 repeats`, where it is not all of them; else nothing.
     pub fn part_in_words(&self) -> String {
         part_in_words(self.cell)
     }
@@ -203,11 +203,11 @@ impl<'a> BlockIo<'a> {
     }
 }
 
-/// ` in 1 of 6 visits`, where BPF did not follow all of a cell's; else nothing.
+/// ` in 1 of 6 repeats`, where BPF did not follow all of a cell's; else nothing.
 pub fn part_in_words(cell: &CellRecord) -> String {
     let followed = cell.evidence.bpf.as_ref().and_then(|bpf| bpf.followed.as_ref());
     followed.map_or_else(String::new, |followed| {
-        format!(" in {} of {} visits", followed.len(), cell.result.visits.len())
+        format!(" in {} of {} repeats", followed.len(), cell.result.visits.len())
     })
 }
 
@@ -319,7 +319,7 @@ mod tests {
             (250, 250 * 4096, 250)
         );
         assert_eq!((activity.merges(Op::Read), activity.flushes()), (Some(25), Some(250)));
-        assert_eq!((activity.part_in_words().as_str(), activity.is_exact), (" in 2 of 3 visits", true));
+        assert_eq!((activity.part_in_words().as_str(), activity.is_exact), (" in 2 of 3 repeats", true));
         // What memory held may move after the part of a visit that sysfs tells.
         let buffered = reads(IoPath::Buffered);
         let activity = block_io(&buffered).unwrap();

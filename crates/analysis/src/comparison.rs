@@ -136,29 +136,29 @@ pub enum NoRatio {
 }
 
 impl NoRatio {
-    /// `2 rounds on both sides, and a comparison needs 3`.
+    /// `2 repeats on both sides, and a comparison needs 3`.
     pub fn words(self) -> String {
         match self {
-            Self::Rounds(0) => format!("no round on both sides, and a comparison needs {MIN_PAIRS}"),
+            Self::Rounds(0) => format!("no repeat on both sides, and a comparison needs {MIN_PAIRS}"),
             Self::Rounds(count) => {
-                let rounds = crate::words::plural(count as u64, "round");
-                format!("{rounds} on both sides, and a comparison needs {MIN_PAIRS}")
+                let repeats = crate::words::plural(count as u64, "repeat");
+                format!("{repeats} on both sides, and a comparison needs {MIN_PAIRS}")
             }
             Self::Ios(count) => {
                 let ios = crate::words::plural(count, "I/O");
                 format!("{ios} on one side, and a comparison needs {MIN_IOS}")
             }
             Self::Burst => "a side is above the limit of its control group, which is a burst".into(),
-            Self::Sittings => "measured in two sittings".into(),
+            Self::Sittings => "measured in two runs".into(),
         }
     }
 
-    /// The same of several pairs, before what they are: `too few rounds or I/Os to compare`.
+    /// The same of several pairs, before what they are: `too few repeats or I/Os to compare`.
     pub fn of_these(self) -> &'static str {
         match self {
-            Self::Rounds(_) | Self::Ios(_) => "too few rounds or I/Os to compare",
+            Self::Rounds(_) | Self::Ios(_) => "too few repeats or I/Os to compare",
             Self::Burst => "bursts above a limit cannot be compared:",
-            Self::Sittings => "not compared, since measured in two sittings:",
+            Self::Sittings => "not compared, since measured in two runs:",
         }
     }
 

@@ -140,7 +140,7 @@ fn device_text(facts: &Facts<'_>) -> String {
         None => more,
     };
     let more = if zeros::is_content_unknown(facts) {
-        format!("{more}; too few places were looked at to tell whether it stores anything there")
+        format!("{more}; too few places were checked to know whether it stores anything there")
     } else {
         more
     };

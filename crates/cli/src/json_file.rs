@@ -221,7 +221,7 @@ pub(crate) fn output(
     written.and(printed)
 }
 
-/// Writes the document of a command that failed. What it failed of is told last and decides its exit code, so what is wrong with the
+/// Writes the document of a command that failed. What it failed of is reported last and decides its exit code, so what is wrong with the
 /// document is a warning.
 pub(crate) fn output_failure(sink: Option<&Sink>, document: impl FnOnce() -> String) {
     if let Some(Err(problem)) = sink.map(|sink| sink.write(&document())) {
@@ -273,7 +273,7 @@ fn finished(path: &Path, document: &str, old: Option<Metadata>) -> io::Result<Na
 }
 
 fn streamed(path: &Path, document: &str) -> io::Result<()> {
-    // Opening a pipe that nobody reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
+    // Opening a pipe that no process reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
     // block again, as long as its reader does.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open(2) fits its argument");
     let mut file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;

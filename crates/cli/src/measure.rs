@@ -226,10 +226,10 @@ fn cell_errors(record: &Record) -> Option<Problem> {
         ProblemKind::Io,
         "cells-failed",
         format!(
-            "I/O failed in {} of {} cells, first in {} at offset {}: {}",
+            "I/O failed in {} of {} tests, first in {} at offset {}: {}",
             failed.len(),
             record.cells.len(),
-            first.id,
+            rdsk_analysis::words::test(first),
             error.offset_bytes,
             error.message
         ),

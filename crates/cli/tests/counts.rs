@@ -4,8 +4,8 @@
 #![allow(clippy::print_stderr, reason = "a test that was disturbed says so")]
 
 use crate::support::{
-    Counted, assert_near, brief, cell, count, device, figure, findings, identity, iostat_of, loop_device,
-    near, one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict_at_the_loop, word,
+    Counted, assert_near, brief, cell, count, device, figure, identity, iostat_of, loop_device, near,
+    one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict_at_the_loop, word,
 };
 use rdsk_testkit::attempts::{ensure, first_right};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
@@ -86,7 +86,7 @@ fn twenty_three_reads_are_twenty_three() {
         return;
     }
     // Devices that hold one pass and no more, so that no read-ahead runs on beyond it. What examining them reads is in the
-    // cache already, and stays there while somebody has the device open.
+    // cache already, and stays there while a program has the device open.
     let device_of = |requests| LoopDevice::builder().size(requests * BLOCK).create().expect("loop devices");
     let (disk, larger) = (device_of(REQUESTS), device_of(2 * REQUESTS));
     let run = |disk: &LoopDevice, requests| {
@@ -154,18 +154,12 @@ fn one_direct_writer_has_one_request_in_flight() {
         // The columns belong together: w/s of wareq-sz are wkB/s.
         let product = figure(row, "/w~1s") * figure(row, "/wareq-sz");
         assert_near("w/s × wareq-sz", product, figure(row, "/wkB~1s"), 0.001);
-        // The kernel may have more of it in flight only while somebody else looks at the device.
+        // The kernel may have more of it in flight only while another program looks at the device.
         let aqu_sz = figure(row, "/aqu-sz");
         ensure(aqu_sz > 0.0 && aqu_sz <= 1.05, || format!("aqu-sz {aqu_sz}: {}", brief(direct)))?;
         // The flushes, empty writes to the kernel, show beside the few writes that a busy machine comes to.
         near("wareq-sz", figure(row, "/wareq-sz"), 4.0, 0.01)?;
-        let matching = findings(&record, "single-writer-depth");
-        let is_on = |finding: &&Value| {
-            finding["cells"]
-                .as_array()
-                .is_some_and(|ids| ids.iter().any(|listed| listed == "stream/write/direct"))
-        };
-        ensure(matching.iter().any(is_on), || format!("no finding: {}", brief(direct)))
+        Ok(())
     });
 }
 

@@ -59,7 +59,7 @@ fn with_privilege_both_sources_count_the_same() {
     };
     let record = whole_and(|| record_of(reads(&device, &["--evidence", "bpf"])), is_exact);
     assert_eq!(word(&record, "/observer/source"), "bpf");
-    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is told, and nothing else.
+    // Some machines read this device more than 100 000 times a second; then what is not timed throughout is reported, and nothing else.
     let why = record["observer"]["why_not_higher"].as_str();
     assert!(
         why.is_none_or(|why| why.contains("counts requests throughout, and takes times")),
@@ -76,7 +76,7 @@ fn with_privilege_both_sources_count_the_same() {
     }
 }
 
-/// By default a fast device is not followed in each visit. What BPF tells is then of the visits that it names: as many requests as sysfs
+/// By default a fast device is not followed in each visit. What BPF says is then of the visits that it names: as many requests as sysfs
 /// counted in these, and as many bytes of bios as their reads asked for.
 #[test]
 fn what_some_visits_became_is_told_of_these_visits() {
@@ -194,7 +194,7 @@ fn two_capabilities_are_enough_for_a_user() {
     }
     let _turn = Turn::Bpf.take();
     let device = loop_device();
-    // Where everybody may run it, and read the device.
+    // Where every user may run it, and read the device.
     let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
     let program = place.path().join("rdsk");
     // A copy that this process made would be open for writing in what other tests start meanwhile.
@@ -250,7 +250,7 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
     }
 }
 
-/// What a CPU quota does is told as that, and as nobody else's fault.
+/// What a CPU quota does is reported as that, and as no other program's fault.
 #[test]
 fn a_cpu_quota_that_is_used_up_is_named() {
     if !requires(&[Need::Root, Need::Loop, Need::CpuQuota]) {
@@ -282,7 +282,7 @@ fn a_cpu_quota_that_is_used_up_is_named() {
         let text = word(held_back, "/verdict/text");
         ensure(text.contains("the CPU quota of its control group"), || format!("{held_back:#}"))
     });
-    // Of this process, whose group has none, no quota is told.
+    // Of this process, whose group has none, no quota is reported.
     let free = record_of(hungry());
     if std::fs::read_to_string("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").is_ok_and(|text| text.trim() == "-1") {
         assert!(cell(&free, id)["evidence"]["processor"]["quota"].is_null());

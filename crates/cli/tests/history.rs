@@ -155,7 +155,7 @@ fn the_users_data_directory_has_it_and_no_place_is_one_warning() {
     let file = home.join(".local/share/rdsk/history.db");
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
-    // Nobody can create a directory in /proc, root included.
+    // No process can create a directory in /proc, root included.
     for home in [None, Some(Path::new("/proc/nobody"))] {
         let run = with_home(home, &RUN);
         assert_eq!(run.ended, Ended::Exited(0));

@@ -1,5 +1,5 @@
-//! One account: the same direct writes leave the same counts in the cell of a run, in what `rdsk watch` tells of a dd, and in the Record of
-//! `rdsk dd`, whoever's they are.
+//! One account: the same direct writes leave the same counts in the cell of a run, in what `rdsk watch` shows a dd, and in the Record of
+//! `rdsk dd`, whosesoever they are.
 
 use crate::common;
 use crate::support::{LONG, cell, count, identity, loop_device, rdsk, record_of};
@@ -115,7 +115,7 @@ fn of_our_dd(device: &LoopDevice, operands: &str) -> Result<Account, String> {
     Account::of_cell(cell(&record, "dd/write"), device.name())
 }
 
-/// Whoever looks for a disk by its identity may read it meanwhile, and the kernel passes over an event now and then: neither changes
+/// The program that looks for a disk by its identity may read it meanwhile, and the kernel passes over an event now and then: neither changes
 /// what is compared, or another attempt is made.
 #[test]
 fn a_thousand_direct_writes_are_the_same_whoever_makes_them() {

@@ -183,7 +183,7 @@ fn a_typing_error_is_answered_by_what_was_meant() {
         (&["import", "a", "--lable", "x"], "unknown flag --lable", "did you mean --label?"),
         (&["watch", "--colunms", "old"], "unknown flag --colunms", "did you mean --columns?"),
         (&["list", "--since", "yesterday"], "--since: \"yesterday\" is no date, time or age", "2026-11-22"),
-        (&["list", "sda"], "the word \"sda\" is one too many", "rdsk list --help"),
+        (&["list", "sda"], "unexpected word \"sda\"", "rdsk list --help"),
         (&["export", "last", "--csv"], "--csv does not apply to rdsk export", "write --format csv"),
         (&["list", "--limit"], "--limit has no value", "write a value after --limit"),
         (&["watch", "--plain", "--json"], "--plain conflicts with --json", "leave one of them out"),

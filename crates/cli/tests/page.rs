@@ -48,11 +48,11 @@ fn systems(part: usize) {
             again.stderr
         );
         if *name == "linux-disk" {
-            let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-            let shown = fs::read_to_string(readme).unwrap();
+            let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md");
+            let shown = fs::read_to_string(document).unwrap();
             assert!(
                 shown.contains(body(&run.stdout)),
-                "README.md does not show the page as it is now:\n{}",
+                "docs/output.md does not show the page as it is now:\n{}",
                 run.stdout
             );
         }

@@ -131,7 +131,7 @@ fn zones_of_a_freebsd_disk() {
     assert_eq!(of_sizes.iter().map(|one| one.block_bytes >> 20).collect::<Vec<_>>(), [1, 5, 10, 20]);
     let bands: Vec<bool> = of_sizes.iter().map(|zones| zones.latency_bands.is_some()).collect();
     assert_eq!(bands, [true, false, false, false]);
-    // Three passes in ascending order, each from another start, tell its zones from time.
+    // Three passes in ascending order, each from another start, separate its zones from time.
     assert!(record.findings.iter().any(|finding| finding.code == "speed-by-position"));
     for zones in &of_sizes[1..] {
         let falls = zones.outer_bytes_per_s.unwrap() / zones.inner_bytes_per_s.unwrap();

@@ -173,7 +173,7 @@ fn the_second_signal_does_not_wait_for_a_reader() {
 
 fn is_ended_by_the_second() -> Result<(), String> {
     let place = directory();
-    // A pipe that nobody reads: the document is larger than it holds, and writing it never ends.
+    // A pipe that no process reads: the document is larger than it holds, and writing it never ends.
     let mut command = rdsk(&format!("run {} --size 16M --budget 30s --json -", word(place.path())));
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

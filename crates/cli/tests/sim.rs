@@ -215,7 +215,7 @@ fn a_cell_without_a_whole_pass_says_so() {
         for row in rows {
             assert!(text.contains(row), "{line}: no {row:?} in {text}");
         }
-        assert!(text.contains("no pass of 100 MiB is complete: the longest has "), "{line}: {text}");
+        assert!(text.contains("no sweep of 100 MiB is complete: the longest has "), "{line}: {text}");
         let record = record_of(rdsk(&words(&line.split(' ').collect::<Vec<_>>())));
         let cells = record["cells"].as_array().unwrap();
         let is_cold =
@@ -329,13 +329,14 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
 #[test]
 fn the_list_has_a_line_for_each_system() {
     let run = page(&[&"sim", &"list"]);
-    let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines.len(), rdsk_disk::NAMES.len(), "{}", run.stdout);
-    for (line, name) in lines.iter().zip(rdsk_disk::NAMES) {
-        assert!(line.chars().count() <= 80 && line.trim_end() == *line, "{line}");
-        let (first, about) = line.split_once(' ').unwrap();
-        assert!(first == *name && about.trim().len() > 20, "{line}");
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 80 && line.trim_end() == line));
+    let lines: Vec<(&str, &str)> =
+        run.stdout.lines().filter_map(|line| line.strip_prefix(' ')?.split_once(' ')).collect();
+    for name in rdsk_disk::NAMES {
+        let about = lines.iter().find(|(first, _)| first == name).map(|(_, about)| about.trim());
+        assert!(about.is_some_and(|about| about.len() > 20), "{name}: {}", run.stdout);
     }
+    assert_eq!(lines.len(), rdsk_disk::NAMES.len(), "{}", run.stdout);
 }
 
 /// What `sim show` prints is a file that runs: its Record has the same values as that of the built-in system.

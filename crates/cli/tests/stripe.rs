@@ -169,7 +169,7 @@ fn stripes_begin_with_the_target_and_not_with_the_offset() {
 }
 
 /// A real block device: the loop device of a disk whose requests are answered as late as the array would. What a busy machine
-/// cannot change: what is described and hinted, and that all requests reach the disk. Whether the latencies tell the array is in
+/// cannot change: what is described and hinted, and that all requests reach the disk. Whether the latencies show the array is in
 /// timing/stripe.rs.
 #[test]
 fn a_real_device_without_words_is_measured_by_latency_alone() {

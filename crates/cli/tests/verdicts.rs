@@ -260,7 +260,7 @@ fn no_shape_is_claimed_beside_busy_loops() {
     assert!(claimed.is_empty(), "{claimed:?}");
 }
 
-/// Reads of 4 KiB at random places of a file, past the page cache, until told to stop.
+/// Reads of 4 KiB at random places of a file, past the page cache, until asked to stop.
 fn rival<'scope>(
     scope: &'scope Scope<'scope, '_>,
     file: &'scope Path,

@@ -69,7 +69,7 @@ impl Unknown {
                     words::plural(count as u64, "round")
                 )
             }
-            Self::NoInterval => "one of the runs does not tell how sure it is".into(),
+            Self::NoInterval => "one of the runs does not say how sure it is".into(),
             Self::Pairs(count) => {
                 format!("{} of runs, {MIN_PAIRS} are needed", words::plural(count as u64, "pair"))
             }
@@ -142,7 +142,7 @@ impl CellChange<'_> {
             (Some(VerdictCode::Device), Some(VerdictCode::Device)) => {}
             (base, other) if base == other => remarks.extend(base.map(|code| format!("{code} in both"))),
             (base, other) => {
-                let word = |code: Option<VerdictCode>| code.map_or("no verdict", VerdictCode::as_str);
+                let word = |code: Option<VerdictCode>| code.map_or("no judgement", VerdictCode::as_str);
                 remarks.push(format!("{} → {}", word(base), word(other)));
             }
         }

@@ -67,10 +67,10 @@ pub enum LeftOut {
     #[error("it is the same run again")]
     Again,
     /// It has no such cell.
-    #[error("it did not measure the cell")]
+    #[error("it did not measure the test")]
     NotMeasured,
     /// Its cell is another one of the same name.
-    #[error("the cell asks something else there")]
+    #[error("the test does something else there")]
     AsksElse,
     /// The cell says nothing of the device, for this reason.
     #[error("{0}")]
@@ -85,10 +85,10 @@ pub enum LeftOut {
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum CourseError {
     /// No run has the cell.
-    #[error("no run has a cell \"{cell}\"")]
+    #[error("no run has a test \"{cell}\"")]
     NoCell { cell: String, cells: Vec<String> },
     /// Too few runs have it.
-    #[error("{runs} of the runs have that figure of the cell \"{cell}\", and a trend needs {MIN_RUNS}")]
+    #[error("{runs} of the runs have that figure of the test \"{cell}\", and a trend needs {MIN_RUNS}")]
     TooFewRuns { cell: String, runs: usize },
 }
 
@@ -260,8 +260,8 @@ mod tests {
         let found_course = course(&course_runs.iter().collect::<Vec<_>>(), "a", Metric::Rate).unwrap();
         assert_eq!((found_course.points.len(), &found_course.shape), (4, &Shape::TooFewRuns(8)));
         let why: Vec<String> = found_course.left_out.iter().map(|(_, why)| why.to_string()).collect();
-        let hole = "the cell read a hole there, which no device answers";
-        assert_eq!(why, [hole, "the cell was cut off there", hole, "the cell has no verdict there"]);
+        let hole = "the test read unallocated blocks there, which no device answers";
+        assert_eq!(why, [hole, "the test was cut off there", hole, "the test has no judgement there"]);
         let verdicts: Vec<_> = found_course.points.iter().map(|point| point.verdict).collect();
         let device = Some(VerdictCode::Device);
         assert_eq!(verdicts, [device, device, device, Some(VerdictCode::PageCache)]);

@@ -315,7 +315,7 @@ mod tests {
         let rate = |run, why: &str| (Metric::Rate, run, why.to_owned());
         let expected = [
             rate(OneRun::Other(1), "not measured: input/output error"),
-            rate(OneRun::Other(3), "the cell has no verdict there"),
+            rate(OneRun::Other(3), "the test has no judgement there"),
         ];
         assert_eq!(of_rate, expected);
         let (mut base, mut other) = (runs(&[100.0; 3]), runs(&[100.0; 3]));

@@ -33,13 +33,13 @@ const FAMILIES: &[Family] = &[
     (
         "rdsk_cell_lasting_bytes_per_second",
         "bytes_per_second",
-        "Bandwidth in the later half of a visit that wrote on until its rate had settled, or its time was over.",
+        "Bandwidth in the later half of a test that wrote on until its rate had settled, or its time was over.",
         |labelled| Some(labelled.lasting()?.bytes_per_s),
     ),
     (
         "rdsk_cell_burst",
         "",
-        "1 if the bandwidth of the cell is that of a burst, clearly above the lasting one; else 0.",
+        "1 if the bandwidth of the test is that of a burst, clearly above the lasting one; else 0.",
         |labelled| Some(f64::from(u8::from(labelled.lasting()?.is_burst))),
     ),
     ("rdsk_cell_moved_bytes", "bytes", "Bytes completed.", |labelled| {
@@ -90,7 +90,7 @@ pub fn openmetrics(records: &[&Record]) -> String {
         "rdsk_cell_info",
         "gauge",
         "",
-        "What the cell did, and what its figure means; the value is 1.",
+        "What the test did, and what its figure means; the value is 1.",
     );
     for cell in &cells {
         let what = settings(cell.cell);

@@ -265,7 +265,7 @@ fn figures_that_mislead_have_a_note() {
         ("rated-and-normal", "rated: fio held the job back (rate=2m)"),
         ("timed-samples", "timed: fio held the job back (rate_iops=3000)"),
         ("split", "split: its I/Os have several sizes"),
-        ("trim-loop", "discard: 64 trims of 4 MiB have no cell"),
+        ("trim-loop", "discard: 64 trims of 4 MiB have no test"),
         (
             "grouped",
             "vda: in the whole run of fio 0 reads and 0 writes of all programs, 0.0% of the time busy",

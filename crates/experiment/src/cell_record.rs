@@ -29,7 +29,7 @@ impl CellContext<'_> {
         let mut record = self.summed_up(index, state, cut_short);
         if state.has_given_up() && totals.visits.is_empty() && record.result.stop == StopReason::Budget {
             record.result.stop = StopReason::Error;
-            record.result.why = "not run: the cells before it failed".into();
+            record.result.why = "not run: the tests before it failed".into();
         }
         record
     }
@@ -44,7 +44,7 @@ impl CellContext<'_> {
             matches!(record.result.stop, StopReason::Precision | StopReason::Budget | StopReason::Complete);
         if has_ended && !had_last_round {
             record.result.stop = StopReason::Interrupted;
-            record.result.why = format!("the run ended after {done} of its {rounds} rounds");
+            record.result.why = format!("the run ended after {done} of its {rounds} repeats");
         }
         record
     }

@@ -83,7 +83,7 @@ impl CellTotals {
             return (StopReason::Interrupted, "a signal ended the run".into());
         }
         if self.visits.is_empty() {
-            return (StopReason::Budget, "the time was used up before this cell's turn".into());
+            return (StopReason::Budget, "the time was used up before this test's turn".into());
         }
         if let Extent::Sustained(_) = cell.extent {
             return match self.ended {
@@ -107,7 +107,7 @@ impl CellTotals {
             && self.visits.iter().all(|visit| visit.bytes >= bytes)
         {
             let passes = self.visits.len();
-            return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
+            return (StopReason::Complete, format!("{passes} sweeps of {} are complete", Bytes(bytes)));
         }
         if let Some(why) = self.why_no_whole_pass(cell) {
             return (StopReason::Budget, why);
@@ -140,7 +140,7 @@ impl CellTotals {
             _ => "",
         };
         let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
-        Some(format!("no pass of {bytes} is complete: the longest has {longest}{more}"))
+        Some(format!("no sweep of {bytes} is complete: the longest has {longest}{more}"))
     }
 }
 

@@ -90,7 +90,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: cells get the I/O that they at least need, and rdsk waits for I/O in flight",
+            "the run took {} of a budget of {}: tests get the I/O that they at least need, and rdsk waits for I/O in flight",
             Nanos(took_ns),
             Nanos(budget_ns)
         ));

@@ -72,7 +72,7 @@ pub fn plan(
     questions.sort_by_key(|question| question.targets());
     let mut cells = cells(&questions, &contexts);
     if cells.is_empty() {
-        return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
+        return Err(PlanError::Nothing("the options leave no test on these targets".into()));
     }
     let notes = questions.iter().flat_map(|question| question.notes(&contexts)).collect();
     let budget_ns = time_ns(&mut cells, &questions, &contexts);

@@ -52,7 +52,7 @@ fn after_each_turn_the_cell_is_there_as_far_as_it_is() {
         let is_whole = rounds == 3;
         assert_eq!(cell.result.stop != StopReason::Interrupted, is_whole, "{}", cell.result.why);
         assert!(
-            is_whole || cell.result.why.contains(&format!("{rounds} of its 3 rounds")),
+            is_whole || cell.result.why.contains(&format!("{rounds} of its 3 repeats")),
             "{}",
             cell.result.why
         );

@@ -62,12 +62,12 @@ pub(crate) struct BlockLayer {
 }
 
 /// What the default leaves out at high rates, and what `--evidence bpf` does.
-const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each visit only; --evidence bpf counts \
+const COUNTED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts for a part of each repeat only; --evidence bpf counts \
                                throughout";
 const TIMED_IN_PART: &str = "at more than 100 000 I/Os per second BPF counts requests throughout, and takes times and follows bios to \
-                             their calls for a part of each visit only: device latencies and bios are of that part";
+                             their calls for a part of each repeat only: device latencies and bios are of that part";
 
-const LEFT_OUT: &str = "BPF follows some visits of a cell only where following all would take more than 0.5% of its time; \
+const LEFT_OUT: &str = "BPF follows some repeats of a test only where following all would take more than 0.5% of its time; \
                         --evidence bpf follows all";
 
 /// A device of a target.

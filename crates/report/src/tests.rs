@@ -182,7 +182,7 @@ fn a_pass_that_was_cut_short_has_no_time() {
         let cell =
             with(cell("paths/read/direct", Op::Read, IoPath::Direct, 1 << 20, 40, 200_000_000), |cell| {
                 cell.result.pass_bytes = Some(pass_bytes);
-                cell.result.why = "no pass of 41 MiB is complete".into();
+                cell.result.why = "no sweep of 41 MiB is complete".into();
             });
         let page = alone(&record(vec![disk()], vec![cell]), Experiment::Paths);
         fits(&page);
@@ -192,7 +192,7 @@ fn a_pass_that_was_cut_short_has_no_time() {
     assert!(whole.contains("whole passes 1 time to the return ms 200 "), "{whole}");
     let cut = page((40 << 20) + 1);
     assert!(cut.contains("whole passes none time to the return ns – "), "{cut}");
-    assert!(cut.contains("direct: no pass of 41 MiB is complete") && cut.contains("cut short"), "{cut}");
+    assert!(cut.contains("direct: no sweep of 41 MiB is complete") && cut.contains("cut short"), "{cut}");
     assert!(cut.contains("MiB/s 200 "), "the rate of what was done stays: {cut}");
 }
 

@@ -94,7 +94,7 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         |ends: &[&str]| examined.doubts.iter().all(|doubt| ends.iter().any(|end| doubt.ends_with(end)));
     let hint = match examined.place {
         _ if ends_with(&[LOST_EXPORT]) => {
-            "measure reads, or, if nobody needs it any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
+            "measure reads, or, if it is not needed any more, end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST; empty the file of its LUN in configfs for a USB gadget), or run where what it exports can be seen"
         }
         _ if ends_with(&[LOST_EXPORT, MOVED_EXPORT]) => {
             "measure reads, or end that export (with targetcli if it is a SCSI target, nvmetcli for NVMe, scstadmin for SCST) and enable it again under the kernel's name of its device (/dev/sdb), which no other device gets while it is open"
@@ -134,7 +134,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::MultiMounted => ("mounted", "its multi-mount protection says that a host has it mounted"),
         UseKind::Metadata => ("member", "its first block says that it is part of something larger"),
         UseKind::PartOf => ("member", "another device says that it is part of something larger"),
-        UseKind::Relabelled => ("changed", "somebody has made something on it since it was examined"),
+        UseKind::Relabelled => ("changed", "something was made on it since it was examined"),
         UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
         UseKind::Program => ("program", "it is a program"),
         UseKind::Small => {

@@ -89,7 +89,7 @@ fn few_rounds_and_few_ios_are_too_few() {
     });
     let [direct, buffered] = untold;
     let too_few = only(&paths(direct, buffered)).unwrap_err();
-    assert_eq!(too_few.words(), "1 round on both sides, and a comparison needs 3");
+    assert_eq!(too_few.words(), "1 repeat on both sides, and a comparison needs 3");
     assert_eq!(NoRatio::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
 }
 
@@ -108,7 +108,7 @@ fn cells_of_two_sittings_are_not_compared() {
         only(&paths(direct, buffered))
     };
     assert_eq!(cells(&|_| 1, &|_| 0), Err(NoRatio::Sittings));
-    assert_eq!(NoRatio::Sittings.words(), "measured in two sittings");
+    assert_eq!(NoRatio::Sittings.words(), "measured in two runs");
     assert_eq!(cells(&|_| 1, &|_| 1), cells(&|_| 0, &|_| 0), "both were taken over");
     // Rounds that were in part made then, and in part now: those of the longer sitting count.
     let errors_until = |round: u32| u32::from(round < 2);

@@ -101,7 +101,7 @@ fn beside(facts: &Facts<'_>) -> Option<String> {
     is_much(facts, requests).then(|| {
         let per_s = requests / metrics::seconds(facts.elapsed_ns);
         format!(
-            "{device} did about {} {what} requests for others ({} per second) besides the {} I/Os of this cell{}",
+            "{device} did about {} {what} requests for others ({} per second) besides the {} I/Os of this test{}",
             grouped(metrics::whole(requests)),
             grouped(metrics::whole(per_s)),
             grouped(facts.ops),
@@ -199,7 +199,7 @@ mod tests {
         let text = is_disturbed(&beside, fixtures::disk()).unwrap();
         assert_eq!(
             text,
-            "sda did about 24,000 read requests for others (24,000 per second) besides the 2,000 I/Os of this cell; 1.95 \
+            "sda did about 24,000 read requests for others (24,000 per second) besides the 2,000 I/Os of this test; 1.95 \
              requests were in flight on average, 0.99 of them ours"
         );
         // Through the page cache it is not known how many requests are ours, and their bytes decide alone.

@@ -111,7 +111,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
             let used = own_bytes.map_or_else(|| "an unknown part".into(), words::rate);
             return Some(format!(
-                "{name} moved {}, {words_of_limit}; {used} of it was for this cell",
+                "{name} moved {}, {words_of_limit}; {used} of it was for this test",
                 words::rate(rate)
             ));
         }

@@ -198,7 +198,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         let (read, ours) = (words::bytes(read), words::bytes(ours));
         return Some((
             VerdictCode::Disturbed,
-            format!("{device} read {read} for others besides the {ours} of this cell"),
+            format!("{device} read {read} for others besides the {ours} of this test"),
         ));
     }
     is_much(written).then(|| {

@@ -237,12 +237,7 @@ fn unverified() {
 #[test]
 fn page_cache_writes() {
     let memory = kept_in_memory(write(IoPath::Buffered), 20_000_000, HALF_SECOND);
-    check(
-        &memory,
-        fixtures::file(),
-        VerdictCode::PageCache,
-        "3.12 GiB/s to the return, 128.0 MiB/s until stable",
-    );
+    check(&memory, fixtures::file(), VerdictCode::PageCache, "3.12 GiB/s into RAM, 128.0 MiB/s on disk");
     check(
         &memory,
         fixtures::file(),
@@ -544,7 +539,8 @@ fn direct_writes_to_a_filesystem_that_journals_data_pass_the_page_cache() {
         target.filesystem = Some(rdsk_model::Filesystem { kind: kind.into(), options: options.into() });
         target
     };
-    let text = "ext4 with data=journal passes direct writes through the page cache and its journal: sda wrote 64 MiB";
+    let text =
+        "ext4 with data=journal sends direct writes through the page cache and its journal: sda wrote 64 MiB";
     check(&wrote, on("ext4", "rw,relatime,data=journal"), VerdictCode::PageCache, text);
     check(&wrote, on("ext4", "rw,relatime,data=ordered"), VerdictCode::Device, "");
     check(&wrote, on("xfs", "rw,data=journal"), VerdictCode::Device, "");

@@ -85,7 +85,7 @@ fn journalled(facts: &Facts<'_>) -> Option<String> {
     let is_such = |kind: &&rdsk_model::Filesystem| kind.kind == "ext4" && journals(&kind.options);
     let kind = facts.filesystems().find(is_such).filter(|_| facts.is_direct() && !facts.is_simulated())?;
     Some(format!(
-        "{} with data=journal passes direct writes through the page cache and its journal: {} wrote {} for {} completed",
+        "{} with data=journal sends direct writes through the page cache and its journal: {} wrote {} for {} completed",
         rdsk_units::printable(&kind.kind),
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
@@ -109,7 +109,7 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
         ns.filter(|&ns| ns > 0).map(|ns| words::rate(facts.bytes as f64 / metrics::seconds(ns)))
     };
     let times = match (timed(result.to_return_ns), timed(result.to_stable_ns)) {
-        (Some(returned), Some(stable)) => format!("{returned} to the return, {stable} until stable; "),
+        (Some(returned), Some(stable)) => format!("{returned} into RAM, {stable} on disk; "),
         _ => String::new(),
     };
     let device = &facts.device_names;
@@ -211,7 +211,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let foreign = moved.saturating_sub(metrics::whole(ours as f64 * copies));
     if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
-        let text = format!("{device} wrote {foreign} for others besides the {ours} of this cell");
+        let text = format!("{device} wrote {foreign} for others besides the {ours} of this test");
         return Some((VerdictCode::Disturbed, text));
     }
     let foreign = read.saturating_sub(our_reads);

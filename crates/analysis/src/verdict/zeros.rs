@@ -195,8 +195,8 @@ fn only_zeros(facts: &Facts<'_>) -> Judgement {
         return None;
     }
     let text = format!(
-        "{} read {}, but the {} that were looked at held only zeros: a device that never stored anything there, or was told to forget \
-         it, answers without its medium",
+        "{} read {}, but the {} that were checked held only zeros: a device that stores nothing there (never written, or discarded) answers \
+         without its medium",
         facts.device_names,
         words::bytes(facts.moved.unwrap_or(0)),
         words::plural(content.pages, "place"),
@@ -295,7 +295,7 @@ mod tests {
         let judged = on(&read(64), |_| {});
         assert_eq!(judged.code, VerdictCode::Unverified, "{}", judged.text);
         assert!(
-            judged.text.contains("but the 64 places that were looked at held only zeros:"),
+            judged.text.contains("but the 64 places that were checked held only zeros:"),
             "{}",
             judged.text
         );

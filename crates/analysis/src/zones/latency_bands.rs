@@ -85,10 +85,10 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
-            Self::Limit => "a control group's limit",
+            Self::Limit => "a cgroup's limit",
             Self::TwoSpeeds => "two speeds in time",
-            Self::OtherIo => "other programs' I/O",
-            Self::StartOfPass { .. } => "start of a pass",
+            Self::OtherIo => "other I/O",
+            Self::StartOfPass { .. } => "start of a sweep",
             Self::MissedRevolution { .. } => "a missed revolution",
             Self::Periodic { .. } => "periodic",
             Self::Unknown => "cause unknown",

@@ -33,7 +33,7 @@ const EXAMPLES: &str = "Examples:
 /// List the runs in the history, newest first.
 ///
 /// A line is the beginning of the id, when the run began, how it ended, the highest rate of a reading and of a writing
-/// cell whose bytes the device moved, and the targets. The id, its beginning, the label or the word last name the run to
+/// test whose bytes the device moved, and the targets. The id, its beginning, the label or the word last name the run to
 /// rdsk show. Times are UTC.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -44,7 +44,7 @@ pub(crate) struct List {
     /// Only runs with this label
     #[arg(long, value_name = "TEXT", value_parser = value::text, add = ArgValueCandidates::new(completion::labels))]
     label: Option<String>,
-    /// Only runs with cells of this experiment
+    /// Only runs with tests of this topic
     #[arg(long, value_name = "NAME", value_parser = value::one_of(Experiment::ALL, Experiment::as_str), hide_possible_values = true)]
     experiment: Option<Experiment>,
     /// Only runs that began at this time or later: a date, a time, or an age such as 7d
@@ -81,7 +81,7 @@ pub(crate) fn list(list: &List) -> Result<(), Problem> {
         experiment: list.experiment.map(|experiment| experiment.as_str().to_owned()),
         since_ns: list.since,
         until_ns: list.until,
-        // One more than wanted tells whether there are more.
+        // One more than wanted says whether there are more.
         limit: Some(limit + 1),
     };
     let mut runs = match &history {
@@ -190,7 +190,7 @@ mod tests {
             ("--since soon", "--since"),
             ("--experiment speed", "--experiment"),
             ("--target ''", "--target"),
-            ("sda", "the word \"sda\" is one too many"),
+            ("sda", "unexpected word \"sda\""),
             ("--history ''", "--history: the value is empty"),
             ("--history --limit", "--history: a value is missing before \"--limit\""),
             ("--history", "--history has no value"),

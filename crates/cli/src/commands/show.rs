@@ -25,8 +25,8 @@ const EXAMPLES: &str = "Examples:
 
 /// Draw an earlier run again, from the history or from its JSON.
 ///
-/// A run is shown on one screen, or with --details on the screens of all questions. The Record of a single question is
-/// shown on the screen of that question.
+/// A run is shown on one screen, or with --details on the screens of all topics. The result of a single topic is shown on the
+/// screen of that topic.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Show {
@@ -35,7 +35,7 @@ pub(crate) struct Show {
     run: String,
     #[command(flatten)]
     output: OutputArgs,
-    /// Print the screens of all questions instead of the short page
+    /// Print the screens of all topics instead of the short page
     #[arg(long, help_heading = OUTPUT)]
     details: bool,
 }

@@ -108,7 +108,7 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
     if judgements.iter().any(fails) {
         return exit::CONDITION_MET;
     }
-    // A run that failed before it measured anything passes nothing.
+    // A run that failed before it measured anything meets no condition.
     let has_failed =
         |pair: &RunPair<'_>| [pair.base, pair.other].iter().any(|run| run.status == Status::Failed);
     let says_nothing = |pair: &&RunPair<'_>| {
@@ -121,7 +121,7 @@ fn code(options: &Compare, compared: &Compared<'_>, judgements: &[Judgement<'_>]
         Some(pair) => {
             let run = if pair.other.status == Status::Failed { pair.other } else { pair.base };
             let why = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error.message));
-            out::warning(&format!("a condition judges no cell of a run that failed{why}"));
+            out::warning(&format!("a condition judges no test of a run that failed{why}"));
             exit::FAILED
         }
         None => exit::DONE,
@@ -151,7 +151,7 @@ fn trend(options: &Compare, cell: &str, metric: Metric) -> Result<u8, Problem> {
 }
 
 /// Runs both command lines in turn and compares them. Whatever ends that early, the pairs that are complete are shown before it is
-/// told.
+/// said.
 fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
     let kept = Kept::prepare(options.json.as_ref(), repeat.count)?;
     let (runs, ended) = Runner::new(options.quiet)?.in_turn(repeat);
@@ -183,7 +183,7 @@ fn in_turn(options: &Compare, repeat: &Repeat) -> Result<u8, Problem> {
             "let it run longer",
         )),
     };
-    // The last problem is the one that is returned; those before it are told here.
+    // The last problem is the one that is returned; those before it are reported here.
     let code = shown.unwrap_or(Ok(exit::DONE));
     let mut problems: Vec<Problem> =
         [written.err(), code.as_ref().err().cloned(), last.err()].into_iter().flatten().collect();

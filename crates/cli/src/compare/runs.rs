@@ -190,7 +190,7 @@ impl Runner {
 }
 
 /// The command line of the child: the Record to its output, and the seed of a simulated target where the user chose none. Both runs of
-/// a pair on a real one draw offsets of their own: the second would find what the first has read in a cache that nobody sees.
+/// a pair on a real one draw offsets of their own: the second would find what the first has read in a cache that is not seen.
 fn child_words(words: &[OsString], seed: Option<u64>, is_quiet: bool) -> Vec<OsString> {
     let (name, rest) = words.split_first().expect("a command line that was parsed has a command");
     let has = |flag: &str| {

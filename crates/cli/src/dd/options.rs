@@ -72,7 +72,7 @@ pub(crate) struct Dd {
         value_parser = value::words(&[("on", true), ("off", false)])
     )]
     pub(super) explain: bool,
-    /// Write the Record as JSON; - is standard output
+    /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE", value_parser = value::place())]
     pub(super) json: Option<JsonPlace>,
     /// Write a page with figures for a browser
@@ -87,7 +87,7 @@ pub(crate) struct Dd {
     compare: Option<Differing>,
     #[command(flatten)]
     history: HistoryArgs,
-    /// Do not keep the Record in the history; with --explain off and without --json and --report there is none
+    /// Do not keep the result in the history; with --explain off and without --json and --report there is none
     #[arg(long)]
     no_history: bool,
     /// Allow writing to the block device with this identity, and to nothing else; rdsk info DEVICE lists the identities

@@ -13,9 +13,9 @@ pub(crate) use place::{Place, choose, file, pass_on, place};
 use crate::out;
 use rdsk_units::printable;
 
-/// Where the kernel tells which processes live.
+/// Where the kernel says which processes live.
 const PROC: &str = "/proc";
-/// The first characters of an id are its time in milliseconds, and tell runs apart.
+/// The first characters of an id are its time in milliseconds, and distinguish runs.
 pub(crate) const ID_CHARACTERS: usize = 10;
 
 /// The command line that shows a run of this history, by its id or as much of it as names it.

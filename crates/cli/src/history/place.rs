@@ -14,7 +14,7 @@ pub(crate) enum Place {
     /// None is wanted.
     Off,
     File(PathBuf),
-    /// Nobody says where this user keeps data.
+    /// Nothing says where this user keeps data.
     Unknown,
 }
 

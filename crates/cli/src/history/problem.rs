@@ -41,7 +41,7 @@ fn hint(error: &StoreError) -> &'static str {
         _ if error.is_full() => "make room on its disk, or name a file elsewhere after --history",
         _ if error.is_busy() => "another rdsk writes for longer than a minute; try again",
         _ if error.is_damaged() => {
-            "copy the file before anything else; sqlite3 FILE 'PRAGMA integrity_check' tells what is damaged"
+            "copy the file before anything else; sqlite3 FILE 'PRAGMA integrity_check' shows what is damaged"
         }
         StoreError::File { .. } | StoreError::ReadOnly { .. } => RIGHTS,
         _ if error.is_denied() => RIGHTS,

@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 /// How many I/Os of one stream are in flight.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DepthArgs {
-    /// I/Os in flight per stream in the direct cells [default: 1]
+    /// I/Os in flight per stream in the direct tests [default: 1]
     #[arg(long, value_name = "N", value_parser = value::count(MAX_DEPTH))]
     iodepth: Option<u32>,
 }

@@ -57,7 +57,7 @@ pub(super) fn watch(
     let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let at_end = watcher.so_far();
     places.command_ended();
-    // Nobody has waited for it yet, so its numbers are still there.
+    // It has not been waited for yet, so its numbers are still there.
     let process = proc.join(child.id().to_string());
     let (calls, charged) = (process_calls(&process).ok(), read_process_io(&process).unwrap_or_default());
     forwarding.end();

@@ -138,7 +138,7 @@ fn a_node_that_goes_between_two_runs_does_not_become_a_file() {
     );
 }
 
-/// The other end of a FIFO, if somebody reads it.
+/// The other end of a FIFO, if a program reads it.
 fn writer_of(fifo: &Path) -> Option<std::fs::File> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(fifo, flags, rustix::fs::Mode::empty()).ok()?;

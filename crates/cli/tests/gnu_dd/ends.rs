@@ -87,7 +87,7 @@ fn sigusr1_prints_the_counts_and_sigint_ends_after_them() {
 }
 
 /// A FIFO is opened when its other end is: until then the signals do what they do later, too. Each is sent until it is heard, since
-/// nothing tells when the program begins to wait.
+/// nothing says when the program begins to wait.
 #[test]
 fn signals_are_answered_while_a_fifo_is_opened() {
     if !has_gnu_dd() {
@@ -130,7 +130,7 @@ fn is_waiting(child: &Child) -> bool {
         || (proc_file("wchan").trim() == "0" && proc_file("stat").contains(") S "))
 }
 
-/// A device that nobody can wait for with poll(2) as for a pipe is left at once, too.
+/// A device that no process can wait for with poll(2) as for a pipe is left at once, too.
 #[test]
 fn an_interrupt_ends_the_wait_for_the_kernels_log() {
     if !has_gnu_dd() || !requires(&[Need::Root]) || !Path::new("/dev/kmsg").exists() {

@@ -86,7 +86,7 @@ fn what_is_closed_or_full_is_told_and_never_done() {
     ]);
 }
 
-/// Whoever has no standard output does not learn that all is well.
+/// A process without standard output does not learn that all is well.
 #[test]
 fn no_command_loses_its_output_in_silence() {
     for line in ["@ sim list >&-", "@ sim list 1</dev/null", "@ info . --json - >&-", "@ --help >&-"] {

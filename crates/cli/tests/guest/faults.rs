@@ -1,4 +1,4 @@
-//! Devices that fail under a run: bad sectors, a disk that is taken away, sizes and speeds that nobody expects. What rdsk
+//! Devices that fail under a run: bad sectors, a disk that is taken away, sizes and speeds that are unexpected. What rdsk
 //! answers has the right exit code and names the place.
 
 use std::time::Duration;

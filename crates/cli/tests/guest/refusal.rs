@@ -122,7 +122,7 @@ fact end $(hash {target})
 /// At the end, with all that was wrong in all rows.
 pub(crate) fn try_all(guest: &mut Booted, group: &str, disks: &str, rows: &[Refusal]) {
     let mut wrong = Vec::new();
-    // For whoever works on one row: RDSK_ROW="second path".
+    // To work on one row: RDSK_ROW="second path".
     let only = std::env::var("RDSK_ROW").unwrap_or_default();
     for row in rows.iter().filter(|row| row.name.contains(&only)) {
         let start = Instant::now();

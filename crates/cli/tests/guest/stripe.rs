@@ -17,7 +17,7 @@ use crate::guest;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
-/// What an array must be told to be.
+/// What must be reported of an array.
 #[derive(Clone, Copy)]
 enum Truth {
     /// Level, chunk and full stripe in KiB, and where the first one begins.

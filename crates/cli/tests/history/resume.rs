@@ -41,7 +41,7 @@ fn in_its_own_run(cell: &Value) -> Value {
     cell
 }
 
-/// Of two cells that were measured in two sittings no ratio is told, and where one would stand that is said.
+/// Of two cells that were measured in two sittings no ratio is reported, and where one would stand that is said.
 fn not_compared_across_sittings(record: &Value) {
     let sitting = |id: &Value| {
         let cells = record["cells"].as_array().unwrap();
@@ -54,7 +54,7 @@ fn not_compared_across_sittings(record: &Value) {
     for finding in compared {
         let cells = finding["cells"].as_array().unwrap();
         let is_apart = sitting(&cells[0]) != sitting(&cells[1]);
-        let is_told = text(&finding["title"]).contains("not compared: measured in two sittings");
+        let is_told = text(&finding["title"]).contains("not compared: measured in two runs");
         assert_eq!(is_apart, is_told, "{finding}");
         apart += u32::from(is_apart);
     }
@@ -137,9 +137,9 @@ fn what_is_unlike_is_refused_with_the_reason() {
         (&size, &[], "4096 bytes"),
         (&version, &[], "rdsk 0.0.1 made it"),
         (&unseeded, &[], "it does not say from which seed its offsets were drawn"),
-        (&unfinished, &[], "none of its cells is finished: their last turns were cut short or failed"),
-        (&early, &[], "none of its cells is finished: it ended in round 2 of 6"),
-        (&unbegun, &[], "none of its cells is finished: it ended before the first turn"),
+        (&unfinished, &[], "none of its tests is finished: their last turns were cut short or failed"),
+        (&early, &[], "none of its tests is finished: it ended in round 2 of 6"),
+        (&unbegun, &[], "none of its tests is finished: it ended before the first turn"),
         (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
         (
             &same,

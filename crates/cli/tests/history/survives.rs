@@ -87,7 +87,7 @@ fn a_kill_at_any_moment_loses_no_cell_that_was_kept() {
 fn none_of_many_runs_at_once_is_lost() {
     let runs = if std::env::var("RDSK_CAMPAIGN").is_ok_and(|name| name == "kills") { 200 } else { 20 };
     let began = Instant::now();
-    // Where a commit takes no time, so that nobody waits for the others longer than for a minute.
+    // Where a commit takes no time, so that no program waits for the others longer than for a minute.
     let place = Place::in_memory();
     let children: Vec<_> = (0..runs).map(|_| cli::start(place.command(&RUN))).collect();
     for running in children {
@@ -310,7 +310,7 @@ fn a_history_that_can_only_be_read_is_read_and_stays_as_it_is() {
     }
 }
 
-/// Once nobody has a file of it, not even a program that another test starts, until it executes.
+/// Once no process has a file of it, not even a program that another test starts, until it executes.
 fn unmount(directory: &Path) {
     let mut umount = Command::new("umount");
     umount.arg(directory);

@@ -9,7 +9,7 @@ pub(crate) fn whole(run: impl Fn() -> Value) -> Value {
     whole_and(run, |_| Ok(()))
 }
 
-/// The same, where this holds of the run, too: that a bio was passed over nothing tells but its absence.
+/// The same, where this holds of the run, too: that a bio was passed over nothing says but its absence.
 pub(crate) fn whole_and(run: impl Fn() -> Value, is_exact: impl Fn(&Value) -> Result<(), String>) -> Value {
     let is_whole = |record: &Value| {
         let cells = record["cells"].as_array().expect("a Record has cells");

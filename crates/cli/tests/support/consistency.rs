@@ -73,7 +73,7 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
         }
         say(cell["verdict"].is_null(), "not applicable, and yet judged");
     } else {
-        say(cell["verdict"].is_object(), "no verdict");
+        say(cell["verdict"].is_object(), "no judgement");
     }
     let sum =
         |name: &str| list(&result["streams"]).iter().filter_map(|stream| whole(&stream[name])).sum::<u64>();

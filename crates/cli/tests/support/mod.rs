@@ -103,7 +103,7 @@ pub(crate) fn verdict(cell: &Value) -> &str {
     word(cell, "/verdict/code")
 }
 
-/// The verdict as far as the loop device: `device` also where all bytes passed it and memory, or nobody, answered behind its
+/// The verdict as far as the loop device: `device` also where all bytes passed it and memory, or nothing, answered behind its
 /// backing file, as behind a sparse one in /tmp.
 pub(crate) fn verdict_at_the_loop(cell: &Value) -> &str {
     if word(cell, "/verdict/text").contains("backing file") { "device" } else { verdict(cell) }
@@ -367,7 +367,7 @@ pub(crate) fn reads_at_depth_32(disk: &LoopDevice, pattern: &str) -> Value {
     record_of(rdsk(&[&words[..], &more[..]].concat()))
 }
 
-/// Waits until nobody reads a new or just closed device any more, as udev does.
+/// Waits until no process reads a new or just closed device any more, as udev does.
 pub(crate) fn settle(disk: &FuseDisk) {
     let mut before = disk.counts();
     loop {

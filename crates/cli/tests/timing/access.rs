@@ -1,4 +1,4 @@
-//! What the history of accesses makes of a disk, in real time: first accesses are told from later ones, in reads, writes and copies; a
+//! What the history of accesses makes of a disk, in real time: first accesses are distinguished from later ones, in reads, writes and copies; a
 //! disk that sleeps shows its latency after idle; and read-ahead that a test leaves in flight is not taken for other programs.
 #![expect(clippy::print_stderr, reason = "what a run showed is needed when it fails")]
 

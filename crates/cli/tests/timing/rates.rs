@@ -235,7 +235,7 @@ fn the_row_is_that_of_iostat() {
     let record = complete(&running.finish(LONG));
     let seconds = document["sysstat"]["hosts"][0]["statistics"].as_array().expect("iostat lists statistics");
     let rows: Vec<&Value> = seconds.iter().map(|second| &second["disk"][0]).collect();
-    // Second by second iostat saw as many reads as the cells tell of, besides those that examine the device.
+    // Second by second iostat saw as many reads as the cells show, besides those that examine the device.
     let shown: f64 = rows.iter().map(|row| column_of(row, "r/s")).sum();
     assert_near("reads in all", sum_over_cells(&record, &disk, "/reads") as f64, shown, 0.04);
 

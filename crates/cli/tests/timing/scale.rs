@@ -160,7 +160,7 @@ fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
     let text = knee["text"].as_str().expect("a finding has a text");
     let name = disk.path().display().to_string();
     assert!(text.contains(&name) && text.contains("control group"), "{text}");
-    assert!(knee["title"].as_str().is_some_and(|title| title.contains("control group")), "{knee}");
+    assert!(knee["title"].as_str().is_some_and(|title| title.contains("cgroup")), "{knee}");
     assert!(knee["evidence"].to_string().contains(&name), "{knee}");
 }
 

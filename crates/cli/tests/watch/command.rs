@@ -41,8 +41,8 @@ fn of_size(document: &Value, op: &str, bytes: u64) -> u64 {
     counts.map(|request| request["count"].as_u64().unwrap()).sum()
 }
 
-/// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close. That a bio was
-/// passed over nothing tells but its absence, so what is exact is part of the question.
+/// The first of ten runs in which the programs missed nothing and no other program held the device at dd's last close. That a bio was
+/// passed over nothing says but its absence, so what is exact is part of the question.
 fn whole(run: impl Fn() -> (Value, String), is_whole: impl Fn(&Value, &str) -> bool) -> (Value, String) {
     let _turn = Turn::Bpf.take();
     first_right(10, || {

@@ -125,7 +125,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
     }
 }
 
-/// The key of a terminal reaches the command without us; a signal that somebody sends to us does not.
+/// The key of a terminal reaches the command without us; a signal that a program sends to us does not.
 #[test]
 fn a_command_in_front_of_a_terminal_gets_each_interrupt_once() {
     let directory = tempfile::tempdir().unwrap();

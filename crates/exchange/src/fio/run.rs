@@ -167,12 +167,12 @@ impl Run {
             let count = plural(syncs.count, "sync");
             self.notes.add(
                 name,
-                format!("{count}{mean} have no cell: no read or write of the job is in the document"),
+                format!("{count}{mean} have no test: no read or write of the job is in the document"),
             );
         }
         if let Some(trim) = job.trim.as_ref().filter(|trim| trim.total_ios > 0) {
             let (count, size) = (plural(trim.total_ios, "trim"), bytes(trim.io_bytes));
-            self.notes.add(name, format!("{count} of {size} have no cell: rdsk knows reads and writes"));
+            self.notes.add(name, format!("{count} of {size} have no test: rdsk knows reads and writes"));
         }
         if job.total_err > 0 {
             let count = plural(job.total_err, "I/O");

@@ -76,7 +76,7 @@ impl Question for Scale {
         let rounds = self.rounds(contexts);
         let too_few = (u64::from(rounds) < MIN_PAIRS as u64).then(|| {
             format!(
-                "scale has {rounds} of the {MIN_PAIRS} rounds that a comparison needs, because starting the streams one \
+                "scale has {rounds} of the {MIN_PAIRS} repeats that a comparison needs, because starting the streams one \
                  after the other takes {} in each; --stagger 0s, a shorter --stagger, or a longer --budget or --runtime \
                  gives more",
                 Nanos(ramps_ns / u64::from(rounds))

@@ -145,7 +145,7 @@ fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut TargetUsa
             return usage.add(UseKind::OpenElsewhere, "the kernel says that it is open for writing");
         }
         Writers::MayNotBeAsked => ONLY_ITS_OWNER,
-        Writers::NotAskable => "its filesystem does not tell whether it is open for writing",
+        Writers::NotAskable => "its filesystem does not show whether it is open for writing",
     };
     file_uses::doubt_unseen(machine, silence, usage);
 }
@@ -250,11 +250,11 @@ mod tests {
         for (writers, words) in [
             (
                 Writers::MayNotBeAsked,
-                "the kernel tells only its owner whether it is open for writing, and procfs hides",
+                "the kernel shows only its owner whether it is open for writing, and procfs hides",
             ),
             (
                 Writers::NotAskable,
-                "its filesystem does not tell whether it is open for writing, and procfs hides",
+                "its filesystem does not show whether it is open for writing, and procfs hides",
             ),
         ] {
             let [seen, hidden] = usage(writers);

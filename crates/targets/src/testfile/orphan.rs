@@ -121,7 +121,7 @@ impl Looked<'_> {
             return Some("it lacks the mark of a test file".to_owned());
         }
         let keeps_locks = self.filesystem.is_some_and(keeps_locks_to_host);
-        keeps_locks.then(|| "its filesystem does not tell whether another host uses it".to_owned())
+        keeps_locks.then(|| "its filesystem does not show whether another host uses it".to_owned())
     }
 
     /// Whether a file belongs to the user whom a new file gets here. That is the user of this process unless the mount gives all

@@ -92,7 +92,7 @@ fn of_layer(facts: &Facts<'_>, tops: &[Layer], layers: &[&Layer], upper: &Layer)
         let is_foreign = is_much(facts, requests) || are_foreign(bytes, facts.bytes);
         is_foreign.then(|| {
             format!(
-                "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this cell",
+                "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this test",
                 names(&lower),
                 names(&above),
                 grouped(metrics::whole(requests)),
@@ -146,7 +146,7 @@ mod tests {
         let text = is_disturbed(&read(3000), partition()).unwrap();
         assert_eq!(
             text,
-            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this cell"
+            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this test"
         );
         assert_eq!(is_disturbed(&read(100), partition()), None);
     }
