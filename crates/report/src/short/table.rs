@@ -158,7 +158,7 @@ impl Column {
         let (margin, marks) = (widest(|row| &row.margin), widest(|row| &row.marks));
         // A column without a single figure takes no room; its place is the other one's.
         let has = |text: fn(&Figures) -> &String| {
-            self.rows.iter().any(|row| !["", MISSING].contains(&text(row).as_str()))
+            self.rows.iter().any(|row| !["", MISSING, "-"].contains(&text(row).as_str()))
         };
         let shown_99 = self.percentiles != Percentiles::Neither && has(|row| &row.p99);
         let shown_50 = match self.percentiles {
@@ -225,6 +225,7 @@ fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>],
         rows: rows
             .iter()
             .map(|row| row.cell(op).map_or_else(Figures::default, |cell| Figures::of(analysis, cell)))
+            .map(|figures| figures.in_charset(style.charset))
             .collect(),
         percentiles,
     };
