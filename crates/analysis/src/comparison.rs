@@ -221,7 +221,7 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
         let paired = if is_burst(pair.cell) || is_burst(pair.base) {
             Err(NoRatio::Burst)
         } else {
-            paired(pair.cell, pair.base, pair.measure, pair.against)
+            paired(pair.cell, &[pair.base], pair.measure, pair.against)
         };
         let ratio = paired.map(|(ratio, p_value)| {
             p_values.push(p_value);
@@ -253,44 +253,54 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
 /// # Errors
 /// If one side has too few I/Os, or both together too few rounds.
 pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, NoRatio> {
-    paired(cell, base, measure, 1.0).map(|(ratio, _)| ratio)
+    paired(cell, &[base], measure, 1.0).map(|(ratio, _)| ratio)
 }
 
-/// The ratio of two cells, and the chance of one as far from `against` if the true one is that.
+/// The same of a cell to the sum of others, in each round: what targets give together over what each gives by itself.
+///
+/// # Errors
+/// As [`ratio_of`], where any of the cells has too little.
+pub fn ratio_to_sum(cell: &CellRecord, bases: &[&CellRecord], measure: Measure) -> Result<Ratio, NoRatio> {
+    paired(cell, bases, measure, 1.0).map(|(ratio, _)| ratio)
+}
+
+/// The ratio of a cell to the sum of others, and the chance of one as far from `against` if the true one is that.
 fn paired(
     cell: &CellRecord,
-    base: &CellRecord,
+    bases: &[&CellRecord],
     measure: Measure,
     against: f64,
 ) -> Result<(Ratio, f64), NoRatio> {
     let ios = |cell: &CellRecord| cell.result.ops.unwrap_or(0);
-    let fewest = ios(cell).min(ios(base));
+    let fewest = bases.iter().map(|base| ios(base)).fold(ios(cell), u64::min);
     if fewest < MIN_IOS {
         return Err(NoRatio::Ios(fewest));
     }
-    let (pairs, apart) = common_rounds(cell, base, measure);
+    let (pairs, apart) = common_rounds(cell, bases, measure);
     let few = if apart > 0 { NoRatio::Sittings } else { NoRatio::Rounds(pairs.len()) };
     let paired = paired_ratio(&pairs).ok_or(few)?;
     let (low, high) = paired.interval.ok_or(few)?;
-    let unsure = Unused::read_ahead(cell, base);
+    let unsure = Unused::read_ahead(cell, bases);
     let (low, high) = (low / unsure.below, high * unsure.above);
     let ratio = Ratio { mean: paired.ratio, low, high, rounds: paired.pairs, p_adjusted: 1.0 };
     Ok((ratio, unsure.p_value(&paired, against)))
 }
 
-/// When each round that both had in one sitting began, and both rates: of the sitting that has most of them. And how many rounds have one
-/// number and were of two sittings.
-fn common_rounds(cell: &CellRecord, base: &CellRecord, measure: Measure) -> (Vec<TimedPair>, usize) {
+/// When each round that all had in one sitting began, and both rates, that of the bases being their sum: of the sitting that has most of
+/// them. And how many rounds have one number and were of two sittings.
+fn common_rounds(cell: &CellRecord, bases: &[&CellRecord], measure: Measure) -> (Vec<TimedPair>, usize) {
     let sitting = |cell: &CellRecord, round: u32| {
         cell.result.visits.iter().find(|visit| visit.round == round).map(|visit| visit.sitting)
     };
-    let below = round_rates(base, measure);
+    let below: Vec<BTreeMap<u32, f64>> = bases.iter().map(|base| round_rates(base, measure)).collect();
     let (mut sittings, mut apart) = (BTreeMap::<_, Vec<TimedPair>>::new(), 0);
     for (round, rate) in round_rates(cell, measure) {
-        let Some(other) = below.get(&round) else { continue };
+        let others = below.iter().map(|rates| rates.get(&round).copied());
+        let Some(others) = others.collect::<Option<Vec<f64>>>() else { continue };
         let own_sitting = sitting(cell, round);
-        if own_sitting == sitting(base, round) {
-            sittings.entry(own_sitting).or_default().push((began(cell, round), rate, *other));
+        if bases.iter().all(|base| own_sitting == sitting(base, round)) {
+            let sum = others.iter().sum();
+            sittings.entry(own_sitting).or_default().push((began(cell, round), rate, sum));
         } else {
             apart += 1;
         }
@@ -309,9 +319,10 @@ struct Unused {
 }
 
 impl Unused {
-    fn read_ahead(cell: &CellRecord, base: &CellRecord) -> Self {
+    fn read_ahead(cell: &CellRecord, bases: &[&CellRecord]) -> Self {
         let factor = |cell: &CellRecord| 1.0 + unused_share(cell).unwrap_or(0.0);
-        Self { below: factor(base), above: factor(cell) }
+        let below = bases.iter().map(|base| factor(base)).fold(1.0, f64::max);
+        Self { below, above: factor(cell) }
     }
 
     /// Chance of a ratio as far from `expected` as this one or farther if the true one is `expected`: where the ratio may be that for this

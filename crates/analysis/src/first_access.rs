@@ -176,7 +176,7 @@ fn by_visits(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     let rate_and_ops = |visits: &[&(f64, &Visit, f64, f64)]| {
         let bytes: u64 = visits.iter().map(|(_, visit, ..)| visit.bytes).sum();
         let elapsed_ns: u64 = visits.iter().map(|(_, visit, ..)| visit.elapsed_ns).sum();
-        let ops: u64 = visits.iter().map(|(_, visit, ..)| visit.ops).sum();
+        let ops: u64 = visits.iter().map(|(_, visit, ..)| visit.ops).fold(0, u64::saturating_add);
         (bytes as f64 / metrics::seconds(elapsed_ns), ops)
     };
     let least = if purest { NEARLY_ALL } else { MOSTLY };
@@ -240,8 +240,8 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
             .filter(|(first, visit)| first.ops >= least && visit.ops.saturating_sub(first.ops) >= least)
             .filter_map(|(first, visit)| Some((first, visit.ops - first.ops, first.later_p50_ns?.max(1))))
             .collect();
-        let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).sum();
-        let later_ops: u64 = both.iter().map(|(_, later_ops, _)| later_ops).sum();
+        let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).fold(0, u64::saturating_add);
+        let later_ops: u64 = both.iter().map(|(_, later_ops, _)| *later_ops).fold(0, u64::saturating_add);
         (both.len() >= 2 && first_ops.min(later_ops) >= least_of_all).then_some(both)
     };
     let is_large = |both: &Vec<(FirstAccess, u64, u64)>| {
@@ -249,8 +249,8 @@ fn by_ios(cell: &CellRecord, place_bytes: u64) -> Option<Option<FirstCost>> {
     };
     let few = || with_both(MIN_OPS_OF_LARGE, MIN_ALL_OPS_OF_LARGE).filter(is_large);
     let both = with_both(MIN_OPS, MIN_ALL_OPS).or_else(few)?;
-    let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).sum();
-    let later_ops: u64 = both.iter().map(|(_, later_ops, _)| later_ops).sum();
+    let first_ops: u64 = both.iter().map(|(first, ..)| first.ops).fold(0, u64::saturating_add);
+    let later_ops: u64 = both.iter().map(|(_, later_ops, _)| *later_ops).fold(0, u64::saturating_add);
     let mean = |times: Vec<(u64, u64)>| {
         let (sum, ops) = times
             .into_iter()
@@ -345,7 +345,7 @@ fn later_only(cell: &CellRecord, factor: f64) -> Option<CellRecord> {
     }
     kept.visits = keep(&result.visits, &stays);
     kept.bytes = Some(kept.visits.iter().map(|visit| visit.bytes).sum());
-    kept.ops = Some(kept.visits.iter().map(|visit| visit.ops).sum());
+    kept.ops = Some(kept.visits.iter().map(|visit| visit.ops).fold(0, u64::saturating_add));
     kept.elapsed_ns = Some(kept.visits.iter().map(|visit| visit.elapsed_ns).sum());
     Some(later)
 }

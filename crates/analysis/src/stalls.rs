@@ -19,14 +19,16 @@ const LONG_NS: u64 = 250_000_000;
 /// ... but never for less than this (two windows may be empty by chance), nor than five median latencies.
 const MIN_NS: u64 = 100_000_000;
 const MIN_LATENCIES: u64 = 5;
+/// A visit that begins without progress for less than this may wait for what the one before left in a cache.
+const LONG_START_NS: u64 = 2_000_000_000;
 /// Minimum number of standard deviations (1.4826 median absolute deviations) between the median and no progress. In noisier
 /// series a few windows are nearly empty by chance, and a stall must last this many windows.
 const CLEAR: f64 = 4.0;
 const MIN_WINDOWS_IN_NOISE: u64 = 20;
 
 /// The stalls of a cell, in order: runs of windows without progress that are long enough and in which an I/O waited. One at
-/// the start of a visit is left out, since its own start was not seen and the device may have been asleep. Empty for cells
-/// whose progress is not that of the device.
+/// the start of a visit counts from [`LONG_START_NS`] on, and not in the first visit of a run, before which the device may have been
+/// asleep. Empty for cells whose progress is not that of the device.
 pub(crate) fn stalls(cell: &CellRecord, course: &RateSeries) -> Vec<Stall> {
     let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
     let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
@@ -47,18 +49,21 @@ pub(crate) fn stalls(cell: &CellRecord, course: &RateSeries) -> Vec<Stall> {
     segments.flat_map(|segment| without_progress(segment, course.width_ns, median)).filter(is_long).collect()
 }
 
-/// The runs of windows without progress in a visit, but for one at its start.
+/// The runs of windows without progress in a visit, but for a short one at its start.
 fn without_progress(segment: &Segment, width_ns: u64, median: f64) -> Vec<Stall> {
     let windows = &segment.bytes;
     let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
     let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, width_ns);
     let mut stalls = Vec::new();
-    let mut begin = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
+    let at_start = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
+    let is_awake = segment.start_ns > 0;
+    let is_long_start = is_awake && width_ns.saturating_mul(at_start as u64) >= LONG_START_NS;
+    let mut begin = if is_long_start { 0 } else { at_start };
     while let Some(skipped) = windows[begin..].iter().position(|&bytes| is_empty(bytes)) {
         let from = begin + skipped;
         let count = windows[from..].iter().take_while(|&&bytes| is_empty(bytes)).count();
         begin = from + count;
-        let late_ns = missing_ns(windows.get(from - 1));
+        let late_ns = from.checked_sub(1).map_or(0, |before| missing_ns(windows.get(before)));
         // What was waiting at the end of a visit completed right then.
         let early_ns = if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
         let offset_ns = width_ns * from as u64 - late_ns;
@@ -264,6 +269,24 @@ mod tests {
             cell.result.latency_ns.as_mut().unwrap().p50 = Some(10 * S);
         });
         assert!(stalls_of(&slow).is_empty());
+    }
+
+    /// The array empties its cache for half a minute before it answers the first read of a repeat.
+    #[test]
+    fn a_long_wait_at_the_start_of_a_later_visit_is_a_stall() {
+        let visits = |begins_ns: u64, empty: usize| {
+            let waiting = [vec![0.0; empty], steady(6, 100.0)].concat();
+            with(laid_out("a", Op::Read, &[steady(60, 100.0), waiting]), |cell| {
+                let latency = cell.result.latency_ns.as_mut().unwrap();
+                (latency.p50, latency.max) = (Some(1_000_000), Some(30 * S));
+                cell.result.visits[1].start_ns = begins_ns;
+            })
+        };
+        let seen = |cell: &CellRecord| stalls(cell, &rate_series(cell).unwrap());
+        let stall = Stall { start_ns: 9 * S, cell_ns: 3 * S, lasts_ns: 30 * S };
+        assert_eq!(seen(&visits(9 * S, 600)), [stall]);
+        assert!(seen(&visits(9 * S, 20)).is_empty(), "one second is what a cache may need");
+        assert!(seen(&visits(0, 600)).is_empty(), "a device may sleep before the run");
     }
 
     #[test]

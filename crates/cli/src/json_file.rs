@@ -292,7 +292,7 @@ fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// The keys that tell whether something was measured. Everything else in a document is passed over and takes no memory.
+/// The keys that say whether something was measured. Everything else in a document is passed over and takes no memory.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]

@@ -195,11 +195,12 @@ fn shown_again(record: &Record, keeper: &Keeper, asked: &Measurement, written: W
 /// A run is summed up on one screen; a single question has a screen of its own.
 fn page(record: &Record, asked: &Measurement, shown_again: Option<&str>) -> String {
     let style = screen::style(asked.common.output.look());
-    if asked.detail == Detail::Short {
-        let further = shown_again.map_or(Further::Nowhere, Further::By);
-        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
-    } else {
-        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
+    let further = shown_again.map_or(Further::Nowhere, Further::By);
+    let analysis = rdsk_analysis::Analysis::of(record);
+    match asked.detail {
+        _ if asked.command != "run" => rdsk_report::topic(&analysis, further, style),
+        Detail::Short => rdsk_report::short(&analysis, further, style),
+        Detail::Full => rdsk_report::text(&analysis, style),
     }
 }
 

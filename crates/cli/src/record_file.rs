@@ -104,7 +104,7 @@ pub(crate) fn read_document(path: &Path) -> io::Result<Vec<u8>> {
     if !facts.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    // What is too large is told before it is read.
+    // What is too large is reported before it is read.
     if facts.len() > MAX_BYTES {
         return Err(too_large());
     }

@@ -40,17 +40,19 @@ fn a_run_is_like_itself_and_unlike_that_of_another_system() {
     let flash = record(scratch.path(), "c.json", "sim:tms-ramsan", "1");
     let same = compare(&[&disk, &again, "--fail-if", "differs>5%"]);
     assert_eq!(same.status_code, Some(0), "{}\n{}", same.stdout, same.stderr);
-    assert!(same.stdout.contains("slower in 0, faster in 0"), "{}", same.stdout);
+    assert!(same.stdout.starts_with("No clear difference in 2 tests"), "{}", same.stdout);
     is_narrow(&same.stdout);
     let slower = compare(&[&disk, &flash, "--fail-if", "slower>5%", "--fail-if", "faster>5%"]);
     assert_eq!(slower.status_code, Some(1), "{}", slower.stderr);
-    for part in [
-        "WHAT DIFFERS",
-        "name: A sim:wd2500 | B sim:tms-ramsan",
-        "slower>5%: met in 2 of 2 cells",
-        "faster>5%: met in none of 2 cells",
+    let full = compare(&[&disk, &flash, "--details"]);
+    for (run, part) in [
+        (&slower, " is faster: 2 of 2 tests, none slower; "),
+        (&slower, "slower>5%: met in 2 of 2 tests"),
+        (&slower, "faster>5%: met in none of 2 tests"),
+        (&full, "WHAT DIFFERS"),
+        (&full, "name: A sim:wd2500 | B sim:tms-ramsan"),
     ] {
-        assert!(slower.stdout.contains(part), "{part}: {}", slower.stdout);
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
     is_narrow(&slower.stdout);
     let comparison = document(&compare(&[&disk, &flash, "--json", "-"]));
@@ -87,8 +89,8 @@ fn a_change_that_may_be_smaller_than_the_bound_leaves_the_condition_open() {
     let open = with(&["--fail-if", "slower>5%"]);
     assert_eq!(open.status_code, Some(0), "{}{}", open.stdout, open.stderr);
     for part in [
-        "is slower in 2,",
-        "slower>5%: met in none of 2 cells",
+        " is faster: 2 of 2 tests, none slower; 1.06x on average ",
+        "slower>5%: met in none of 2 tests",
         "leave open a change of 5.0% or more in 2 of 2",
     ] {
         let text = open.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -97,7 +99,7 @@ fn a_change_that_may_be_smaller_than_the_bound_leaves_the_condition_open() {
     assert_eq!(with(&["--fail-if", "slower>5%", "--fail-if-unsure"]).status_code, Some(1));
     let smaller = with(&["--fail-if", "slower>1%"]);
     assert_eq!(smaller.status_code, Some(1), "{}", smaller.stdout);
-    assert!(smaller.stdout.contains("slower>1%: met in 2 of 2 cells"), "{}", smaller.stdout);
+    assert!(smaller.stdout.contains("slower>1%: met in 2 of 2 tests"), "{}", smaller.stdout);
 }
 
 #[test]
@@ -280,7 +282,8 @@ fn simulated_systems_are_run_and_compared() {
         Duration::from_secs(600),
     );
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("B AGAINST A") && run.stdout.contains("scale/"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("sim:tms-ramsan-2 is faster"), "{}", run.stdout);
+    assert!(run.stdout.contains(" streams "), "{}", run.stdout);
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn a_run_that_fails_costs_none_of_the_pairs_before_it() {
     let run = compare(&words);
     assert_eq!(run.status_code, Some(2), "{}", run.stderr);
     assert!(
-        run.stdout.contains("B AGAINST A") && run.stderr.contains("ended with exit code 7"),
+        run.stdout.contains("RUNS: A is the baseline") && run.stderr.contains("ended with exit code 7"),
         "{}",
         run.stderr
     );
@@ -364,7 +367,7 @@ fn what_a_run_does_not_have_passes_no_condition_unseen() {
     let lenient = with(&["--fail-if", "p99:slower>10%"]);
     assert_eq!(lenient.status_code, Some(0), "{}{}", lenient.stdout, lenient.stderr);
     let text = lenient.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("nothing was judged") && text.contains("no p99 in B: stream/read/"), "{text}");
+    assert!(text.contains("nothing was judged") && text.contains("no p99 in B: stream: read "), "{text}");
     assert!(text.contains("(460 I/Os, 1000 are needed)"), "{text}");
     is_narrow(&lenient.stdout);
     let strict = with(&["--fail-if", "p99:slower>10%", "--fail-if-unsure"]);
@@ -375,6 +378,6 @@ fn what_a_run_does_not_have_passes_no_condition_unseen() {
     fs::write(&other, failed.to_string()).unwrap();
     let run = with(&["--fail-if", "slower>5%"]);
     assert_eq!(run.status_code, Some(4), "{}", run.stderr);
-    assert!(run.stdout.contains("not measured in B: stream/read/"), "{}", run.stdout);
+    assert!(run.stdout.contains("not measured in B: stream: read "), "{}", run.stdout);
     assert_eq!(with(&["--fail-if", "slower>5%", "--fail-if-unsure"]).status_code, Some(1));
 }

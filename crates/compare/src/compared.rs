@@ -2,14 +2,15 @@
 //! together for their number. One run each: what a run shows of changes over time is all that is known of them.
 
 use crate::ALPHA;
-use crate::change::{CellChange, Certainty, Change, Unknown};
+use crate::change::{Answer, CellChange, Certainty, Change, Unknown};
 use crate::figure::{MIN_ROUNDS, Metric, figure};
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, matching};
 use crate::missing::{Missing, is_of_nothing};
 use crate::spread::{Spread, latency_spread, spread};
 use jiff::Timestamp;
-use rdsk_analysis::Analysis;
+use rdsk_analysis::overall::{Average, Overall, TestRatio, overall};
+use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Estimate, Record};
 use rdsk_stats::holm;
 
@@ -53,6 +54,51 @@ pub struct RunPair<'a> {
     /// Of several runs of each: the figures that some run lacks and a run of the baseline has. The pairs with such a run are left out
     /// of the figure, and what they would have shown is not known.
     pub lost: Vec<Missing<'a>>,
+    /// Of several runs of each: the geometric mean of the rates' ratios over pairs of runs; see [`RunPair::overall`].
+    pub(crate) average_of_pairs: Option<Average>,
+}
+
+impl RunPair<'_> {
+    /// The tests whose rates decide: those that have an interval and were of the device in both runs; where no test was, all with an
+    /// interval.
+    fn deciding(&self) -> Vec<(&CellChange<'_>, &Change, Certainty)> {
+        let with_interval = self.cells.iter().filter_map(|cell| {
+            let change = cell.of(Metric::Rate)?;
+            Some((cell, change, change.certainty.ok()?))
+        });
+        let all: Vec<(&CellChange<'_>, &Change, Certainty)> = with_interval.collect();
+        let is_of_device =
+            |cell: &CellChange<'_>| ![cell.base, cell.other].into_iter().any(metrics::is_of_memory);
+        let of_device: Vec<_> = all.iter().copied().filter(|(cell, ..)| is_of_device(cell)).collect();
+        if of_device.is_empty() { all } else { of_device }
+    }
+
+    /// What the rates say together. One run each: the mean is that of [`rdsk_analysis::overall::average`]. Several runs of each: it is taken
+    /// over the tests of each pair of runs first, and its interval is that of the pairs, so that what all tests of a run had in common
+    /// counts once for each pair.
+    pub fn overall(&self) -> Overall {
+        let ratios: Vec<TestRatio> = self
+            .deciding()
+            .into_iter()
+            .map(|(_, change, certainty)| TestRatio {
+                ratio: change.ratio(),
+                interval: certainty.interval,
+                is_clear: matches!(change.answer(), Answer::Faster | Answer::Slower),
+            })
+            .collect();
+        let found = overall(&ratios);
+        match self.basis {
+            Basis::OneRunEach { .. } => found,
+            Basis::Pairs { .. } => Overall { average: self.average_of_pairs, ..found },
+        }
+    }
+
+    /// The test whose rate clearly changed most, with its ratio and 95% interval.
+    pub fn biggest(&self) -> Option<(&CellChange<'_>, Average)> {
+        let (cell, change, certainty) = self.deciding().into_iter().nth(self.overall().biggest?)?;
+        let (low, high) = certainty.interval;
+        Some((cell, Average { ratio: change.ratio(), low, high }))
+    }
 }
 
 /// All comparisons of a page.
@@ -86,7 +132,11 @@ pub fn compare<'a>(base: &'a Record, others: &[&'a Record]) -> Compared<'a> {
             Metric::ALL.into_iter().filter_map(candidate_of).collect()
         };
         let candidates = matched.pairs.iter().map(of_cell).collect();
-        (Side { base, other, basis: Basis::OneRunEach { octaves }, lost: Vec::new() }, matched, candidates)
+        (
+            Side { base, other, basis: Basis::OneRunEach { octaves }, lost: Vec::new(), average: None },
+            matched,
+            candidates,
+        )
     });
     corrected(sides.collect())
 }
@@ -97,6 +147,7 @@ pub(crate) struct Side<'a> {
     pub(crate) other: &'a Record,
     pub(crate) basis: Basis,
     pub(crate) lost: Vec<Missing<'a>>,
+    pub(crate) average: Option<Average>,
 }
 
 /// Corrects all ratios together.
@@ -126,8 +177,9 @@ pub(crate) fn corrected<'a>(sides: Vec<(Side<'a>, Matched<'a>, Vec<Vec<Candidate
             other,
             changes: candidates.into_iter().map(&mut change).collect(),
         });
-        let Side { base, other, basis, lost } = side;
-        RunPair { base, other, basis, cells: cells.collect(), only_base, only_other, lost }
+        let Side { base, other, basis, lost, average } = side;
+        let cells = cells.collect();
+        RunPair { base, other, basis, cells, only_base, only_other, lost, average_of_pairs: average }
     });
     Compared { pairs: pairs.collect(), ratios }
 }
@@ -275,6 +327,37 @@ mod tests {
         let (base_alone, off_alone) = (alone(&base), alone(&one_off));
         assert_eq!(rate(&compare(&base_alone, &[&off_alone])).answer(), Answer::Slower);
         assert_eq!(rate(&compare(&base, &[&one_off])).answer(), Answer::NoDifferenceSeen);
+    }
+
+    /// Three tests, of which two changed, and one that memory served in both runs.
+    #[test]
+    fn the_rates_of_the_device_decide_together() {
+        let cells = |factors: [f64; 4]| {
+            let one = |(index, factor): (u32, &f64)| {
+                let rates: Vec<f64> = STEADY.iter().map(|rate| rate * factor).collect();
+                let mut one = with_rates(cell(&format!("c{index}")), &rates);
+                one.workload.queue_depth = index + 1;
+                one
+            };
+            let mut run = record(FIRST, (0..).zip(&factors).map(one).collect());
+            run.cells[3].verdict.as_mut().unwrap().code = VerdictCode::PageCache;
+            run
+        };
+        let (base, other) = (cells([1.0; 4]), cells([1.2, 1.0, 1.5, 9.0]));
+        let found = compare(&base, &[&other]);
+        let (pair, overall) = (&found.pairs[0], found.pairs[0].overall());
+        assert_eq!((overall.tests, overall.faster, overall.slower), (3, 2, 0));
+        let average = overall.average.unwrap();
+        // The cube root of 1.2 · 1.5.
+        assert!((average.ratio - 1.216_44).abs() < 1e-4, "{average:?}");
+        let ends =
+            pair.cells[..3].iter().map(|cell| cell.of(Metric::Rate).unwrap().certainty.unwrap().interval.0);
+        assert!((average.low - ends.product::<f64>().cbrt()).abs() < 1e-9, "{average:?}");
+        assert_eq!(pair.biggest().unwrap().0.base.id, "c2");
+        // Of runs of memory alone, memory decides.
+        let alone = |record: &Record| Record { cells: record.cells[3..].to_vec(), ..record.clone() };
+        let (base, other) = (alone(&base), alone(&other));
+        assert_eq!(compare(&base, &[&other]).pairs[0].overall().faster, 1);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::figure::{Metric, stepped};
 use crate::log_ratio::LogRatio;
 use crate::matching::{Matched, is_alike, matching};
 use crate::missing::{Missing, OneRun, WhyMissing, why_of_nothing};
-use rdsk_analysis::metrics::ran;
+use rdsk_analysis::metrics::{is_of_memory, ran};
+use rdsk_analysis::overall::Average;
 use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{Stepped, SteppedPair, mean, paired_ratio_of_steps};
 use std::collections::BTreeSet;
@@ -31,7 +32,8 @@ pub fn repeated<'a>(base: &'a [Record], other: &'a [Record]) -> Option<Compared<
         Metric::ALL.into_iter().filter_map(candidate_of).collect()
     });
     let candidates = candidates.collect();
-    let side = Side { base: first, other: first_other, basis, lost };
+    let average = average(base, other, &matched);
+    let side = Side { base: first, other: first_other, basis, lost, average };
     Some(corrected(vec![(side, matched, candidates)]))
 }
 
@@ -64,6 +66,42 @@ fn candidate(
         pairs: Some((pairs.len(), base.len().min(other.len()))),
         log: log.ok_or(Unknown::Pairs(pairs.len())),
     })
+}
+
+/// The geometric mean of the ratios of the rates, over the tests that every run has and of which none was of memory. Each pair of runs
+/// gives one such mean, and the interval is that of the pairs: the tests of a run share its state, and are one sample together.
+/// `None` with fewer pairs than an interval needs.
+fn average(base: &[Record], other: &[Record], matched: &Matched<'_>) -> Option<Average> {
+    let runs = || base.iter().zip(other);
+    let of_test = |&(one, two): &(&CellRecord, &CellRecord)| -> Option<Vec<[Stepped; 2]>> {
+        let of_pair = |(base_run, other_run): (&Record, &Record)| {
+            let a = value((&base[0], one), base_run, Metric::Rate).ok()?;
+            let b = value((&other[0], two), other_run, Metric::Rate).ok()?;
+            Some([a, b])
+        };
+        runs().map(of_pair).collect()
+    };
+    let is_of_device = |(one, two): &&(&CellRecord, &CellRecord)| !is_of_memory(one) && !is_of_memory(two);
+    let mut tests: Vec<Vec<[Stepped; 2]>> =
+        matched.pairs.iter().filter(is_of_device).filter_map(of_test).collect();
+    if tests.is_empty() {
+        tests = matched.pairs.iter().filter_map(of_test).collect();
+    }
+    let middle = |place: usize, side: usize| {
+        let of = |figure: fn(&Stepped) -> f64| {
+            let logs: Vec<f64> = tests.iter().map(|test| figure(&test[place][side]).ln()).collect();
+            mean(&logs).map(f64::exp)
+        };
+        Some(Stepped { value: of(|one| one.value)?, least: of(|one| one.least)?, most: of(|one| one.most)? })
+    };
+    let pair = |(place, (base_run, _)): (usize, (&Record, &Record))| {
+        let began = between_s(&base[0], base_run).unwrap_or(place as f64);
+        Some((began, middle(place, 1)?, middle(place, 0)?))
+    };
+    let pairs: Vec<SteppedPair> = runs().enumerate().map(pair).collect::<Option<_>>()?;
+    let found = paired_ratio_of_steps(&pairs)?;
+    let (low, high) = found.interval?;
+    Some(Average { ratio: found.ratio, low, high })
 }
 
 /// The figure of the cell of a run that is the same as a cell of another one.
@@ -161,6 +199,40 @@ mod tests {
         let (drift, ratio) = answer(&drifting, &slower);
         assert_eq!(drift, Answer::Slower);
         assert!((ratio - 0.95).abs() < 1e-3, "{ratio}");
+    }
+
+    /// Two tests that share the state of each run: 1.2 and 1.05 times as fast in every pair, give or take what the run adds to both.
+    #[test]
+    fn the_mean_of_all_tests_is_taken_within_each_pair_of_runs() {
+        let side = |first: f64, second: f64, states: [f64; 5]| -> Vec<Record> {
+            let run = |(minute, state): (usize, &f64)| {
+                let test = |id: &str, factor: f64, depth: u32| {
+                    let mut one = with_rates(cell(id), &[100.0 * factor * state; 3]);
+                    one.workload.queue_depth = depth;
+                    one
+                };
+                let cells = vec![test("a", first, 1), test("b", second, 2)];
+                record(&format!("2026-03-01T10:{minute:02}:00Z"), cells)
+            };
+            states.iter().enumerate().map(run).collect()
+        };
+        let states = [1.0, 1.01, 0.99, 1.005, 0.995];
+        let (base, other) = (side(1.0, 1.0, [1.0; 5]), side(1.2, 1.05, states));
+        let found = repeated(&base, &other).unwrap();
+        let overall = found.pairs[0].overall();
+        let average = overall.average.unwrap();
+        // √(1.2 · 1.05) times the geometric mean of the states, by hand.
+        assert!((average.ratio - 1.122_45).abs() < 2e-4, "{average:?}");
+        // Two tests with one state are no surer than one of them.
+        let alone = found.pairs[0].cells[0].of(Metric::Rate).unwrap().certainty.unwrap().interval;
+        let width = |(low, high): (f64, f64)| (high / low).ln();
+        assert!(
+            (width((average.low, average.high)) / width(alone) - 1.0).abs() < 1e-3,
+            "{average:?} {alone:?}"
+        );
+        assert_eq!((overall.tests, overall.faster), (2, 2));
+        let few = repeated(&base[..2], &other[..2]).unwrap();
+        assert_eq!(few.pairs[0].overall().average, None);
     }
 
     #[test]

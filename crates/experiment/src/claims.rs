@@ -6,7 +6,7 @@ use crate::planner::{check_room, is_pass_of_target, plan};
 use crate::question::Targets;
 use crate::request::Request;
 use rdsk_engine::buffers_bytes;
-use rdsk_model::{Cell, Event, Op, Plan, Problem, ProblemKind, Target, Watch};
+use rdsk_model::{Cell, Event, Experiment, Op, Plan, Problem, ProblemKind, Target, Watch};
 use rdsk_observe::available_memory_bytes;
 use rdsk_stats::rng::SplitMix64;
 use rdsk_targets::{
@@ -227,15 +227,15 @@ fn removes_orphans(authorized: &[AuthorizedTarget], notes: &mut Vec<String>) -> 
     Ok(has_removed)
 }
 
-/// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.
+/// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs, also beside other
+/// experiments.
 fn names(request: &Request) -> Result<Vec<String>, Problem> {
-    match request.experiments[..] {
-        [only] if question(only).targets() == Targets::Together => {
-            let each = request.targets.iter().map(|name| each_lun(name).map_err(|error| error.problem()));
-            Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
-        }
-        _ => Ok(request.targets.clone()),
+    let deals_streams = |&experiment: &Experiment| question(experiment).targets() == Targets::Together;
+    if !request.experiments.iter().any(deals_streams) {
+        return Ok(request.targets.clone());
     }
+    let each = request.targets.iter().map(|name| each_lun(name).map_err(|error| error.problem()));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// The claim on a new test file, and the rate at which it was written.
