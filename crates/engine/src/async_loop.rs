@@ -49,14 +49,14 @@ fn with_offsets<C: IoQueue, O: OffsetSource>(
     offsets: O,
 ) -> io::Result<StreamEnd> {
     match (work.spec.op, work.spec.check) {
-        (Op::Read, None) => all::<C, O, false, false>(work, state, offsets),
-        (Op::Read, Some(_)) => all::<C, O, false, true>(work, state, offsets),
-        (Op::Write, None) => all::<C, O, true, false>(work, state, offsets),
-        (Op::Write, Some(_)) => all::<C, O, true, true>(work, state, offsets),
+        (Op::Read, None) => issue_blocks::<C, O, false, false>(work, state, offsets),
+        (Op::Read, Some(_)) => issue_blocks::<C, O, false, true>(work, state, offsets),
+        (Op::Write, None) => issue_blocks::<C, O, true, false>(work, state, offsets),
+        (Op::Write, Some(_)) => issue_blocks::<C, O, true, true>(work, state, offsets),
     }
 }
 
-fn all<C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+fn issue_blocks<C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_>,
     mut state: RingState<'_, C>,
     mut offsets: O,
@@ -263,11 +263,11 @@ impl<C: IoQueue> RingState<'_, C> {
         }
         work.enter(now_ns);
         let mut good = 0u32;
-        let mut seen = 0u32;
+        let mut completed = 0u32;
         let mut end = StreamEnd::Complete;
         let ios = &mut self.ios;
         self.queue.completions(|number, result| {
-            seen += 1;
+            completed += 1;
             let io = ios.ios[number as usize];
             if usize::try_from(result) == Ok(len) {
                 let latency_ns = now_ns - io.begin_ns;
@@ -286,9 +286,9 @@ impl<C: IoQueue> RingState<'_, C> {
                 end = StreamEnd::Failed;
             }
         });
-        if seen > 0 {
-            self.ios.in_flight -= seen;
-            self.batcher.observe(now_ns - before_ns, seen);
+        if completed > 0 {
+            self.ios.in_flight -= completed;
+            self.batcher.observe(now_ns - before_ns, completed);
             work.outcome.end_ns = now_ns;
             work.counters.add(now_ns, u64::from(good) * len as u64, u64::from(good));
         }
