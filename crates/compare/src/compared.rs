@@ -63,7 +63,7 @@ impl RunPair<'_> {
     /// interval.
     fn deciding(&self) -> Vec<(&CellChange<'_>, &Change, Certainty)> {
         let with_interval = self.cells.iter().filter_map(|cell| {
-            let change = cell.of(Metric::Rate)?;
+            let change = cell.change(Metric::Rate)?;
             Some((cell, change, change.certainty.ok()?))
         });
         let all: Vec<(&CellChange<'_>, &Change, Certainty)> = with_interval.collect();
@@ -350,8 +350,9 @@ mod tests {
         let average = overall.average.unwrap();
         // The cube root of 1.2 · 1.5.
         assert!((average.ratio - 1.216_44).abs() < 1e-4, "{average:?}");
-        let ends =
-            pair.cells[..3].iter().map(|cell| cell.of(Metric::Rate).unwrap().certainty.unwrap().interval.0);
+        let ends = pair.cells[..3]
+            .iter()
+            .map(|cell| cell.change(Metric::Rate).unwrap().certainty.unwrap().interval.0);
         assert!((average.low - ends.product::<f64>().cbrt()).abs() < 1e-9, "{average:?}");
         assert_eq!(pair.biggest().unwrap().0.base.id, "c2");
         // Of runs of memory alone, memory decides.

@@ -224,7 +224,7 @@ mod tests {
         // √(1.2 · 1.05) times the geometric mean of the states, by hand.
         assert!((average.ratio - 1.122_45).abs() < 2e-4, "{average:?}");
         // Two tests with one state are no surer than one of them.
-        let alone = found.pairs[0].cells[0].of(Metric::Rate).unwrap().certainty.unwrap().interval;
+        let alone = found.pairs[0].cells[0].change(Metric::Rate).unwrap().certainty.unwrap().interval;
         let width = |(low, high): (f64, f64)| (high / low).ln();
         assert!(
             (width((average.low, average.high)) / width(alone) - 1.0).abs() < 1e-3,

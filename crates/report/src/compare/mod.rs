@@ -164,7 +164,7 @@ fn setup(differences: &[Difference]) -> Option<String> {
 fn latencies(pair: &RunPair<'_>, other: &str) -> Option<String> {
     let said = [(Metric::P50, "p50"), (Metric::P99, "p99")].into_iter().filter_map(|(metric, word)| {
         let answers: Vec<Answer> =
-            pair.cells.iter().filter_map(|cell| Some(cell.of(metric)?.answer())).collect();
+            pair.cells.iter().filter_map(|cell| Some(cell.change(metric)?.answer())).collect();
         let count = |wanted: Answer| answers.iter().filter(|&&answer| answer == wanted).count();
         let judged = answers.len() - count(Answer::TooFewData);
         let part = |count: usize, how: &str| (count > 0).then(|| format!("{how} in {count}"));
