@@ -8,6 +8,7 @@ mod counts;
 mod dontcache;
 mod engine_trial;
 mod faults;
+mod load;
 mod sim;
 mod timing;
 mod warm_up;

@@ -4,7 +4,7 @@
 //! An example: a disk that serves 10,000/s at most is offered 5,000/s, where the p99 is 0.4 ms of 1 ms that are allowed, then 7,500/s
 //! (0.9 ms), 8,750/s (2.1 ms, too long), 8,125/s and so on: after eight steps the rate is known to 40/s.
 
-use crate::run_outcome::RunOutcome;
+use crate::run_state::RunOutcome;
 use rdsk_model::{Arrivals, Cell, CellRecord, JobResult, Plan, Problem, Promise, Rate};
 use rdsk_stats::Histogram;
 

@@ -1,0 +1,225 @@
+//! The streams of a load: exact accounts on a file, and in virtual time the waiting times that queueing theory gives for known servers.
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+use crate::common::{Watcher, file_of, job, millis, reading, visit, writing};
+use rdsk_engine::{Ended, Engine as _, EngineError, JobRun, Run, SimEngine};
+use rdsk_model::{
+    Arrivals, BlockShare, EngineKind, Flush, FlushCall, IoPath, LoadJob, OffsetRule, Op, Rate, Requests, StreamRange,
+    Workload,
+};
+use rdsk_targets::{Access, Claim, Permission, Roots, claim, examine};
+use std::io::Write as _;
+
+const MS: u64 = 1_000_000;
+
+/// A workload of these jobs over a span from 0.
+fn load(jobs: Vec<LoadJob>, span_bytes: u64, engine: EngineKind) -> Workload {
+    let writes = jobs.iter().any(|job| job.writes.is_some());
+    Workload {
+        op: if writes { Op::Write } else { Op::Read },
+        block_bytes: jobs.iter().map(LoadJob::max_block_bytes).max().unwrap(),
+        align_bytes: jobs.iter().map(LoadJob::min_block_bytes).min().unwrap(),
+        queue_depth: jobs.iter().map(|job| job.queue_depth).max().unwrap(),
+        streams: jobs.iter().map(|job| job.streams).sum(),
+        path: jobs[0].path,
+        engine,
+        jobs,
+        ..Workload::sequential_read(span_bytes)
+    }
+}
+
+fn requests(bytes: u64, offsets: OffsetRule) -> Option<Requests> {
+    Some(Requests { blocks: vec![BlockShare::fixed(bytes)], offsets })
+}
+
+/// A mix at depth 8 beside a log that flushes each append: all that was asked is in the accounts of one job or the other.
+#[test]
+fn the_accounts_of_all_jobs_add_up() {
+    let (_directory, path) = file_of(16 << 20);
+    let mix = LoadJob {
+        writes: requests(8192, OffsetRule::Uniform),
+        read_percent: 70,
+        path: IoPath::Buffered,
+        queue_depth: 8,
+        streams: 2,
+        max_bytes: Some(4 << 20),
+        ..LoadJob::random_reads("mix", 8 << 20)
+    };
+    let log = LoadJob {
+        reads: None,
+        writes: requests(2300, OffsetRule::Sequential),
+        read_percent: 0,
+        path: IoPath::Buffered,
+        flush: Some(Flush { every: 10, call: FlushCall::Fdatasync }),
+        offset_bytes: 8 << 20,
+        max_bytes: Some(230_000),
+        ..LoadJob::random_reads("log", 8 << 20)
+    };
+    let workload = load(vec![mix, log], 16 << 20, EngineKind::Uring);
+    let claims = [writing(&path)];
+    let (_, run, _) = visit(&job(&workload, &claims, millis(60_000)));
+    assert_eq!(run.ended, Ended::Complete, "{:?}", run.errors);
+    let [mix, log] = &run.jobs[..] else { panic!("{} jobs", run.jobs.len()) };
+    assert_eq!(mix.reads.bytes + mix.writes.bytes, 8 << 20, "two streams of 4 MiB");
+    assert_eq!((log.writes.bytes, log.writes.histogram.count()), (230_000, 100));
+    assert_eq!(log.flushes.histogram.count(), 10);
+    assert_eq!(run.bytes, (8 << 20) + 230_000);
+    let ops = |job: &JobRun| job.reads.histogram.count() + job.writes.histogram.count();
+    assert_eq!((run.ops, run.histogram.count()), (ops(mix) + ops(log), ops(mix) + ops(log)));
+    // Of 1,500 requests or so 70 % are reads: standard deviation 1.2 %.
+    let share = mix.reads.histogram.count() as f64 / ops(mix) as f64;
+    assert!((share - 0.7).abs() < 0.06, "{share}");
+    // The log is there, block after block, and nothing lies behind it.
+    let file = std::fs::read(&path).unwrap();
+    let (log, rest) = file[8 << 20..].split_at(230_000);
+    assert!(log.chunks(2300).all(|block| block.iter().any(|&byte| byte != 0x55)));
+    assert!(rest.iter().all(|&byte| byte == 0x55));
+}
+
+/// However the requests of a rate meet the end, each that arrived before it was sent or is counted as never sent.
+#[test]
+fn an_open_loop_keeps_its_rate_and_counts_what_it_owes() {
+    let (_directory, path) = file_of(4 << 20);
+    for (queue_depth, arrivals) in [(1, Arrivals::Constant), (16, Arrivals::Constant), (16, Arrivals::Poisson)] {
+        let rate = Some(Rate { per_s: 2000.0, arrivals });
+        let path_word = if queue_depth == 1 { IoPath::Buffered } else { IoPath::Direct };
+        let reads = LoadJob { rate, queue_depth, path: path_word, ..LoadJob::random_reads("r", 4 << 20) };
+        let workload = load(vec![reads], 4 << 20, EngineKind::Uring);
+        let claims = [reading(&path)];
+        let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
+        let job = &run.jobs[0];
+        let due = job.lag.count() + job.unsent;
+        match arrivals {
+            Arrivals::Constant => assert_eq!(due, 1000, "{queue_depth}"),
+            // Standard deviation 32.
+            Arrivals::Poisson => assert!(due.abs_diff(1000) < 160, "{due}"),
+        }
+        assert_eq!(job.reads.histogram.count(), job.lag.count());
+    }
+}
+
+#[test]
+fn fresh_space_is_only_made_in_files_of_our_own() {
+    let (_directory, path) = file_of(4 << 20);
+    let before = std::fs::read(&path).unwrap();
+    let log = LoadJob {
+        reads: None,
+        writes: requests(4096, OffsetRule::Sequential),
+        read_percent: 0,
+        path: IoPath::Buffered,
+        fresh_space: true,
+        offset_bytes: 1 << 20,
+        max_bytes: Some(8192),
+        ..LoadJob::random_reads("log", 1 << 20)
+    };
+    let workload = load(vec![log], 4 << 20, EngineKind::Sync);
+    let claims = [writing(&path)];
+    let (_, run, _) = visit(&job(&workload, &claims, millis(60_000)));
+    assert!(run.notes.iter().any(|note| note.contains("no test file of rdsk")), "{:?}", run.notes);
+    let after = std::fs::read(&path).unwrap();
+    let changed: Vec<usize> = (0..after.len()).filter(|&at| after[at] != before[at]).collect();
+    let inside = (1 << 20)..(1 << 20) + 8192;
+    assert!(!changed.is_empty() && changed.iter().all(|at| inside.contains(at)), "only what was written");
+}
+
+#[test]
+fn a_load_that_contradicts_itself_or_has_no_room_is_refused() {
+    let (_directory, path) = file_of(4 << 20);
+    let refused = |load_job: LoadJob| {
+        let workload = load(vec![load_job], 4 << 20, EngineKind::Sync);
+        let claims = [reading(&path)];
+        let mut engine = rdsk_engine::RealEngine::default();
+        engine.open(&job(&workload, &claims, millis(10))).err().expect("it is refused")
+    };
+    let no_room = refused(LoadJob { offset_bytes: 0, ..LoadJob::random_reads("r", 4095) });
+    assert!(matches!(no_room, EngineError::Span { .. }), "{no_room}");
+    let apart = LoadJob { streams: 1024, range: StreamRange::Disjoint, ..LoadJob::random_reads("r", 1 << 20) };
+    assert!(matches!(refused(apart), EngineError::Span { .. }));
+    let flush = Some(Flush { every: 1, call: FlushCall::Fsync });
+    let reads = refused(LoadJob { flush, ..LoadJob::random_reads("r", 1 << 20) });
+    assert!(reads.to_string().contains("only reads"), "{reads}");
+}
+
+/// A device of so many servers that each take 1 ms for a request, behind a host that costs nothing.
+fn servers(count: u32) -> (tempfile::NamedTempFile, Claim) {
+    let text = format!(
+        "extends = \"ssd-slc\"\n[host.cost]\ndirect_call_ns = 0\n[[luns]]\n[luns.device.ram]\ncapacity_bytes = 1073741824\n\
+         read_command_ns = 1000000\nwrite_command_ns = 1000000\nread_bytes_per_s = 1e15\nwrite_bytes_per_s = 1e15\n\
+         servers = {count}\n"
+    );
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let roots = Roots::default();
+    let name = format!("sim:{}", file.path().display());
+    let claim = claim(examine(&name, &roots).unwrap(), Access::Write, &Permission::default(), &roots).unwrap();
+    (file, claim)
+}
+
+/// A load on it for so long, in virtual time.
+fn simulated(claim: Claim, jobs: Vec<LoadJob>, limit_ms: u64) -> Run {
+    let workload = load(jobs, 1 << 30, EngineKind::Sim);
+    let claims = [claim];
+    let mut engine = SimEngine::new(&claims, 1).unwrap();
+    let mut session = engine.open(&job(&workload, &claims, millis(limit_ms))).unwrap();
+    session.prepare().unwrap();
+    session.run(&mut Watcher::default()).unwrap()
+}
+
+fn reads_at(per_s: f64, arrivals: Arrivals) -> LoadJob {
+    let rate = Some(Rate { per_s, arrivals });
+    LoadJob { rate, queue_depth: 512, ..LoadJob::random_reads("r", 1 << 30) }
+}
+
+/// M/D/1 and D/D/1: the mean time in the system is S (1 + ρ / (2 (1 − ρ))), and S where arrivals are equally spaced (Pollaczek and
+/// Khinchine).
+#[test]
+fn one_server_has_the_waiting_time_of_the_formula() {
+    for load_share in [0.3, 0.7, 0.9] {
+        let (_file, claim) = servers(1);
+        let run = simulated(claim, vec![reads_at(1000.0 * load_share, Arrivals::Poisson)], 400_000);
+        let expected = 1.0 + load_share / (2.0 * (1.0 - load_share));
+        let mean = run.jobs[0].reads.histogram.mean().unwrap() / MS as f64;
+        assert!((mean / expected - 1.0).abs() < 0.05, "{load_share}: {mean} ms, {expected} by the formula");
+        assert_eq!(run.jobs[0].unsent, 0);
+    }
+    let (_file, claim) = servers(1);
+    let run = simulated(claim, vec![reads_at(900.0, Arrivals::Constant)], 20_000);
+    let latency = &run.jobs[0].reads.histogram;
+    assert_eq!((latency.count(), latency.quantile(0.99).unwrap() / MS), (18_000, 1));
+}
+
+/// Four servers finish four times as much, and more than they finish waits without end, which is counted.
+#[test]
+fn what_servers_cannot_finish_is_never_sent() {
+    let (_file, claim) = servers(4);
+    let run = simulated(claim, vec![reads_at(3000.0, Arrivals::Poisson)], 20_000);
+    assert_eq!(run.jobs[0].unsent, 0);
+    let busy_share = run.jobs[0].reads.histogram.count() as f64 / 20.0 / 4000.0;
+    assert!((busy_share - 0.75).abs() < 0.02, "{busy_share}");
+    let (_file, claim) = servers(4);
+    let run = simulated(claim, vec![reads_at(5000.0, Arrivals::Constant)], 20_000);
+    let job = &run.jobs[0];
+    // 100,000 arrive, 80,000 are finished, 512 are in the queue.
+    assert_eq!(job.lag.count() + job.unsent, 100_000);
+    assert!(job.unsent.abs_diff(100_000 - 80_000 - 512) < 20, "{}", job.unsent);
+}
+
+/// A flush waits for the writes before it, and rests lie between requests.
+#[test]
+fn flushes_and_rests_take_their_time() {
+    let (_file, claim) = servers(1);
+    let log = LoadJob {
+        reads: None,
+        writes: requests(4096, OffsetRule::Sequential),
+        read_percent: 0,
+        flush: Some(Flush { every: 2, call: FlushCall::Fsync }),
+        think_ns: 3 * MS,
+        ..LoadJob::random_reads("log", 1 << 30)
+    };
+    let run = simulated(claim, vec![log], 4000);
+    let job = &run.jobs[0];
+    let writes = job.writes.histogram.count();
+    assert_eq!(job.flushes.histogram.count(), writes / 2);
+    // Each write takes 1 ms and rests for 3 ms, and every second one is followed by a flush, which also rests.
+    assert!((650..=1000).contains(&writes), "{writes}");
+}
