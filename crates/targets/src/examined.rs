@@ -6,7 +6,7 @@ use crate::labels::signature::Signature;
 use crate::machine::Attachment;
 use crate::sim::Simulated;
 use crate::space::growth::{Growth, Rewriting};
-use crate::uses::{TargetUsage, Use};
+use crate::uses::{InUse, Use};
 use rdsk_model::{ExtentEvidence, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ impl Examined {
     }
 
     /// A target without identities, signatures and extents.
-    pub(crate) fn new(target: Target, path: PathBuf, place: Place, usage: TargetUsage) -> Self {
+    pub(crate) fn new(target: Target, path: PathBuf, place: Place, usage: InUse) -> Self {
         Self {
             target,
             path,

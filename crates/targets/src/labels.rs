@@ -14,7 +14,7 @@ pub(crate) mod unlabelled;
 use crate::labels::signature::Signature;
 use crate::machine::{Extents, Machine, Node, Reach, Sharing};
 use crate::tools;
-use crate::uses::{Labelled, TargetUsage, UseKind};
+use crate::uses::{InUse, Labelled, UseKind};
 use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::files::read_number;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) fn on(node: &Node, of: &Node) -> String {
 
 /// Adds the use that a label around the target `node` is, for the reason `why`. A label of the disk that stands in the sectors of
 /// another partition may be that of the partition, or be in its data: it is not said to be removable.
-pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut TargetUsage) {
+pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut InUse) {
     let Label { of, place, signature } = label;
     let text = format!("{why}{}", on(node, of));
     let is_around = of.name != node.name;

@@ -22,7 +22,7 @@ pub(crate) use shared_sectors::{Extents, Reach, Sharing};
 pub(crate) use sysfs::{Node, Tree};
 
 use crate::roots::Roots;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use device_mapper::MapperError;
 use luns::Luns;
 use mounts::{read_mounts, read_swaps};
@@ -53,7 +53,7 @@ pub(crate) struct Machine<'roots> {
 
 impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
-    pub(crate) fn read(roots: &'roots Roots, usage: &mut TargetUsage) -> Self {
+    pub(crate) fn read(roots: &'roots Roots, usage: &mut InUse) -> Self {
         let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
             usage.doubt(format_args!("the list of block devices cannot be read ({error})"));
             Tree::default()

@@ -3,7 +3,7 @@
 //! reading only.
 
 use crate::space::growth::Rewriting;
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
 use rdsk_sys::extents::{extents, summarise};
@@ -31,7 +31,7 @@ const READ_RETRY_TIME: Duration = Duration::from_millis(500);
 
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
-pub(crate) fn exclusive(path: &Path, usage: &mut TargetUsage) {
+pub(crate) fn exclusive(path: &Path, usage: &mut InUse) {
     match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
         Err(Errno::BUSY) => usage.add(UseKind::OpenExclusive, "the kernel says that it is busy"),

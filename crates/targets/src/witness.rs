@@ -7,7 +7,7 @@ use crate::facts;
 use crate::machine::{Machine, mount_of};
 use crate::probe;
 use crate::roots::Roots;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use rdsk_model::{Device, ExtentEvidence, Target, TargetKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::io;
@@ -35,7 +35,7 @@ impl Witness {
         let link = link_of(fd);
         let handle = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let path = std::fs::read_link(&link).ok()?;
-        let machine = Machine::read(roots, &mut TargetUsage::default());
+        let machine = Machine::read(roots, &mut InUse::default());
         let mut target = if kind == FileType::BlockDevice {
             block_target(name, &path, DeviceNumber::from_raw(stat.st_rdev), &machine)
         } else {

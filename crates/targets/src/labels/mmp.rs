@@ -4,7 +4,7 @@
 use crate::machine::Machine;
 use crate::probe;
 use crate::tools::{self, ToolError};
-use crate::uses::{Labelled, TargetUsage, Use, UseKind};
+use crate::uses::{InUse, Labelled, Use, UseKind};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -14,13 +14,13 @@ const CHECKED: u32 = 0xe24d_4d50;
 
 /// Adds a use if the filesystem at `place`, which messages call `what`, says that a host uses it; `name` stands for it where answers are
 /// prepared.
-pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut InUse) {
     if probe::read_at(place, SUPERBLOCK_AT).as_ref().is_some_and(is_protected) {
         ask(machine, place, name, what, usage);
     }
 }
 
-fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut TargetUsage) {
+fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut InUse) {
     let told = tools::dumpe2fs(&machine.roots.tools, place, name);
     match told.and_then(|text| used_by(&text).ok_or(ToolError::NoProtection)) {
         Ok(None) => {}
@@ -82,7 +82,7 @@ mod tests {
     fn what_is_used_or_not_known_is_refused() {
         let look = |fake: &Fake| {
             fake.with(|machine, _| {
-                let mut usage = TargetUsage::default();
+                let mut usage = InUse::default();
                 ask(machine, Path::new("/dev/sda"), "sda", "ext4 on sda", &mut usage);
                 (usage.uses.len(), usage.doubts.len())
             })

@@ -6,7 +6,7 @@ use crate::display::shown;
 use crate::machine::Machine;
 use crate::probe;
 use crate::uses::processes::{Descriptor, Inode, writers_of};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn shows_others(path: &Path) -> bool {
 }
 
 /// Adds what the kernel uses that may be the file at `path`: files below loop devices, swap files, mounted files.
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut InUse) {
     let Some(file) = Shown::new(path) else { return };
     let may_show = |what: &Path| format!("{}, which may be this file", shown(what));
     for node in machine.tree.nodes() {
@@ -79,7 +79,7 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut TargetUsage) 
 
 /// Adds the processes that have a file open for writing that may be the one at `path`. While this process has it open itself, the program
 /// behind a filesystem in user space has, too.
-pub(crate) fn find_writers(proc: &Path, path: &Path, usage: &mut TargetUsage) {
+pub(crate) fn find_writers(proc: &Path, path: &Path, usage: &mut InUse) {
     let Some(file) = Shown::new(path) else { return };
     let is_it = |open: &Descriptor<'_>| {
         let is_likely =
