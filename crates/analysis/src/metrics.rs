@@ -403,11 +403,8 @@ mod tests {
         let device = &mut cell.evidence.device[0];
         (device.writes, device.flushes) = (Some(1000), Some(1000));
         let name = device.name.clone();
-        assert_eq!(
-            device_requests(&cell, Op::Write),
-            None,
-            "empty flushes or flushes after writes: nobody knows"
-        );
+        let unknown = device_requests(&cell, Op::Write);
+        assert_eq!(unknown, None, "empty flushes or flushes after writes: nobody knows");
         let request = |bytes, count| Request {
             target: 0,
             device: name.clone(),
