@@ -19,7 +19,8 @@ pub struct BlockIo<'a> {
     cell: &'a CellRecord,
     /// The visits that were followed.
     followed: Followed,
-    devices: Vec<&'a DeviceEvidence>,
+    /// The devices that count for the cell.
+    pub(crate) devices: Vec<&'a DeviceEvidence>,
     /// Bios and requests at these devices.
     account: Account<'a>,
     /// Whether no request was missed, so that each count is exact; otherwise up to 1 % may lack.
@@ -146,11 +147,6 @@ impl<'a> BlockIo<'a> {
     /// The share of the visits' time in which bios were followed and times taken, where it is not all of it.
     pub fn timed_share(&self) -> Option<f64> {
         self.cell.evidence.bpf.as_ref()?.timed_share()
-    }
-
-    /// The devices that count for the cell.
-    pub(crate) fn counted_devices(&self) -> &[&'a DeviceEvidence] {
-        &self.devices
     }
 
     /// The devices of which some requests were missed, so that their counts may be up to 1 % too low.

@@ -128,9 +128,10 @@ impl Copies {
         (input, output): (&Side, &Side),
         open_ns: u64,
     ) -> Watching {
-        let from_bytes = input.first_read(end::skipped_bytes(operands));
-        let to_bytes = output.first_write(end::sought_bytes(operands));
-        let mut read_end = self.look_at(input, from_bytes, end::counted_bytes(operands));
+        let from_bytes = input.first_read(end::total(operands.skip, operands.input_block_bytes));
+        let to_bytes = output.first_write(end::total(operands.seek, operands.output_block_bytes));
+        let most_bytes = operands.count.map(|count| end::total(count, operands.input_block_bytes));
+        let mut read_end = self.look_at(input, from_bytes, most_bytes);
         let mut write_end = self.look_at(output, to_bytes, None);
         if line == self.sums.len() {
             let target = |end: &Option<WatchedEnd>| end.as_ref().map(|end| end.witness.target.index);
