@@ -10,7 +10,7 @@ use rdsk_stats::{Histogram, mean, stddev, t_quantile};
 /// What is left outside of a range.
 const OUTSIDE: f64 = 0.05;
 
-/// What a run tells of slow changes of a percentile, as [`crate::spread::spread`] does of the rate: the variance of the logarithms of
+/// What a run shows of slow changes of a percentile, as [`crate::spread::spread`] does of the rate: the variance of the logarithms of
 /// the rounds' own percentiles, less what chance leaves of them.
 ///
 /// A Record without the latencies of its rounds (an older one, or a compact one) still has the range of the percentile, which is as wide

@@ -122,7 +122,7 @@ impl Context {
     /// Submits requests in order; returns how many the kernel accepted, which may be fewer.
     ///
     /// # Safety
-    /// Each request's buffer must stay valid, and be used by nobody else, until its completion was reaped; so must each
+    /// Each request's buffer must stay valid, and be used by no other program, until its completion was reaped; so must each
     /// request's place in memory until this returns: the kernel copies it, and writes into it.
     ///
     /// # Errors

@@ -362,7 +362,7 @@ fn an_open_file_delays_the_end_and_does_not_hang_it() {
     assert_eq!(read(&file, 0, 10).unwrap(), b"still here");
 }
 
-/// The program. If a test fails before its end, it is told to end and takes its device away.
+/// The program. If a test fails before its end, it is asked to end and takes its device away.
 struct Program(Child);
 
 impl Drop for Program {

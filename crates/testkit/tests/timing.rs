@@ -136,7 +136,7 @@ fn a_thread_is_throttled_inside_only() {
     assert!(throttled / free > 3.0, "{throttled} s inside, {free} s outside");
 }
 
-/// The program of the disk, which is told its behaviour in words.
+/// The program of the disk, which gets its behaviour in words.
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
 fn the_program_takes_its_time() {

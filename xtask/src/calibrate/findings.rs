@@ -1,4 +1,4 @@
-//! Findings on simulated systems: how often each tells of something that is not there, and how often it tells of what is.
+//! Findings on simulated systems: how often each shows something that is not there, and how often it shows what is.
 
 use super::systems::{
     AR_90, AR_99, FLICKER, INDEPENDENT, LEVELS, LONG_STALLS, Luns, Noise, SHORT_STALLS, SINE, STEADY,
@@ -73,7 +73,7 @@ pub(crate) fn row(
     table.row(row, Some(holds));
 }
 
-/// The noises that are stationary and have nothing to tell of.
+/// The noises that are stationary and have nothing to show.
 const STATIONARY: [Noise; 7] = [STEADY, INDEPENDENT, AR_90, AR_99, FLICKER, LEVELS, SINE];
 
 /// Findings that are true of a system: two levels are two speeds in time, and writes fill the fast part of a flash drive.

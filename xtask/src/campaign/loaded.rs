@@ -32,7 +32,7 @@ pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) ->
     let interrupted = step::interruption()?;
     let limit = Duration::from_secs(campaign.limit_s);
     let strictness = Strictness::from_environment();
-    // A row that left out the guests because nobody had installed them would say less than it seems to.
+    // A row that left out the guests because they were not installed would say less than it seems to.
     if let Some(why) = suite::install(strictness, &interrupted)? {
         bail!(why);
     }

@@ -1,5 +1,5 @@
 //! The disk of known behaviour as a program, for measurements by other programs: it serves one file, and a loop device over it,
-//! until it is told to stop. It touches no disk of the machine.
+//! until it is asked to stop. It touches no disk of the machine.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 use clap::Parser;
