@@ -40,7 +40,7 @@ struct Followed {
     elapsed_ns: u64,
     ops: u64,
     bytes: u64,
-    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not say.
     closing_ns: Option<u64>,
     is_all: bool,
 }
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!((seen.calls(), seen.bytes(), seen.own(Op::Read).count), (250, 250 * 4096, 250));
         assert_eq!((seen.merges(Op::Read), seen.flushes()), (Some(25), Some(250)));
         assert_eq!((seen.part_in_words().as_str(), seen.is_exact), (" in 2 of 3 repeats", true));
-        // What memory held may move after the part of a visit that sysfs tells.
+        // What memory held may move after the part of a visit that sysfs says.
         let buffered = reads(IoPath::Buffered);
         let seen = block_io(&buffered).unwrap();
         assert_eq!((seen.calls(), seen.merges(Op::Read), seen.flushes()), (250, None, None));

@@ -1,5 +1,5 @@
 //! The windows of a cell that show how it goes on where nothing hangs. An I/O that hangs for most of a cell's time leaves most of its
-//! windows empty, and an empty one is not the ordinary one for that. It tells no stalls and names no cause.
+//! windows empty, and an empty one is not the ordinary one for that. It shows no stalls and names no cause.
 
 use crate::metrics::typical_ns;
 use rdsk_model::CellRecord;

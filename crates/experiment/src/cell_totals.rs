@@ -283,7 +283,7 @@ impl CellTotals {
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
-        // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
+        // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
         let of_windows =
             if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
         let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]

@@ -1,4 +1,4 @@
-//! Whether the machine can spare the memory that a plan's buffers take: more would have it swap, or end somebody's program. It only reads
+//! Whether the machine can spare the memory that a plan's buffers take: more would have it swap, or end another user's program. It only reads
 //! what the kernel says is available.
 
 use rdsk_engine::buffers_bytes;

@@ -1,6 +1,6 @@
 //! Where the sequential visits of a run begin: behind what others of the same run have gone through. A visit that began at the start of
 //! the span each time would soon be answered by a cache below the block layer, of a hypervisor, an array or a disk, and nothing would
-//! tell. It issues nothing.
+//! say. It issues nothing.
 
 use crate::mediums::mediums;
 use rdsk_model::{Cell, Extent, Pattern, StreamResult, Target, Visit};

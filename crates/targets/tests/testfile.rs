@@ -281,7 +281,7 @@ impl Drop for Unmount<'_> {
     }
 }
 
-/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to nobody gives new files another owner, too.
+/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to `nobody` gives new files another owner, too.
 #[test]
 fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
     let _turn = turn();

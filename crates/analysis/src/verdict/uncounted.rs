@@ -32,12 +32,12 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     Some((VerdictCode::Unverified, text))
 }
 
-/// `dax`, or `dax=always`; with `dax=inode`, which is the default, and `dax=never` the options do not tell.
+/// `dax`, or `dax=always`; with `dax=inode`, which is the default, and `dax=never` the options do not say.
 fn has_dax(options: &str) -> bool {
     options.split(',').any(|option| ["dax", "dax=always"].contains(&option))
 }
 
-/// Whether buffered reads reached the disk page by page: nobody was charged for them, and memory had nothing.
+/// Whether buffered reads reached the disk page by page: no process was charged for them, and memory had nothing.
 fn is_by_pages(facts: &Facts<'_>) -> bool {
     let workload = &facts.cell.workload;
     let is_uncounted = facts.moved == Some(0) && facts.process_share == Some(0.0);

@@ -32,7 +32,7 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
     printable(&rdsk_analysis::words::target_names(record, targets))
 }
 
-/// What tells a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
+/// What distinguishes a series from those of other Records and other targets: `disk a, /dev/sdb`; empty if there are no others.
 pub(super) fn owner(subjects: &[Subject<'_, '_>], subject: &Subject<'_, '_>, cell: &CellRecord) -> String {
     let record = record_name(subjects, subject);
     let parts: Vec<String> = [record, target_name(subject.analysis, cell)].into_iter().flatten().collect();

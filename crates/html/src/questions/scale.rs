@@ -28,7 +28,7 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     by_op.into_iter().flat_map(of_op).collect()
 }
 
-/// What tells a grid from the others of the figure.
+/// What distinguishes a grid from the others of the figure.
 fn owner(subjects: &[Subject<'_, '_>], (subject, grid): &Owned<'_, '_>) -> String {
     let record = record_name(subjects, subject);
     let has_others = subject.analysis.scale().iter().any(|other| other.targets != grid.targets);

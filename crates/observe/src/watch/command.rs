@@ -5,7 +5,7 @@ use rdsk_model::ProcessCalls;
 use rdsk_sys::files::{field, memory_bytes};
 use std::path::Path;
 
-/// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as nobody has
+/// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as no process has
 /// waited for it.
 ///
 /// # Errors
