@@ -1,4 +1,4 @@
-//! Who else has a file open, as far as the kernel itself says so. It ends no process, changes no file, and names nobody:
+//! Who else has a file open, as far as the kernel itself says so. It ends no process, changes no file, and names no program:
 //! procfs does that.
 #![allow(
     unsafe_code,

@@ -152,7 +152,7 @@ fn an_adaptive_file_ends_with_its_time_and_is_whole() {
     let (claim, made) = make(directory.path(), &wish(max_elapsed_ns)).unwrap();
     assert_eq!(made.bytes % MIB, 0);
     assert_eq!(fs::metadata(claim.path()).unwrap().len(), made.bytes);
-    // How long a busy disk takes for the last flush is nobody's promise: timing.rs sees to it on a quiet one.
+    // How long a busy disk takes for the last flush is not promised: timing.rs sees to it on a quiet one.
     assert!(made.bytes >= MIB && made.bytes <= 1 << 30, "{made:?}");
     if let Some(lies) = claim.allocation(0, made.bytes) {
         assert_eq!(lies.mapped_bytes, made.bytes);
