@@ -92,7 +92,7 @@ pub(crate) fn show(info: &Info) -> Result<u8, Problem> {
         out::problem(problem);
         // If the line did not name the devices, one that has just disappeared is no failure of the command.
         if code == exit::DONE && !info.targets.is_empty() {
-            code = exit::of(problem.kind);
+            code = exit::code_of(problem.kind);
         }
     }
     Ok(code)

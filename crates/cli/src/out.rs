@@ -152,7 +152,7 @@ pub(crate) fn problem(problem: &Problem) {
 /// Prints a problem that ends the command, and gives the exit code for it.
 pub(crate) fn failure(ended_by: &Problem) -> u8 {
     problem(ended_by);
-    crate::exit::of(ended_by.kind)
+    crate::exit::code_of(ended_by.kind)
 }
 
 pub(crate) fn warning(text: &str) {

@@ -34,8 +34,8 @@ fn visits(cell: &Value) -> u64 {
 /// Requests with data in them. The kernel counts an empty flush among the writes, with no bytes, besides among the flushes.
 fn requests(cell: &Value, disk: &LoopDevice, counter: &str) -> u64 {
     let counters = device(cell, disk);
-    let all = count(counters, &format!("/{counter}s"));
-    if counter == "write" { all - count(counters, "/flushes") } else { all }
+    let counted = count(counters, &format!("/{counter}s"));
+    if counter == "write" { counted - count(counters, "/flushes") } else { counted }
 }
 
 /// Every pass of the direct cell is 23 requests in its result and in its evidence.
@@ -66,10 +66,10 @@ fn counted_run(disk: &LoopDevice, direction: &[&str], requests: u64) -> (Value, 
 
 /// What the kernel counted beyond the evidence of the cells: what it costs to examine, claim and leave the device.
 fn beyond_cells(record: &Value, disk: &LoopDevice, counted: Counted) -> Counted {
-    let beyond = |all: u64, counter: &str| {
-        let seen = sum_over_cells(record, disk, counter);
-        assert!(all >= seen, "the cells claim {seen} {counter}, the kernel counted {all}");
-        all - seen
+    let beyond = |total: u64, counter: &str| {
+        let charged = sum_over_cells(record, disk, counter);
+        assert!(total >= charged, "the cells claim {charged} {counter}, the kernel counted {total}");
+        total - charged
     };
     Counted {
         reads: beyond(counted.reads, "/reads"),
@@ -200,7 +200,7 @@ fn same_seed_does_the_same_work_on_both_engines() {
         // A busy machine has time for fewer visits, and each writes elsewhere, so runs of as many are compared.
         let mut by_visits = [BTreeMap::new(), BTreeMap::new()];
         let both = (0..10).find_map(|_| {
-            for (seen, engine) in by_visits.iter_mut().zip(["sync", "uring"]) {
+            for (visits, engine) in by_visits.iter_mut().zip(["sync", "uring"]) {
                 let (record, hash) = write_pass(&disk, plan, engine, "7");
                 let direct = cell(&record, id);
                 assert_eq!(word(direct, "/workload/engine"), engine);
@@ -211,11 +211,11 @@ fn same_seed_does_the_same_work_on_both_engines() {
                     continue;
                 }
                 // What the device holds in the end is of all cells, and of the order of their rounds.
-                let all: Vec<_> =
+                let ids: Vec<_> =
                     written().map(|cell| (rounds(cell), count(cell, "/result/bytes"))).collect();
                 let moved = ["/result/bytes", "/result/ops"].map(|name| count(direct, name));
                 let device_moved = ["/writes", "/write_bytes"].map(|name| count(device(direct, &disk), name));
-                seen.insert(all, (moved, device_moved, hash));
+                visits.insert(ids, (moved, device_moved, hash));
             }
             let [sync, uring] = &by_visits;
             sync.iter().find_map(|(visits, its)| Some((*its, *uring.get(visits)?)))

@@ -190,12 +190,12 @@ fn what_the_calls_became_is_counted_by_bpf() {
         let line = format!("if=/dev/zero of={} bs=512 count=2048 conv=notrunc", device.path().display());
         let answer = asked(place.path(), &["--destroy", &identity], &line);
         let evidence = &answer.record.cell("dd/write").unwrap().evidence;
-        let of = |op: Op, call: &str| -> u64 {
+        let calls_of = |op: Op, call: &str| -> u64 {
             let is_one =
                 |bio: &&Bio| (bio.op, bio.syscall.as_deref(), bio.task.as_str()) == (op, Some(call), "this");
             evidence.bios.iter().filter(is_one).map(|bio| bio.count).sum()
         };
-        let counts = [of(Op::Read, "write"), of(Op::Write, "close")];
+        let counts = [calls_of(Op::Read, "write"), calls_of(Op::Write, "close")];
         assert!(counts.iter().all(|&count| count <= 256), "{:?}", evidence.bios);
         let bpf = evidence.bpf.as_ref().unwrap();
         let its = bpf.checks.iter().find(|check| check.device == device.name()).unwrap();
@@ -494,9 +494,15 @@ fn two_lines_are_run_in_turn_and_compared() {
     let [first, second] = &answer.record.copies[..] else { panic!("{}", answer.run.stderr) };
     assert_eq!(second.operands, ["if=in", "of=/dev/null", "bs=64k", "iflag=direct"]);
     let starts = |copy: &Copy| copy.runs.iter().map(|run| run.start_ns).collect::<Vec<_>>();
-    let (one, two) = (starts(first), starts(second));
+    let (starts_first, two) = (starts(first), starts(second));
     // A B B A A B B A.
-    assert!(one[0] < two[0] && two[0] < two[1] && two[1] < one[1] && one[1] < one[2] && one[2] < two[2]);
+    assert!(
+        starts_first[0] < two[0]
+            && two[0] < two[1]
+            && two[1] < starts_first[1]
+            && starts_first[1] < starts_first[2]
+            && starts_first[2] < two[2]
+    );
     // Tests that run beside this one may disturb the disk.
     let code = answer.verdict("dd/2/read");
     assert_ne!(code, VerdictCode::PageCache, "{}", answer.text());

@@ -151,18 +151,18 @@ fn read_that_hangs() -> Result<(), String> {
     let returned = |visit: &Value| visit["to_return_ns"].as_u64().expect("a time");
     let needed: u64 = visits.iter().map(|visit| returned(visit).div_ceil(width_ns)).sum();
     assert_eq!(bytes.len() as u64, needed, "each visit has its windows");
-    let seen = checked_run::contract::list(&result["stalls"]["seen"]);
-    let longest = seen.iter().filter_map(|stall| stall["lasts_ns"].as_u64()).max();
+    let stalls = checked_run::contract::list(&result["stalls"]["seen"]);
+    let longest = stalls.iter().filter_map(|stall| stall["lasts_ns"].as_u64()).max();
     let Some(told_ns) = longest.filter(|ns| *ns > HELD_NS / 4) else {
         return Err(format!("it hung at the start of a visit: {result}"));
     };
     let visit_ns = visits.iter().map(returned).max().expect("a visit");
     assert!(told_ns <= visit_ns, "{told_ns} ns in a visit of {visit_ns} ns");
-    let took_ns = |one: &&Served| one.answered_ns - one.arrival_ns;
+    let took_ns = |served: &&Served| served.answered_ns - served.arrival_ns;
     let held_ns = log
         .iter()
-        .filter(|one| took_ns(one) >= HELD_NS)
-        .map(|one| took_ns(&one))
+        .filter(|served| took_ns(served) >= HELD_NS)
+        .map(|served| took_ns(&served))
         .min()
         .expect("one was held");
     assert!(told_ns as f64 > 0.9 * held_ns as f64, "{told_ns} of {held_ns} ns: {}", result["stalls"]);

@@ -57,7 +57,7 @@ impl Account {
     fn of_cell(cell: &Value, device: &str) -> Result<Self, String> {
         let evidence = &cell["evidence"];
         let devices = evidence["device"].as_array().expect("a list");
-        let its = devices.iter().find(|one| one["name"] == device).expect("the device is counted");
+        let its = devices.iter().find(|counted| counted["name"] == device).expect("the device is counted");
         let passes = count(cell, "/result/ops") / WRITES;
         ensure(evidence["bpf"]["lost"] == 0 && passes > 0, || format!("{}", evidence["bpf"]))?;
         let of_all: u64 =

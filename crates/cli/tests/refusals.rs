@@ -146,7 +146,12 @@ fn a_dry_run_over_several_directories_promises_what_the_run_creates() {
     directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
     let line = format!("paths {} {} --rw read", word(&directories[0]), word(&directories[1]));
     let sizes = |answer: &serde_json::Value| -> Vec<u64> {
-        answer["targets"].as_array().unwrap().iter().map(|one| one["size_bytes"].as_u64().unwrap()).collect()
+        answer["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|target| target["size_bytes"].as_u64().unwrap())
+            .collect()
     };
     let run = cli::run(rdsk(&format!("{line} --dry-run --json -")), checked_run::LIMIT);
     let promised = sizes(&cli::json(&run));

@@ -273,10 +273,10 @@ fn two_runs_in_one_directory_leave_each_other_alone() {
         let file = wait_for_file(&long, place.path(), 4 * MIB);
         let short = ask(&format!("{line} --runtime 100ms")).expect_code(0);
         assert_eq!(short.record["notes"].as_array().map(Vec::len), Some(0), "{}", short.said());
-        let seen = test_files(place.path());
+        let left = test_files(place.path());
         let long = long.answer().expect_code(0);
         assert_nothing_left(place.path());
-        same("the second run took the first one's file, or left its own", &seen, &vec![file])?;
+        same("the second run took the first one's file, or left its own", &left, &vec![file])?;
         // It read to the end of its time, more than once over the file.
         let whole = |cell: &Value| {
             let result = &cell["result"];

@@ -36,8 +36,8 @@ fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
     assert_eq!(record["targets"][0]["kind"], "sim");
     let virtual_ns = figure(&record, "/simulated_ns");
     assert!(virtual_ns > 60e9 && real_ns < virtual_ns / 2.0, "{virtual_ns} virtual, {real_ns} real");
-    for one in record["cells"].as_array().unwrap() {
-        assert_ne!(one["verdict"]["code"], "unverified", "{}", one["id"]);
+    for cell in record["cells"].as_array().unwrap() {
+        assert_ne!(cell["verdict"]["code"], "unverified", "{}", cell["id"]);
     }
 }
 
@@ -219,11 +219,11 @@ fn a_cell_without_a_whole_pass_says_so() {
         let record = record_of(rdsk(&words(&line.split(' ').collect::<Vec<_>>())));
         let cells = record["cells"].as_array().unwrap();
         let is_cold =
-            |one: &&Value| one["workload"]["cache"] != "warm" && one["result"]["stop"] != "not_applicable";
-        for one in cells.iter().filter(is_cold) {
-            assert_eq!(one["result"]["stop"], "budget", "{}", one["id"]);
-            assert_eq!(count(one, "/result/pass_bytes"), 100 << 20);
-            assert!(count(one, "/result/visits/0/bytes") < 100 << 20, "{}", one["id"]);
+            |cell: &&Value| cell["workload"]["cache"] != "warm" && cell["result"]["stop"] != "not_applicable";
+        for cell in cells.iter().filter(is_cold) {
+            assert_eq!(cell["result"]["stop"], "budget", "{}", cell["id"]);
+            assert_eq!(count(cell, "/result/pass_bytes"), 100 << 20);
+            assert!(count(cell, "/result/visits/0/bytes") < 100 << 20, "{}", cell["id"]);
         }
     }
     let whole = words_of("paths sim:hpux-k460 --rw read");
@@ -256,10 +256,10 @@ fn several_targets_are_compared_on_the_page() {
         for cell in cells {
             let ok = [format!("{cell}: equally fast ("), format!("{cell}: no difference found (")];
             assert!(ok.iter().any(|words| alike.contains(words)), "{cell}: {alike}");
-            let found = (88..=92).any(|hundredths| {
+            let matches = (88..=92).any(|hundredths| {
                 apart.contains(&format!("{cell}: {slower} is 0.{hundredths}")) // and more digits
             });
-            assert!(found, "{cell}: {apart}");
+            assert!(matches, "{cell}: {apart}");
         }
     }
 }
@@ -359,11 +359,11 @@ fn what_is_shown_of_a_system_runs_as_it_is() {
             });
             lines.concat()
         };
-        let (expected, found) = (record(&format!("sim:{name}")), record(&format!("sim:{}", path.display())));
-        let differs = expected.bytes().zip(found.bytes()).position(|(one, other)| one != other);
-        let place = differs.unwrap_or(expected.len().min(found.len())).saturating_sub(80);
+        let (expected, copied) = (record(&format!("sim:{name}")), record(&format!("sim:{}", path.display())));
+        let differs = expected.bytes().zip(copied.bytes()).position(|(first, other)| first != other);
+        let place = differs.unwrap_or(expected.len().min(copied.len())).saturating_sub(80);
         let near = |text: &str| text.chars().skip(place).take(160).collect::<String>();
-        assert!(expected == found, "{name}: {}\n{}", near(&expected), near(&found));
+        assert!(expected == copied, "{name}: {}\n{}", near(&expected), near(&copied));
     }
 }
 
@@ -403,7 +403,7 @@ fn memory_with(faults: &str) -> tempfile::NamedTempFile {
 /// In virtual time the first access of each MiB costs exactly what the model says, and explains what changes over time and position.
 #[test]
 fn the_first_access_of_a_place_is_told_from_later_ones() {
-    let of = |faults: &str, line: &[&str]| {
+    let answer_of = |faults: &str, line: &[&str]| {
         let file = memory_with(faults);
         let target = format!("sim:{}", file.path().display());
         let (verb, more) = line.split_first().unwrap();
@@ -432,7 +432,7 @@ fn the_first_access_of_a_place_is_told_from_later_ones() {
         ("", &reads, 0),
         ("", &writes, 0),
     ] {
-        let record = of(faults, line);
+        let record = answer_of(faults, line);
         assert_eq!(
             findings(&record, "first-access").len(),
             told,

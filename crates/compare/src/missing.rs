@@ -61,7 +61,7 @@ impl WhyMissing {
     }
 
     /// Of a cell that ran and has no such figure.
-    pub(crate) fn of(cell: &CellRecord, metric: Metric) -> Self {
+    pub(crate) fn of_figure(cell: &CellRecord, metric: Metric) -> Self {
         let Some(p) = metric.share() else { return Self::NoFigure };
         let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
         if Histogram::has_enough(count, p) {

@@ -25,7 +25,7 @@ impl Resumed {
     /// # Errors
     /// If the Record has other targets or was made by another version, a cell that it finished was measured with other options,
     /// or nothing of it can be taken over, or nothing is missing.
-    pub(crate) fn of(earlier: &Record, now: &Record, plan: &Plan) -> Result<Self, Problem> {
+    pub(crate) fn find(earlier: &Record, now: &Record, plan: &Plan) -> Result<Self, Problem> {
         let id = rdsk_units::printable(&earlier.id);
         let refusal = |why: String, hint: &str| {
             let message = format!("record {id} cannot be continued: {why}");
@@ -294,7 +294,7 @@ pub(crate) fn visits_before(cell: &Cell, then: &CellRecord) -> u32 {
 
 impl CellTotals {
     /// Totals that start with what an earlier Record holds of the cell.
-    pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
+    pub(crate) fn after(cell: &Cell, earlier: &[CellRecord]) -> Self {
         let mut totals = CellTotals { rates_of_overlap: cell.workload.streams > 1, ..CellTotals::default() };
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return totals;

@@ -2,6 +2,8 @@
 //! and the shape of marks. Each colour has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test holds. It draws
 //! nothing.
 
+use crate::figure::{Look, Plot, Series};
+
 /// The colour of a series on a light and on a dark background.
 const SERIES: [(Rgb, Rgb); 9] = [
     ((0x1a, 0x62, 0xa8), (0x6d, 0xb3, 0xf2)),
@@ -59,6 +61,13 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
+    /// That of a series: of its own look, or of its place in the legend.
+    pub(crate) fn of(plot: &Plot, series: &Series) -> Self {
+        let Some(Look { color, style }) = series.look else { return Self::of_series(plot.place_of(series)) };
+        // Beyond the last colour the first come again with the styles that reads and writes of one result leave.
+        Self::Series { color: color % COLORS, style: (style + 2 * (color / COLORS)) % STYLES }
+    }
+
     /// That of the series at this place of the legend.
     pub(crate) fn of_series(place: usize) -> Self {
         Self::Series { color: place % COLORS, style: place / COLORS % STYLES }

@@ -24,7 +24,7 @@ fn directory(device: &LoopDevice) -> PathBuf {
 }
 
 fn block_device(device: &LoopDevice) -> BlockDevice {
-    BlockDevice::of(&directory(device)).unwrap()
+    BlockDevice::read(&directory(device)).unwrap()
 }
 
 fn stat(device: &LoopDevice) -> DiskStat {

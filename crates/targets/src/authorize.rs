@@ -6,15 +6,13 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::uses::{Found, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
+use crate::uses::{LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, TargetUsage, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
 
-/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
-///
-/// # Errors
-/// The refusal, with what uses the target and what would allow the write, if anything would.
+/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it. Errors: the refusal, with
+/// what uses the target and what would allow the write, if anything would.
 pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());
@@ -30,8 +28,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.
-pub(crate) fn authorize_uses(examined: &Examined, found: Found) -> Result<(), Refusal> {
-    let now = Examined { uses: found.uses, doubts: found.doubts, ..examined.clone() };
+pub(crate) fn authorize_uses(examined: &Examined, usage: TargetUsage) -> Result<(), Refusal> {
+    let now = Examined { uses: usage.uses, doubts: usage.doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
         None => prove(&now),

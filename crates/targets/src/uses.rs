@@ -139,13 +139,13 @@ impl Use {
 
 /// The result of a search for uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TargetUsage {
     pub(crate) uses: Vec<Use>,
     /// What could not be examined, so that "not in use" is not proven.
     pub(crate) doubts: Vec<String>,
 }
 
-impl Found {
+impl TargetUsage {
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
     }

@@ -3,6 +3,7 @@
 //! busy. Without counters it is not known.
 
 use super::TargetShare;
+use super::shared::{common_device, one_device, shared_path};
 use super::shares::Point;
 use crate::{medium, metrics, words};
 use rdsk_model::{
@@ -63,7 +64,12 @@ pub struct Cause {
 
 impl Cause {
     /// A clause about busy devices; the counters prove it of a disk with one arm, and of a model's.
-    fn of_busy(targets: Vec<u32>, text: String, evidence: Vec<String>, confidence: Confidence) -> Self {
+    pub(super) fn of_busy(
+        targets: Vec<u32>,
+        text: String,
+        evidence: Vec<String>,
+        confidence: Confidence,
+    ) -> Self {
         let text = if confidence == Confidence::Measured { text } else { text + NOT_PROVEN };
         Self { targets, text, evidence, confidence }
     }
@@ -290,51 +296,6 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
     let least = busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
     (limited.len() > 1 && limited.len() == states.len())
         .then(|| format!("each of {} targets was busy {} of the time or more", states.len(), percent(least)))
-}
-
-/// The device that all targets are, or lie on, by its kernel name.
-fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
-    let stack = |target: u32| -> Vec<&str> {
-        let found = metrics::target(record, target);
-        let Some(found) = found else { return Vec::new() };
-        let own = found.device.iter().map(|device| device.name.as_str());
-        own.chain(found.stack.iter().map(String::as_str)).collect()
-    };
-    let mut stacks = point.targets.iter().map(|share| stack(share.target));
-    let first = stacks.next()?;
-    let others: Vec<Vec<&str>> = stacks.collect();
-    let shared = first.iter().find(|name| others.iter().all(|other| other.contains(name)))?;
-    Some(printable(shared))
-}
-
-/// Targets that lie on the same device do no more together than it does.
-fn one_device(at: &Point<'_>, next: &Point<'_>, device: &str, cause: Cause) -> Limit {
-    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
-    let text = format!(
-        "{} give {} together, hardly more than {} before: all of them lie on {device}",
-        words::plural(next.targets.len() as u64, "target"),
-        rate(next),
-        rate(at)
-    );
-    Limit::DeviceBusy(Cause::of_busy(cause.targets, text, cause.evidence, cause.confidence))
-}
-
-fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
-    let (before, after) = (at.targets.len() as u64, next.targets.len() as u64);
-    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
-    let text = format!(
-        "{} give {} together, hardly more than {} with {}, though each was busy: they share a controller, a bus or a link",
-        words::plural(after, "target"),
-        rate(next),
-        rate(at),
-        if before == 1 { "one".to_owned() } else { before.to_string() },
-    );
-    let mut evidence = vec![
-        format!("{}: bytes_per_s = {}", words::test(at.cell), rate(at)),
-        format!("{}: bytes_per_s = {}", words::test(next.cell), rate(next)),
-    ];
-    evidence.extend(cause.evidence);
-    Limit::SharedPath(Cause { targets: cause.targets, text, evidence, confidence: Confidence::Inferred })
 }
 
 fn queue_full(cell: &CellRecord) -> Option<Limit> {

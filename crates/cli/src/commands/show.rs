@@ -48,7 +48,7 @@ pub(crate) fn show(show: &Show, command: Vec<String>) -> Result<(), Problem> {
     show.output.check(None)?;
     show.output.history.choose();
     let words = std::slice::from_ref(&show.run);
-    let sink = show.output.json().map(|place| Sink::prepare(JSON, place, words)).transpose()?;
+    let sink = Sink::wanted(JSON, show.output.json(), words)?;
     let outputs = Outputs::prepare(&show.output.forms(None), words)?;
     let record = record_file::named(&show.run, "show", "no-record").inspect_err(|problem| {
         json_file::output_failure(sink.as_ref(), || {

@@ -221,18 +221,18 @@ mod tests {
 
     #[test]
     fn a_child_writes_its_record_to_its_output_and_keeps_the_users_seed() {
-        let of = |line: &str, is_quiet| {
+        let child_line = |line: &str, is_quiet| {
             let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
-            let all = child_words(&words, Some(3), is_quiet);
-            all.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+            let own_words = child_words(&words, Some(3), is_quiet);
+            own_words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of("run . --rw read", false), "run --json - . --rw read");
+        assert_eq!(child_line("run . --rw read", false), "run --json - . --rw read");
         assert_eq!(
-            of("run sim:linux-disk --rw read", false),
+            child_line("run sim:linux-disk --rw read", false),
             "run --json - --seed 3 sim:linux-disk --rw read"
         );
-        assert_eq!(of("run --seed 9 .", true), "run --json - --quiet --seed 9 .");
-        assert_eq!(of("run --seed=9 . -q", true), "run --json - --seed=9 . -q");
-        assert_eq!(of("run -- --seed", false), "run --json - -- --seed");
+        assert_eq!(child_line("run --seed 9 .", true), "run --json - --quiet --seed 9 .");
+        assert_eq!(child_line("run --seed=9 . -q", true), "run --json - --seed=9 . -q");
+        assert_eq!(child_line("run -- --seed", false), "run --json - -- --seed");
     }
 }

@@ -5,7 +5,7 @@ use crate::history::Place;
 use crate::json_file::{DocumentKind, JSON, Sink};
 use crate::output_args::{CharsetArgs, HistoryArgs};
 use crate::usage::usage;
-use crate::{completion, history, input_file, out, screen, value};
+use crate::{completion, history, out, record_file, screen, value};
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use rdsk_model::{Problem, ProblemKind, Record};
@@ -71,7 +71,7 @@ pub(crate) fn import(options: &Import) -> Result<(), Problem> {
         history::choose(Place::Off);
     }
     let kind = DocumentKind { flag: "--output", ..JSON };
-    let sink = options.output.as_ref().map(|place| Sink::prepare(kind, place, &options.files)).transpose()?;
+    let sink = Sink::wanted(kind, options.output.as_ref(), &options.files)?;
     let records: Vec<Vec<Record>> = options.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
     let records = records.concat();
     if options.output.is_some() && records.len() > 1 {
@@ -112,7 +112,8 @@ fn read(file: &str) -> Result<Vec<Record>, Problem> {
         );
         Problem::new(ProblemKind::Usage, "no-import", message, hint)
     };
-    let document = if file == STDIN { input_file::read_stdin() } else { input_file::read(Path::new(file)) };
+    let document =
+        if file == STDIN { record_file::read_stdin() } else { record_file::read_document(Path::new(file)) };
     let document = document.map_err(|error| problem(error.to_string()))?;
     rdsk_exchange::import(&document).map_err(|error| problem(error.to_string()))
 }

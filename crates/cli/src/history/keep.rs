@@ -36,7 +36,7 @@ pub(crate) enum Written {
 
 impl Written {
     /// Of whether a document with the whole Record was written.
-    pub(crate) fn of(is_written: bool) -> Self {
+    pub(crate) fn when(is_written: bool) -> Self {
         if is_written { Self::InDocument } else { Self::Nowhere }
     }
 }

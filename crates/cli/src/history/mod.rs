@@ -2,14 +2,12 @@
 
 mod keep;
 pub(crate) mod moment;
-mod names;
 mod pick;
 mod place;
 pub(crate) mod problem;
 
 pub(crate) use keep::{Keeper, Written, keep_finished, keep_imported};
-pub(crate) use names::{labels, names};
-pub(crate) use pick::{Picked, open, pick};
+pub(crate) use pick::{Picked, labels, names, open, pick};
 pub(crate) use place::{Place, choose, file, pass_on, place};
 
 use crate::out;

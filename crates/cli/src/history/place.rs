@@ -75,7 +75,7 @@ mod tests {
     fn the_variable_comes_first_then_the_users_data_directory() {
         let place = |set: &[(&str, &str)]| {
             of_environment(&|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+                set.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value))
             })
         };
         let file = |path: &str| Place::File(path.into());

@@ -20,7 +20,6 @@ const MIN_BUDGET: Nanos = Nanos(100_000_000);
 pub(super) const MAX_TIME: Nanos = Nanos(7 * 24 * 3_600_000_000_000);
 /// Largest offset and size of the kernel's file interface (`loff_t`).
 pub(super) const MAX_FILE_BYTES: u64 = i64::MAX as u64;
-const OPS: &[(&str, Op)] = &[("read", Op::Read), ("write", Op::Write)];
 pub(crate) const SOURCES: &[(&str, EvidenceChoice)] =
     &[("auto", EvidenceChoice::Auto), ("bpf", EvidenceChoice::Bpf), ("sysfs", EvidenceChoice::Sysfs)];
 
@@ -58,7 +57,7 @@ pub(crate) struct Common {
         help_heading = WHAT,
         value_name = "OP,...",
         value_delimiter = ',',
-        value_parser = value::words(OPS)
+        value_parser = value::one_of(Op::ALL, Op::as_str)
     )]
     pub(super) rw: Vec<Op>,
     /// Size of the test file [default: up to 1G, less on a slow disk]

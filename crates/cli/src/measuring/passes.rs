@@ -21,7 +21,6 @@ const ENGINES: &[(&str, EngineKind)] = &[
     ("io_uring", EngineKind::Uring),
     ("uring", EngineKind::Uring),
 ];
-const PAGES: &[(&str, BufferPages)] = &[("ordinary", BufferPages::Ordinary), ("huge", BufferPages::Huge)];
 
 /// Where the blocks lie.
 #[derive(Args, Clone, Debug)]
@@ -51,7 +50,7 @@ pub(super) struct MemoryArgs {
     ///
     /// ordinary: pages of 4 KiB, which dd, fio and most programs have; a device that takes few segments gets a large
     /// block in several requests. huge: transparent huge pages, from which it gets each block in one piece.
-    #[arg(long, value_name = "PAGES", value_parser = value::words(PAGES))]
+    #[arg(long, value_name = "PAGES", value_parser = value::one_of(BufferPages::ALL, BufferPages::as_str))]
     memory: Option<BufferPages>,
 }
 

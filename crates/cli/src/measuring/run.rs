@@ -45,7 +45,7 @@ pub(crate) struct Run {
     #[command(flatten, next_help_heading = WHAT)]
     depth: DepthArgs,
     /// Run only these topics [default: all of them]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = value::experiment(IN_RUN))]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = value::one_of(IN_RUN, Experiment::as_str))]
     only: Vec<Experiment>,
     /// Write on until the rate has settled, and show what lasts
     ///

@@ -13,7 +13,6 @@ use rdsk_model::{Experiment, Pattern};
 /// Linux's default).
 const MAX_DEPTH: u32 = 4096;
 const MAX_STREAMS: u32 = 1024;
-const PATTERNS: &[(&str, Pattern)] = &[("sequential", Pattern::Sequential), ("random", Pattern::Random)];
 
 const EXAMPLES: &str = "Examples:
   rdsk stream --bs 16k
@@ -57,7 +56,7 @@ pub(crate) struct Stream {
     #[command(flatten)]
     passes: PassArgs,
     /// Order of the offsets [default: sequential]
-    #[arg(long, value_name = "PATTERN", value_parser = value::words(PATTERNS))]
+    #[arg(long, value_name = "PATTERN", value_parser = value::one_of(Pattern::ALL, Pattern::as_str))]
     pattern: Option<Pattern>,
     /// Also measure buffered writes that end with fsync, inside their time
     ///

@@ -133,8 +133,8 @@ pub(crate) fn try_all(guest: &mut Booted, group: &str, disks: &str, rows: &[Refu
             .iter()
             .map(|call| format!("{} {:.1} s", call.name, call.took.as_secs_f64()))
             .collect();
-        let (all, script) = (start.elapsed().as_secs_f64(), outcome.took().as_secs_f64());
-        eprintln!("{group}: {}: {all:.1} s, script {script:.1} s: {}", row.name, calls.join(", "));
+        let (whole, script) = (start.elapsed().as_secs_f64(), outcome.took().as_secs_f64());
+        eprintln!("{group}: {}: {whole:.1} s, script {script:.1} s: {}", row.name, calls.join(", "));
         note(group, row.name, complaint.as_deref().unwrap_or("refused; free: written"), start.elapsed());
         wrong.extend(complaint.map(|complaint| format!("── {}\n{complaint}", row.name)));
         // What stays behind would stand in the next row's way.

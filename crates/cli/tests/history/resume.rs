@@ -27,9 +27,9 @@ fn cut(place: &Place, change: impl Fn(&mut Value)) -> (Value, Vec<String>) {
 /// The sittings of a cell's visits.
 fn sittings(cell: &Value) -> Vec<u64> {
     let visits = cell["result"]["visits"].as_array().unwrap().iter();
-    let mut seen: Vec<u64> = visits.map(|visit| visit["sitting"].as_u64().unwrap_or(0)).collect();
-    seen.dedup();
-    seen
+    let mut sitting_numbers: Vec<u64> = visits.map(|visit| visit["sitting"].as_u64().unwrap_or(0)).collect();
+    sitting_numbers.dedup();
+    sitting_numbers
 }
 
 /// The same cell as the run has it that measured it.
@@ -93,10 +93,11 @@ fn finished_cells_are_taken_over_and_the_others_measured() {
     fs::write(place.directory.path().join("again.json"), cut_again.to_string()).unwrap();
     let again = place.quiet(&[&LINE[..], &["--resume", "again.json", "--json", "-"]].concat());
     let again: Value = serde_json::from_str(&again).unwrap();
-    let mut seen: Vec<u64> = again["cells"].as_array().unwrap().iter().flat_map(sittings).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!(seen, [0, 1, 2]);
+    let mut sitting_numbers: Vec<u64> =
+        again["cells"].as_array().unwrap().iter().flat_map(sittings).collect();
+    sitting_numbers.sort_unstable();
+    sitting_numbers.dedup();
+    assert_eq!(sitting_numbers, [0, 1, 2]);
     not_compared_across_sittings(&again);
     let notes = resumed["notes"].to_string();
     assert!(notes.contains("continues record") && !notes.contains(&missing[0]), "{notes}");

@@ -3,8 +3,8 @@
 //! elsewhere, so that its time is not its position. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 use crate::question::Question;
+use crate::request::{BudgetSource, PlanOptions, PositionOrder, Positions};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; it calls them MB, and they are those of dd's `bs=1m`.

@@ -1,7 +1,7 @@
 //! `cold-not-reached`: the page cache could not be emptied before a cell that should start cold.
 
 use super::prelude::*;
-use rdsk_analysis::spans::visit_span_bytes;
+use rdsk_analysis::passes::visit_span_bytes;
 use rdsk_model::ColdCheck;
 
 pub(super) const RULE: Rule = Rule::new("cold-not-reached", Severity::Uncertain, Needs::Counters, check);

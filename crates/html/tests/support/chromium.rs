@@ -212,6 +212,11 @@ impl Chromium {
         bytes(&self.done("Page.captureScreenshot", parameters))
     }
 
+    /// What the window shows, as PNG.
+    pub(crate) fn first_screen(&mut self) -> Vec<u8> {
+        bytes(&self.done("Page.captureScreenshot", json!({ "format": "png" })))
+    }
+
     /// What the browser would print, as PDF.
     pub(crate) fn pdf(&mut self) -> Vec<u8> {
         let paper = json!({ "printBackground": true, "preferCSSPageSize": true });

@@ -166,7 +166,7 @@ fn draw_latency(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord])
 }
 
 /// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` if the queue was not that deep.
-pub fn label(cell: &CellRecord) -> String {
+fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
     let wanted = metrics::wanted_depth(workload);

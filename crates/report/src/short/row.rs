@@ -3,23 +3,28 @@
 use super::marks::{self, rate};
 use crate::cells::{is_wide, margin_of};
 use crate::figures::{MISSING, Unit};
+use crate::style::{Charset, ascii};
 use rdsk_analysis::Analysis;
 use rdsk_model::CellRecord;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The texts of one cell, column by column.
+/// The texts of one cell, column by column, each with its unit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Figures {
-    pub(super) rate: String,
-    /// `±4%`, `unstable`.
-    pub(super) margin: String,
+pub struct RateTexts {
+    /// `2.35 GiB/s` of sequential I/O, `30.6k IOPS` of other; `–` where nothing was measured.
+    pub rate: String,
+    /// `±4%`, `unstable`; empty without an interval.
+    pub margin: String,
     pub(super) marks: String,
-    pub(super) p50: String,
-    pub(super) p99: String,
+    /// `62 µs`, or `–`; empty where no latency was recorded.
+    pub p50: String,
+    /// The same of the slowest hundredth.
+    pub p99: String,
 }
 
-impl Figures {
-    pub(super) fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
+impl RateTexts {
+    /// Those of a cell.
+    pub fn of(analysis: &Analysis<'_>, cell: &CellRecord) -> Self {
         let means = cell.result.bytes_per_s.zip(cell.result.ops_per_s);
         let percentiles = cell.result.latency_ns.as_ref();
         let time = |ns: Option<u64>| ns.map_or_else(|| MISSING.to_owned(), brief_time);
@@ -30,6 +35,16 @@ impl Figures {
             p50: percentiles.map_or_else(String::new, |latency| time(latency.p50)),
             p99: percentiles.map_or_else(String::new, |latency| time(latency.p99)),
         }
+    }
+
+    /// The same in these characters, which decide how wide a column is.
+    pub(super) fn in_charset(self, charset: Charset) -> Self {
+        if charset == Charset::Unicode {
+            return self;
+        }
+        let [rate, margin, marks, p50, p99] =
+            [self.rate, self.margin, self.marks, self.p50, self.p99].map(|text| ascii(&text));
+        Self { rate, margin, marks, p50, p99 }
     }
 }
 

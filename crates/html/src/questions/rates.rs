@@ -1,0 +1,136 @@
+//! Rates side by side: a row for each workload, a bar for each direction and each result, with its 95% interval and its figure in
+//! words.
+
+use super::parts::{interval, joined};
+use super::rows::{NamedCell, evidence_of_rows, labels};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics;
+use rdsk_analysis::words::{few, sentence};
+use rdsk_model::{Estimate, Op};
+use rdsk_report::{Unit, is_bandwidth};
+
+/// Bars that are named with what they are of.
+const MAX_NAMED: usize = 4;
+
+/// What the rates of a figure are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// Bytes per second of sequential I/O, I/Os per second of other.
+    OfItsKind,
+    /// Bytes per second of all.
+    Bytes,
+}
+
+/// How rates become lengths of bars.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Length {
+    /// In one unit: all rows are of one kind.
+    Unit(Unit),
+    /// In percent of the highest rate of the row: rows of different kinds have no common axis.
+    OfRow,
+}
+
+/// The figure of these cells; `None` where none of them has a rate.
+pub(super) fn figure(
+    (id, title, shows): (&str, &str, &str),
+    rows: &[NamedCell<'_>],
+    measure: Measure,
+) -> Option<Figure> {
+    let ran: Vec<&NamedCell<'_>> =
+        rows.iter().filter(|row| metrics::ran(row.cell) && rate(row, measure).is_some()).collect();
+    let bandwidths = ran.iter().filter(|row| is_bytes(row, measure)).count();
+    let highest = ran.iter().filter_map(|row| rate(row, measure)).map(|rate| rate.mean).reduce(f64::max)?;
+    let length = match bandwidths {
+        0 => Length::Unit(Unit::IOPS),
+        count if count == ran.len() => Length::Unit(Unit::fit(&Unit::RATES, [highest])),
+        _ => Length::OfRow,
+    };
+    let (axis, scale) = match length {
+        Length::Unit(unit) => (Axis::from_zero("rate", unit.name), String::new()),
+        Length::OfRow => (
+            Axis::from_zero("rate, of the highest in its row", "%"),
+            " The lengths compare within a row; the rows are of different units.".to_owned(),
+        ),
+    };
+    Some(Figure {
+        id: id.into(),
+        title: title.into(),
+        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", remarks(&ran)),
+        drawing: Drawing::Plot(Plot::new(axis, Axis::rows(labels(&ran)), series(&ran, measure, length))),
+        table: table(rows, measure),
+        evidence: evidence_of_rows(rows),
+    })
+}
+
+/// ` Drive's write cache: Sequential 1M QD8, write.`: what some bars are of, since they do not say it themselves.
+fn remarks(rows: &[&NamedCell<'_>]) -> String {
+    let remarked = rows.iter().filter(|row| !row.remark.is_empty());
+    let sentence = |(remark, names): (&str, Vec<String>)| {
+        format!(" {}", sentence(&format!("{remark}: {}", few(&names, MAX_NAMED, "other"))))
+    };
+    by_key(remarked.map(|row| (row.remark.as_str(), row.name_with_op()))).into_iter().map(sentence).collect()
+}
+
+fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {
+    measure == Measure::Bytes || is_bandwidth(row.cell)
+}
+
+fn rate(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
+    let result = &row.cell.result;
+    if is_bytes(row, measure) { result.bytes_per_s } else { result.ops_per_s }
+}
+
+/// The rate in words: `2.62 GiB/s`.
+fn rate_text(row: &NamedCell<'_>, measure: Measure) -> String {
+    match measure {
+        Measure::OfItsKind => row.texts.rate.clone(),
+        Measure::Bytes => row.cell.result.bytes_per_s.map_or_else(
+            || rdsk_report::MISSING.into(),
+            |rate| Unit::fit(&Unit::RATES, [rate.mean]).text(rate.mean),
+        ),
+    }
+}
+
+/// A series for each direction of each owner, reads first, so that what is compared lies side by side.
+fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Series> {
+    let labels = labels(rows);
+    let highest: Vec<f64> = labels
+        .iter()
+        .map(|label| {
+            let own = rows.iter().filter(|row| row.label == *label);
+            own.filter_map(|row| rate(row, measure)).map(|rate| rate.mean).fold(0.0, f64::max)
+        })
+        .collect();
+    let mut kinds = by_key(rows.iter().map(|row| ((row.op(), row.owner.as_str()), *row)));
+    kinds.sort_by_key(|((op, _), _)| *op == Op::Write);
+    let slots = kinds.len();
+    let bars = |(slot, ((op, owner), own)): (usize, &((Op, &str), Vec<&NamedCell<'_>>))| {
+        let bar = |row: &&NamedCell<'_>| {
+            let place = labels.iter().position(|label| *label == row.label)?;
+            let (rate, most) = (rate(row, measure)?, highest[place].max(f64::MIN_POSITIVE));
+            let scaled = |value: f64| match length {
+                Length::Unit(unit) => unit.of(value),
+                Length::OfRow => value / most * 100.0,
+            };
+            let ends = interval(rate, Unit::ONE).map(|(low, high)| (scaled(low), scaled(high)));
+            let point = Point { x: scaled(rate.mean), y: place as f64, from: 0.0, interval: ends };
+            Some((point, format!("{} {}", rate_text(row, measure), row.texts.margin).trim().to_owned()))
+        };
+        let (points, words) = own.iter().filter_map(bar).unzip();
+        let shape = Shape::Bar { slot, slots };
+        let name = joined(owner, op.as_str());
+        Series { labels: words, ..Series::new(name, shape, points).looking(Some(own[0].whose.look(*op))) }
+    };
+    kinds.iter().enumerate().map(bars).collect()
+}
+
+fn table(rows: &[NamedCell<'_>], measure: Measure) -> Table {
+    let row = |row: &NamedCell<'_>| {
+        let texts = &row.texts;
+        let mut cells = vec![row.name_with_op(), rate_text(row, measure), texts.margin.clone()];
+        cells.extend([texts.p50.clone(), texts.p99.clone(), row.remark.clone()]);
+        cells
+    };
+    Table::new(["", "rate", "±95%", "p50", "p99", "remark"], rows.iter().map(row))
+}
