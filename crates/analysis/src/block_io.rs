@@ -41,7 +41,7 @@ struct Followed {
     elapsed_ns: u64,
     ops: u64,
     bytes: u64,
-    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not say.
     closing_ns: Option<u64>,
     is_all: bool,
 }
@@ -316,7 +316,7 @@ mod tests {
         );
         assert_eq!((activity.merges(Op::Read), activity.flushes()), (Some(25), Some(250)));
         assert_eq!((activity.part_in_words().as_str(), activity.is_exact), (" in 2 of 3 repeats", true));
-        // What memory held may move after the part of a visit that sysfs tells.
+        // What memory held may move after the part of a visit that sysfs says.
         let buffered = reads(IoPath::Buffered);
         let activity = block_io(&buffered).unwrap();
         assert_eq!((activity.calls(), activity.merges(Op::Read), activity.flushes()), (250, None, None));

@@ -240,7 +240,7 @@ fn is_sound(cell: &CellRecord) -> bool {
         && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
 }
 
-/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not tell two disks apart: the serial
+/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not distinguish two disks: the serial
 /// number does, if there is one.
 fn unlike(then: &Target, now: &Target) -> Option<String> {
     let name = rdsk_units::printable(&then.name);

@@ -120,7 +120,7 @@ impl Context {
     /// Submits requests in order; returns how many the kernel accepted, which may be fewer.
     ///
     /// # Safety
-    /// Each request's buffer must stay valid, and be used by nobody else, until its completion was reaped; so must each
+    /// Each request's buffer must stay valid, and be used by nothing else, until its completion was reaped; so must each
     /// request's place in memory until this returns: the kernel copies it, and writes into it. Errors: those of
     /// io_submit(2), about the first request that was not accepted: `EAGAIN` when the context is full, `EINVAL` and `EBADF`
     /// for a request that makes no sense.

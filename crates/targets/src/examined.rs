@@ -11,7 +11,7 @@ use rdsk_model::{ExtentEvidence, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use std::path::PathBuf;
 
-/// Where a target is, and how it is told apart from anything that takes its name later.
+/// Where a target is, and how it is distinguished from anything that takes its name later.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A directory in which a test file can be created.

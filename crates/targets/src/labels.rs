@@ -82,7 +82,7 @@ pub(crate) fn why_kept(machine: &Machine<'_>, node: &Node, signature: &Signature
         .then(|| format!("{}, which lies on {} too", signature.text, crate::display::listed(&names, 3)))
 }
 
-/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be told
+/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be distinguished
 /// apart from another part of it.
 fn other_devices<'machine>(
     machine: &'machine Machine<'_>,
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(said(&fake, "btrfs", None), None);
     }
 
-    /// Labels around sda1 of a disk with two partitions, each as it is told and where it could be removed.
+    /// Labels around sda1 of a disk with two partitions, each as it is reported and where it could be removed.
     #[test]
     fn a_label_in_the_sectors_of_another_partition_is_not_said_to_be_removable() {
         let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1").disk("sda/sda2", "8:2");

@@ -198,7 +198,7 @@ fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let path = roots.dev.join(node.kernel_name());
         let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
-            // Between being told to detach and the last close, which sysfs does not show. A socket or a node of another device in its
+            // Between the request to detach and the last close, which sysfs does not show. A socket or a node of another device in its
             // place, which answers so too, says nothing of it.
             Err(Errno::NXIO) => {
                 let meta = fs::symlink_metadata(&path).ok()?;

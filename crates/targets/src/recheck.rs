@@ -84,7 +84,7 @@ impl Recheck {
             Last { seen: Instant::now(), was_released: true };
     }
 
-    /// Whether nobody uses the target now, as far as this process can see. What only keeps it from being written is no use.
+    /// Whether no process uses the target now, as far as this process can see. What only keeps it from being written is no use.
     pub(crate) fn is_unused(&self, access: Access) -> bool {
         let mut usage = uses_now(&self.examined, &self.roots, Again::Uses);
         if access == Access::Read {

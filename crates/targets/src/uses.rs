@@ -55,7 +55,7 @@ pub enum UseKind {
     SharedSectors,
     /// The kernel serves it to other hosts.
     Exported,
-    /// Somebody holds the device with `O_EXCL`.
+    /// A program holds the device with `O_EXCL`.
     OpenExclusive,
     /// Another process has the file open or mapped, or the device open for writing.
     OpenElsewhere,

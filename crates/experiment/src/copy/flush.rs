@@ -1,4 +1,4 @@
-//! Makes stable what a copy left in memory, and tells how that ended. It writes nothing itself, and judges no copy.
+//! Makes stable what a copy left in memory, and says how that ended. It writes nothing itself, and judges no copy.
 
 use super::WaitFor;
 use rdsk_model::{Problem, ProblemKind, StableBy};
@@ -28,7 +28,7 @@ pub(super) enum Flushed {
     CutShort,
     /// What is open cannot be flushed: a pipe, or a file of a filesystem without that call.
     Impossible,
-    /// Not all of the data became stable. The kernel tells this to the first who asks, and to nobody afterwards.
+    /// Not all of the data became stable. The kernel shows this to the first who asks, and to none afterwards.
     Failed(Errno),
 }
 

@@ -51,7 +51,7 @@ pub enum WaitFor {
 pub enum CopiesEnd {
     /// All runs are done.
     Done,
-    /// An error that dd told ended it.
+    /// An error that dd said ended it.
     Failed,
     /// This signal did.
     Signal(i32),
@@ -189,10 +189,10 @@ impl Copies {
     }
 
     /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
-    /// long as `goes_on`, which is asked now and then and told what is waited for. A device that was read is looked at only after a copy
+    /// long as `goes_on`, which is asked now and then and given what is waited for. A device that was read is looked at only after a copy
     /// that came to its end.
     ///
-    /// The answer is what is wrong where the flush failed: the kernel tells that once, and told it here.
+    /// The answer is what is wrong where the flush failed: the kernel says that once, and reported it here.
     pub fn end(
         &mut self,
         watching: Watching,

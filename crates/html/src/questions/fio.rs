@@ -6,7 +6,7 @@ use super::{Subject, percentiles, sweep};
 use crate::figure::Figure;
 use rdsk_model::{CellRecord, Experiment};
 
-/// More would not be told apart; a document may have tens of thousands.
+/// More would not be distinguished; a document may have tens of thousands.
 const MAX_JOBS: usize = 100;
 
 /// The name of a job, without what all of them have in common.

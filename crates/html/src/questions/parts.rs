@@ -26,7 +26,7 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
     printable(&rdsk_analysis::words::target_names(record, targets))
 }
 
-/// What tells a cell from those of other Records and, where the cells have several sets of targets, of others: `disk a, /dev/sdb`;
+/// What distinguishes a cell from those of other Records and, where the cells have several sets of targets, of others: `disk a, /dev/sdb`;
 /// empty if there are no others.
 pub(super) fn owner(
     subjects: &[Subject<'_, '_>],

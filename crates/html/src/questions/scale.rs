@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 3;
 struct OwnedGrid<'s, 'r> {
     subject: &'s Subject<'s, 'r>,
     grid: &'s Grid<'r>,
-    /// What tells it from the others of the figure; empty where there is none.
+    /// What distinguishes it from the others of the figure; empty where there is none.
     owner: String,
     whose: Whose,
 }

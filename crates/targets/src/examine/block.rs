@@ -131,7 +131,7 @@ pub(crate) fn examine_node(
         }
     }
     let inventory = Inventory::read(machine);
-    // This reads the device and others, and leaves pages in the cache: only before it is written, while nobody else can take it.
+    // This reads the device and others, and leaves pages in the cache: only before it is written, while no other program can take it.
     if hold == Hold::Ours {
         unlabelled::find(&inventory, node, &labels, usage);
     }

@@ -93,7 +93,7 @@ pub(super) fn examine_file(
     if hold == Hold::NotYet && usage.uses.is_empty() {
         twins::find_writers(&machine.roots.proc, &path, &mut usage);
     }
-    // Who it is says more than that there is somebody.
+    // Who it is says more than that there is one.
     if hold == Hold::NotYet && usage.uses.is_empty() {
         let writers = probe::writers(&path);
         told_by_kernel(&machine, writers, &mut usage);
@@ -137,7 +137,7 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, usage) })
 }
 
-/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
+/// What the kernel says of who has a file open for writing. Where it says nothing, a process that cannot be seen is a doubt.
 fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut InUse) {
     let silence = match writers {
         Writers::None => return,
@@ -151,7 +151,7 @@ fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut InUse) {
 }
 
 /// What the kernel itself may have open, by whatever name: a file that a filesystem is mounted from, or that is exported. Where it does
-/// not tell who reads the file, what it has opened by a name that need not lead there now is a doubt.
+/// not say who reads the file, what it has opened by a name that need not lead there now is a doubt.
 fn opened_by_kernel(
     machine: &Machine<'_>,
     (path, inode): (&Path, Inode),

@@ -1,4 +1,4 @@
-//! Looks for labels on a claimed device that were not there when it was examined: somebody may have made a volume or a filesystem on it
+//! Looks for labels on a claimed device that were not there when it was examined: a program may have made a volume or a filesystem on it
 //! and closed it, which nothing but the label shows. It opens for reading only.
 
 use super::block::{labels_around, node_path};
@@ -84,7 +84,7 @@ mod tests {
         format!(r#"{{"signatures":[{}]}}"#, labels.join(","))
     }
 
-    /// What is told of a disk with this answer of wipefs, and of its partition with the other, of which it had an ext4 and a GPT, and
+    /// What is said of a disk with this answer of wipefs, and of its partition with the other, of which it had an ext4 and a GPT, and
     /// the partition a swap space. Its second sector is random.
     fn told(disk: &str, partition: &str) -> Vec<String> {
         let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1");

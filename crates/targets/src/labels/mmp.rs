@@ -8,7 +8,7 @@ use crate::uses::{InUse, Labelled, Use, UseKind};
 use rdsk_units::printable;
 use std::path::Path;
 
-/// fs/ext4/ext4.h: `EXT4_MMP_SEQ_CLEAN` and `EXT4_MMP_SEQ_FSCK`. Whoever mounts the filesystem counts up from a lower number.
+/// fs/ext4/ext4.h: `EXT4_MMP_SEQ_CLEAN` and `EXT4_MMP_SEQ_FSCK`. The program that mounts the filesystem counts up from a lower number.
 const CLEAN: u32 = 0xff4d_4d50;
 const CHECKED: u32 = 0xe24d_4d50;
 
@@ -42,7 +42,7 @@ fn is_protected(superblock: &[u8; SUPERBLOCK_BYTES]) -> bool {
     superblock[0x38..0x3a] == [0x53, 0xef] && superblock[0x61] & 1 == 1
 }
 
-/// Who uses it, from what `dumpe2fs -h` prints of the block of the protection: nobody if it is clean. `None` if that is not there.
+/// Who uses it, from what `dumpe2fs -h` prints of the block of the protection: none if it is clean. `None` if that is not there.
 fn used_by(text: &str) -> Option<Option<String>> {
     let value =
         |key: &str| text.lines().find_map(|line| Some(line.trim().strip_prefix(key)?.trim().to_owned()));

@@ -160,7 +160,7 @@ fn is_of_this_machine(node: &Node) -> bool {
     ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
-/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels tell, or is suspended. The error
+/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels say, or is suspended. The error
 /// says that it does not answer.
 fn beginning_of(
     machine: &Machine<'_>,

@@ -1,5 +1,5 @@
 //! EROFS that is mounted from a file without a loop device (Linux 6.12). The kernel keeps the file open for reading and shows the name
-//! by which it was mounted, which may have been given to another file since. Where a lease does not tell who has a file open, an image
+//! by which it was mounted, which may have been given to another file since. Where a lease does not say who has a file open, an image
 //! of EROFS may be what is mounted, unless the name leads to another image that is open. It opens files for reading only.
 
 use crate::machine::{Machine, Mount, Namespace};
@@ -47,7 +47,7 @@ pub(crate) fn may_be_mounted_from<'machine>(
     mounts
 }
 
-/// Whether the name still leads to an image that somebody has open, and that is another file.
+/// Whether the name still leads to an image that a program has open, and that is another file.
 fn is_from_another(machine: &Machine<'_>, mount: &Mount, inode: Inode) -> bool {
     let namespace: &Namespace = &mount.namespace;
     let is_other =
@@ -101,7 +101,7 @@ mod tests {
         let fake = fake.mount("0:50", "/mnt", "erofs", &source).mount("0:50", "/too", "erofs", &source);
         assert_eq!(doubts(&fake, "renamed.img"), 1, "one filesystem");
         assert_eq!((doubts(&fake, "text"), doubts(&fake, "short")), (0, 0));
-        // Another file has the name now; while nobody has that open, it is not what is mounted.
+        // Another file has the name now; while no process has that open, it is not what is mounted.
         image(&fake, "image");
         let reader = fs::File::open(fake.path("image")).unwrap();
         let told =

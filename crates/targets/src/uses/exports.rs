@@ -1,5 +1,5 @@
 //! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, RNBD, USB gadgets and Xen,
-//! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
+//! as configfs and sysfs list it, mostly by the name that a program wrote there. What a name meant then is a question of
 //! `stored_name`. It reads small text files and decides nothing.
 
 use crate::machine::{Machine, Namespace};
@@ -325,7 +325,7 @@ fn enabled_path(directory: &Path) -> Option<PathBuf> {
 }
 
 /// `device_path` in the directory of a namespace or a controller of nvmet: `(null)` if it has none. The kernel takes one that is relative
-/// to the directory of whoever writes it, and then nobody can say what it means.
+/// to the directory of the program that writes it, and then it is unknown what it means.
 pub(crate) fn nvmet_path(directory: &Path) -> Option<PathBuf> {
     let text = read_text(&directory.join("device_path"))?;
     let name = text.lines().next()?.trim();

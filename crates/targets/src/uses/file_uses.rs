@@ -29,8 +29,8 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> InUse {
     usage
 }
 
-/// Adds a doubt about a file of which the kernel does not tell, for the reason `silence`, whether it is open for writing, if nothing
-/// else tells it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
+/// Adds a doubt about a file of which the kernel does not say, for the reason `silence`, whether it is open for writing, if nothing
+/// else says it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
 pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, usage: &mut InUse) {
     let mut unseen = InUse::default();
     processes::doubt_unseen(&machine.roots.proc, &mut unseen);

@@ -18,7 +18,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locks {
     Any,
-    /// Whoever reads the label of a device takes a shared lock of its node, and whoever changes it an exclusive one
+    /// The program that reads the label of a device takes a shared lock of its node, and the program that changes it an exclusive one
     /// (systemd, "Locking Block Device Access").
     Exclusive,
 }
@@ -47,7 +47,7 @@ pub(crate) fn find(proc: &Path, inode: Inode, numbers: &[DeviceNumber], which: L
     };
     usage.extend(persistent(|| {
         let mut now = InUse::default();
-        // Without this list nobody can lock anything.
+        // Without this list no process can lock anything.
         let text = read_text(&proc.join("locks")).unwrap_or_default();
         for lock in text.lines().filter_map(lock_of).filter(is_ours) {
             now.add(UseKind::OpenElsewhere, &shown(proc, &lock));
@@ -84,7 +84,7 @@ pub(crate) fn ask(path: &Path, inode: Inode, usage: &mut InUse) {
 }
 
 /// Whether others have locked it; `None` if there is no answer in time, as from a server whose locks a firewall keeps back. Without
-/// anybody to ask nobody has.
+/// a server to ask none has.
 fn answer(file: &File) -> Option<bool> {
     let file = file.try_clone().ok()?;
     within(TIMEOUT, move || rdsk_sys::openers::is_locked_by_others(&file).unwrap_or(false)).ok()
@@ -105,7 +105,7 @@ fn shown(proc: &Path, lock: &Lock) -> String {
     }
 }
 
-/// A lock that is held; `None` for one that somebody waits for (`->`), and for what is no lock.
+/// A lock that is held; `None` for one that a program waits for (`->`), and for what is no lock.
 fn lock_of(line: &str) -> Option<Lock> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let kind = words.next().filter(|kind| *kind != "->")?.to_owned();

@@ -38,7 +38,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
 }
 
 /// Adds a use for each device on the disks of `node`, mapped ones included, that is a member of the pool that the system lies in, by the
-/// name in its label: which devices a pool lies on only its own programs tell. `place` says where the node of a device is. What cannot
+/// name in its label: which devices a pool lies on only its own programs know. `place` says where the node of a device is. What cannot
 /// be looked at becomes a doubt.
 pub(crate) fn find_pooled(
     machine: &Machine<'_>,

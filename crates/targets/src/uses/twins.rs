@@ -53,7 +53,7 @@ impl<'path> Shown<'path> {
 }
 
 /// Whether the file at `path` may be one of another filesystem. Two of these are not compared with each other: equal names on two
-/// servers are no evidence, and whoever serves them has the files below open.
+/// servers are no evidence, and the program that serves them has the files below open.
 fn shows_others(path: &Path) -> bool {
     probe::filesystem_type(path).is_some_and(|kind| SHOWING_TYPES.contains(&kind))
 }

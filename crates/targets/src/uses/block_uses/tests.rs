@@ -272,7 +272,7 @@ fn detached_and_held() -> (String, usize, [usize; 3]) {
     let mut said = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     let doubts = doubts_beside(device.name(), device.major_minor(), Some("/dev")).len();
-    // It still does what it has begun, or nobody counts that.
+    // It still does what it has begun, or nothing counts that.
     let busy = [["0 1", "1"], ["1 0", "1"], ["0 0", "0"]]
         .map(|shown| doubts_beside_with(shown, device.name(), device.major_minor(), Some("/dev")).len());
     drop(holder.stdin.take());

@@ -1,4 +1,4 @@
-//! Processes of fake machines, and what they are told to do with devices and files.
+//! Processes of fake machines, and what they do with devices and files.
 
 use super::*;
 use crate::tests::Fake;
@@ -84,7 +84,7 @@ fn who_only_reads_is_given_longer_to_go() {
     assert_eq!(look(3, MAX_READER_RECHECKS).uses, [], "the writer goes, and then the reader");
 }
 
-/// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with the null device open does with it, by the flags of its descriptor.
 fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     uses_of_null_by("reader", flags, parent, &BTreeSet::new())
 }
@@ -129,7 +129,7 @@ fn a_node_for_commands_counts_as_open_if_it_may_write() {
     assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
 }
 
-/// What a process of the fake machine with a file open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with a file open does with it, by the flags of its descriptor.
 fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     let fake = Fake::new();
     fake.file("disk.img", "x");
