@@ -18,8 +18,8 @@ const MAX_NAMED: usize = 4;
 pub(super) enum Measure {
     /// Bytes per second of sequential I/O, I/Os per second of other.
     OfItsKind,
-    /// Bytes per second of all.
-    Bytes,
+    /// Bytes per second of all, of writes until they are on disk.
+    OnDisk,
 }
 
 /// How rates become lengths of bars.
@@ -73,22 +73,31 @@ fn remarks(rows: &[&NamedCell<'_>]) -> String {
 }
 
 fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {
-    measure == Measure::Bytes || is_bandwidth(row.cell)
+    measure == Measure::OnDisk || is_bandwidth(row.cell)
 }
 
+/// The rate of a cell. Writes that returned surely before they were on disk have that of the longer time, which has no interval.
 fn rate(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
     let result = &row.cell.result;
-    if is_bytes(row, measure) { result.bytes_per_s } else { result.ops_per_s }
+    if !is_bytes(row, measure) {
+        return result.ops_per_s;
+    }
+    let returned = result.bytes_per_s?;
+    let is_asked = measure == Measure::OnDisk && row.op() == Op::Write;
+    let stable = metrics::stable_rate(row.cell).filter(|_| is_asked);
+    let is_less = |rate: &f64| *rate < returned.low.unwrap_or(returned.mean);
+    Some(stable.filter(is_less).map_or(returned, |mean| Estimate { mean, low: None, high: None }))
 }
 
-/// The rate in words: `2.62 GiB/s`.
-fn rate_text(row: &NamedCell<'_>, measure: Measure) -> String {
-    match measure {
-        Measure::OfItsKind => row.texts.rate.clone(),
-        Measure::Bytes => row.cell.result.bytes_per_s.map_or_else(
-            || rdsk_report::MISSING.into(),
-            |rate| Unit::fit(&Unit::RATES, [rate.mean]).text(rate.mean),
-        ),
+/// The rate in words with its margin: `2.62 GiB/s ±3%`.
+fn rate_text(row: &NamedCell<'_>, measure: Measure) -> [String; 2] {
+    let margin = row.texts.margin.clone();
+    match rate(row, measure) {
+        Some(rate) if measure == Measure::OnDisk => {
+            let text = Unit::fit(&Unit::RATES, [rate.mean]).text(rate.mean);
+            [text, if rate.low.is_some() { margin } else { String::new() }]
+        }
+        _ => [row.texts.rate.clone(), margin],
     }
 }
 
@@ -115,7 +124,7 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
             };
             let ends = interval(rate, Unit::ONE).map(|(low, high)| (scaled(low), scaled(high)));
             let point = Point { x: scaled(rate.mean), y: place as f64, from: 0.0, interval: ends };
-            Some((point, format!("{} {}", rate_text(row, measure), row.texts.margin).trim().to_owned()))
+            Some((point, rate_text(row, measure).join(" ").trim().to_owned()))
         };
         let (points, words) = own.iter().filter_map(bar).unzip();
         let shape = Shape::Bar { slot, slots };
@@ -128,7 +137,8 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
 fn table(rows: &[NamedCell<'_>], measure: Measure) -> Table {
     let row = |row: &NamedCell<'_>| {
         let texts = &row.texts;
-        let mut cells = vec![row.name_with_op(), rate_text(row, measure), texts.margin.clone()];
+        let mut cells = vec![row.name_with_op()];
+        cells.extend(rate_text(row, measure));
         cells.extend([texts.p50.clone(), texts.p99.clone(), row.remark.clone()]);
         cells
     };
