@@ -23,6 +23,9 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
     }
     let runs: Vec<&Record> = others.iter().map(|subject| &**subject.analysis).collect();
     let compared = compare(first.analysis, &runs);
+    if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {
+        return vec!["The results have no test in common.".into()];
+    }
     let sentence = |(subject, pair): (&Subject<'_, '_>, &RunPair<'_>)| {
         format!("{} against {}: {}.", printable(subject.name), printable(first.name), changes(pair))
     };

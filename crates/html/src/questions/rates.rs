@@ -4,14 +4,10 @@
 use super::parts::{interval, joined};
 use super::rows::{NamedCell, evidence_of_rows, labels};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
-use rdsk_analysis::words::{few, sentence};
 use rdsk_model::{Estimate, Op};
 use rdsk_report::{Unit, is_bandwidth};
-
-/// Bars that are named with what they are of.
-const MAX_NAMED: usize = 4;
 
 /// What the rates of a figure are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,20 +52,18 @@ pub(super) fn figure(
     Some(Figure {
         id: id.into(),
         title: title.into(),
-        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", remarks(&ran)),
+        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", marks(&ran)),
         drawing: Drawing::Plot(Plot::new(axis, Axis::rows(labels(&ran)), series(&ran, measure, length))),
         table: table(rows, measure),
         evidence: evidence_of_rows(rows),
     })
 }
 
-/// ` Drive's write cache: Sequential 1M QD8, write.`: what some bars are of, since they do not say it themselves.
-fn remarks(rows: &[&NamedCell<'_>]) -> String {
-    let remarked = rows.iter().filter(|row| !row.remark.is_empty());
-    let sentence = |(remark, names): (&str, Vec<String>)| {
-        format!(" {}", sentence(&format!("{remark}: {}", few(&names, MAX_NAMED, "other"))))
-    };
-    by_key(remarked.map(|row| (row.remark.as_str(), row.name_with_op()))).into_iter().map(sentence).collect()
+/// ` c = drive's write cache; r = RAM (page cache).`: what the letters behind the rates mean.
+fn marks(rows: &[&NamedCell<'_>]) -> String {
+    let marked = rows.iter().filter(|row| !row.texts.marks.is_empty());
+    let meanings = distinct(marked.map(|row| format!("{} = {}", row.texts.marks, row.remark)));
+    if meanings.is_empty() { String::new() } else { format!(" {}.", meanings.join("; ")) }
 }
 
 fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {
@@ -124,7 +118,10 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
             };
             let ends = interval(rate, Unit::ONE).map(|(low, high)| (scaled(low), scaled(high)));
             let point = Point { x: scaled(rate.mean), y: place as f64, from: 0.0, interval: ends };
-            Some((point, rate_text(row, measure).join(" ").trim().to_owned()))
+            let [rate, margin] = rate_text(row, measure);
+            let words =
+                [rate.as_str(), &margin, &row.texts.marks].into_iter().filter(|word| !word.is_empty());
+            Some((point, words.collect::<Vec<_>>().join(" ")))
         };
         let (points, words) = own.iter().filter_map(bar).unzip();
         let shape = Shape::Bar { slot, slots };

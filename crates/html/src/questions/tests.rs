@@ -104,7 +104,8 @@ fn bars_of_the_headline_are_the_means_of_its_cells_and_reads_lie_beside_writes()
         let (low, high) = point.interval.unwrap();
         assert!(same(low, 100.0 * ends.0 / highest) && same(high, 100.0 * ends.1 / highest), "{point:?}");
         let words = rdsk_report::RateTexts::of(&Analysis::of(&record), record.cell(id).unwrap());
-        assert_eq!(series.labels[index], format!("{} {}", words.rate, words.margin));
+        let words = format!("{} {} {}", words.rate, words.margin, words.marks);
+        assert_eq!(series.labels[index], words.trim_end());
     }
     let shapes: Vec<Shape> = plot.series.iter().map(|series| series.shape).collect();
     assert_eq!(shapes, [0, 1].map(|slot| Shape::Bar { slot, slots: 2 }));
@@ -114,14 +115,18 @@ fn bars_of_the_headline_are_the_means_of_its_cells_and_reads_lie_beside_writes()
 }
 
 #[test]
-fn a_bar_that_is_not_the_devices_is_named_with_what_it_is_of() {
+fn a_bar_that_is_not_the_devices_has_its_mark_and_what_that_means() {
     let mut record = fixtures::run();
     let cell = record.cells.iter_mut().find(|cell| cell.id == "headline/write/sequential").unwrap();
     cell.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::PageCache;
-    let label = rdsk_report::workload_label(cell);
     let sections = of_record(&Analysis::of(&record));
-    let shows = &sections[0].figures[0].shows;
-    assert!(shows.ends_with(&format!(" RAM (page cache): {label}, write.")), "{shows}");
+    let Figure { shows, drawing: Drawing::Plot(plot), .. } = &sections[0].figures[0] else {
+        panic!("rates are drawn")
+    };
+    assert!(shows.ends_with(" r = RAM (page cache)."), "{shows}");
+    let marked: Vec<&String> =
+        named(plot, "write").labels.iter().filter(|words| words.ends_with(" r")).collect();
+    assert_eq!(marked.len(), 1, "{plot:?}");
     let rows = &sections[0].figures[0].table.rows;
     assert!(rows.iter().any(|row| row.last().is_some_and(|remark| remark == "RAM (page cache)")), "{rows:?}");
 }
