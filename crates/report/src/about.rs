@@ -14,7 +14,7 @@ pub fn headlines(analysis: &Analysis<'_>) -> Vec<String> {
     let sentence = |cells: &Vec<&CellRecord>| {
         let name = cells.first().and_then(|cell| cells::target_name(analysis, cell));
         let name = name.map_or_else(String::new, |name| format!("{name}: "));
-        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(analysis, cells))))
+        printable(&format!("{name}{}", rdsk_analysis::words::sentence(&headline::in_words(analysis, cells))))
     };
     groups.iter().map(sentence).collect()
 }

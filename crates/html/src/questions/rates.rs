@@ -52,7 +52,7 @@ pub(super) fn figure(
     Some(Figure {
         id: id.into(),
         title: title.into(),
-        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", marks(&ran)),
+        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", marks(&ran, measure)),
         drawing: Drawing::Plot(Plot::new(axis, Axis::rows(labels(&ran)), series(&ran, measure, length))),
         table: table(rows, measure),
         evidence: evidence_of_rows(rows),
@@ -60,8 +60,8 @@ pub(super) fn figure(
 }
 
 /// ` c = drive's write cache; r = RAM (page cache).`: what the letters behind the rates mean.
-fn marks(rows: &[&NamedCell<'_>]) -> String {
-    let marked = rows.iter().filter(|row| !row.texts.marks.is_empty());
+fn marks(rows: &[&NamedCell<'_>], measure: Measure) -> String {
+    let marked = rows.iter().filter(|row| !marks_of(row, measure).is_empty());
     let meanings = distinct(marked.map(|row| format!("{} = {}", row.texts.marks, row.remark)));
     if meanings.is_empty() { String::new() } else { format!(" {}.", meanings.join("; ")) }
 }
@@ -70,17 +70,24 @@ fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {
     measure == Measure::OnDisk || is_bandwidth(row.cell)
 }
 
-/// The rate of a cell. Writes that returned surely before they were on disk have that of the longer time, which has no interval.
+/// The rate of a cell.
 fn rate(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
     let result = &row.cell.result;
-    if !is_bytes(row, measure) {
-        return result.ops_per_s;
-    }
-    let returned = result.bytes_per_s?;
+    let own = if is_bytes(row, measure) { result.bytes_per_s } else { result.ops_per_s };
+    rate_on_disk(row, measure).or(own)
+}
+
+/// The rate until on disk of writes that returned surely before, which has no interval.
+fn rate_on_disk(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
+    let returned = row.cell.result.bytes_per_s?;
     let is_asked = measure == Measure::OnDisk && row.op() == Op::Write;
-    let stable = metrics::stable_rate(row.cell).filter(|_| is_asked);
-    let is_less = |rate: &f64| *rate < returned.low.unwrap_or(returned.mean);
-    Some(stable.filter(is_less).map_or(returned, |mean| Estimate { mean, low: None, high: None }))
+    let mean = metrics::stable_rate(row.cell).filter(|_| is_asked)?;
+    (mean < returned.low.unwrap_or(returned.mean)).then_some(Estimate { mean, low: None, high: None })
+}
+
+/// The letters behind a rate; they are of the rate that returned.
+fn marks_of<'r>(row: &'r NamedCell<'_>, measure: Measure) -> &'r str {
+    if rate_on_disk(row, measure).is_some() { "" } else { &row.texts.marks }
 }
 
 /// The rate in words with its margin: `2.62 GiB/s ±3%`.
@@ -120,7 +127,7 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
             let point = Point { x: scaled(rate.mean), y: place as f64, from: 0.0, interval: ends };
             let [rate, margin] = rate_text(row, measure);
             let words =
-                [rate.as_str(), &margin, &row.texts.marks].into_iter().filter(|word| !word.is_empty());
+                [rate.as_str(), &margin, marks_of(row, measure)].into_iter().filter(|word| !word.is_empty());
             Some((point, words.collect::<Vec<_>>().join(" ")))
         };
         let (points, words) = own.iter().filter_map(bar).unzip();
@@ -136,7 +143,8 @@ fn table(rows: &[NamedCell<'_>], measure: Measure) -> Table {
         let texts = &row.texts;
         let mut cells = vec![row.name_with_op()];
         cells.extend(rate_text(row, measure));
-        cells.extend([texts.p50.clone(), texts.p99.clone(), row.remark.clone()]);
+        let remark = if marks_of(row, measure).is_empty() { String::new() } else { row.remark.clone() };
+        cells.extend([texts.p50.clone(), texts.p99.clone(), remark]);
         cells
     };
     Table::new(["", "rate", "±95%", "p50", "p99", "remark"], rows.iter().map(row))

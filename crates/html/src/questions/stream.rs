@@ -107,7 +107,7 @@ fn rate(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
         ),
         drawing: Drawing::of(
             plot,
-            "The Record has no rate by time: it was saved with --json-compact, or the I/O took less than 50 ms.",
+            "The result has no rate by time: it was saved with --json-compact, or the I/O took less than 50 ms.",
         ),
         table: rates_table(rows),
         evidence: evidence_of_rows(rows),

@@ -259,6 +259,8 @@ fn paths_without_a_whole_pass_are_named_and_have_their_rates() {
     let writes = named(&plot, "write");
     let point = writes.points.iter().find(|point| same(point.y, row as f64)).unwrap();
     assert!(same(point.x, on_disk / MIB / 1024.0) && point.interval.is_none(), "{point:?}");
+    let index = writes.points.iter().position(|other| other == point).unwrap();
+    assert!(writes.labels[index].ends_with("iB/s"), "no mark of the page cache: {:?}", writes.labels);
 }
 
 #[test]
@@ -499,8 +501,8 @@ fn the_rows_of_iostat_are_the_table_of_the_depth() {
 fn figures_use_the_words_of_fio_and_iostat() {
     let record = whole_run();
     let ours = [
-        "cell", "cells", "visit", "visits", "pass", "passes", "verdict", "tells", "told", "somebody",
-        "nobody",
+        "record", "records", "record", "records", "cell", "cells", "visit", "visits", "pass", "passes",
+        "verdict", "tells", "told", "somebody", "nobody",
     ];
     for figure in of_record(&Analysis::of(&record)).into_iter().flat_map(|section| section.figures) {
         let mut texts = vec![figure.title.clone(), figure.shows.clone(), figure.table.left_out.clone()];

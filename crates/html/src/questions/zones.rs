@@ -236,7 +236,7 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     let left_out = if every == 1 {
         String::new()
     } else {
-        format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
+        format!("One of every {every} positions is listed; the JSON of the result has all of them.")
     };
     let rows = zones.positions.iter().step_by(every).map(row).collect();
     Table { heads: heads.to_vec(), rows, left_out }
