@@ -23,8 +23,8 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
     }
     let runs: Vec<&Record> = others.iter().map(|subject| &**subject.analysis).collect();
     let compared = compare(first.analysis, &runs);
-    if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {
-        return vec!["The results have no test in common.".into()];
+    if compared.pairs.iter().all(|pair| rates_of(pair).is_empty()) {
+        return vec!["The results have no test with a rate in common.".into()];
     }
     let sentence = |(subject, pair): (&Subject<'_, '_>, &RunPair<'_>)| {
         format!("{} against {}: {}.", printable(subject.name), printable(first.name), changes(pair))
@@ -32,15 +32,19 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
     others.iter().zip(&compared.pairs).map(sentence).collect()
 }
 
+/// How the rate of each test changed that both results have.
+fn rates_of<'c>(pair: &'c RunPair<'_>) -> Vec<&'c Change> {
+    pair.cells.iter().filter_map(|cell: &CellChange<'_>| cell.of(Metric::Rate)).collect()
+}
+
 /// `faster in 36 of 41 tests, slower in none; 1.22x on average`.
 fn changes(pair: &RunPair<'_>) -> String {
-    let rates: Vec<&Change> =
-        pair.cells.iter().filter_map(|cell: &CellChange<'_>| cell.of(Metric::Rate)).collect();
+    let rates = rates_of(pair);
     let count = |answer: Answer| rates.iter().filter(|change| change.answer() == answer).count();
     let (faster, slower, unknown) = (count(Answer::Faster), count(Answer::Slower), count(Answer::TooFewData));
     let tests = plural(rates.len() as u64, "test");
     if rates.is_empty() {
-        return "no test is the same in both".into();
+        return "no rate in common".into();
     }
     if unknown == rates.len() {
         return format!("too few repeats to compare {tests}");
