@@ -158,7 +158,7 @@ fn end(child: &mut Child) -> anyhow::Result<()> {
 }
 
 /// Waits until something holds, at most for `limit`, and says whether it does.
-pub(crate) fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if holds() {

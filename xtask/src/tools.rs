@@ -75,7 +75,7 @@ const APT_LIMIT: Duration = Duration::from_secs(600);
 pub(crate) fn search_path() -> String {
     let mut path = std::env::var("PATH").unwrap_or_default();
     for directory in SYSTEM_DIRECTORIES {
-        if !path.split(':').any(|known| known == *directory) {
+        if !path.split(':').any(|listed| listed == *directory) {
             path = if path.is_empty() { (*directory).to_owned() } else { format!("{path}:{directory}") };
         }
     }

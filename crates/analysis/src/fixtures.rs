@@ -16,7 +16,7 @@ pub use run::{run, run_on_three_paths};
 use rdsk_model::{
     CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, DiskStat,
     EngineKind, Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Latency,
-    ObserverFacts, Op, PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, SECTOR_BYTES, Status,
+    ObserverFacts, Op, PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, SECTOR_BYTES,
     StopReason, Sync, Target, TargetKind, Visit, Windows, Workload,
 };
 
@@ -177,7 +177,8 @@ pub fn without_counters(cell: CellRecord) -> CellRecord {
 /// A cell that never ran, with the reason.
 pub fn not_applicable(cell: CellRecord, why: &str) -> CellRecord {
     with(cell, |cell| {
-        cell.result = CellResult { stop: StopReason::NotApplicable, why: why.into(), ..empty_result() };
+        cell.result =
+            CellResult { stop: StopReason::NotApplicable, why: why.into(), ..CellResult::default() };
         cell.evidence = Evidence::default();
     })
 }
@@ -192,67 +193,25 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
     Record {
         schema: SCHEMA.into(),
         id: "01JD8W3Q5Z0000000000000000".into(),
-        label: None,
         command: vec!["rdsk".into(), "run".into()],
         rdsk_version: "0.1.0".into(),
-        source: None,
         started_at: "2026-01-02T03:04:05Z".into(),
         elapsed_ns: 61_000_000_000,
-        simulated_ns: None,
-        seed: None,
-        status: Status::Complete,
-        error: None,
         host: Some(host()),
         targets,
         observer: ObserverFacts {
             source: EvidenceSource::Sysfs,
             why_not_higher: Some("rdsk reads no BPF evidence yet".into()),
-            lost_events: 0,
-            cost_ns_per_io: None,
+            ..ObserverFacts::default()
         },
         cells,
-        sustained: Vec::new(),
-        copies: Vec::new(),
-        findings: Vec::new(),
-        notes: Vec::new(),
+        ..Record::default()
     }
 }
 
 /// A result without any figure.
 pub fn empty_result() -> CellResult {
-    CellResult {
-        stop: StopReason::Error,
-        why: String::new(),
-        engine: None,
-        issuing: None,
-        elapsed_ns: None,
-        asked_bytes: None,
-        pass_bytes: None,
-        bytes: None,
-        ops: None,
-        bytes_per_s: None,
-        ops_per_s: None,
-        samples: None,
-        sync_latency_ns: None,
-        latency_ns: None,
-        to_return_ns: None,
-        to_close_ns: None,
-        to_stable_ns: None,
-        windows: None,
-        streams: Vec::new(),
-        cpu_ns: None,
-        errors: Vec::new(),
-        in_flight_mean: None,
-        warmup_ns: None,
-        warmup_bytes: None,
-        warmup_ops: None,
-        stalls: None,
-        interrupted_calls: None,
-        after_idle: Vec::new(),
-        content: None,
-        visits: Vec::new(),
-        points: Vec::new(),
-    }
+    CellResult { stop: StopReason::Error, ..CellResult::default() }
 }
 
 /// An estimate of ±1 %.
@@ -268,14 +227,12 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         stop: StopReason::Precision,
         why: "the interval is ±1.0% wide, as asked for".into(),
         engine: Some(EngineKind::Sync),
-        issuing: None,
         elapsed_ns: Some(elapsed_ns),
         asked_bytes: Some(bytes),
         bytes: Some(bytes),
         ops: Some(ops),
         bytes_per_s: Some(estimate(bytes as f64 / seconds)),
         ops_per_s: Some(estimate(ops as f64 / seconds)),
-        sync_latency_ns: None,
         latency_ns: Some(latency(ops, elapsed_ns / ops.max(1))),
         to_return_ns: Some(elapsed_ns),
         to_close_ns: Some(elapsed_ns),
@@ -286,10 +243,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         warmup_ns: Some(0),
         warmup_bytes: Some(0),
         warmup_ops: Some(0),
-        stalls: None,
         interrupted_calls: Some(0),
-        after_idle: Vec::new(),
-        content: None,
         visits: vec![Visit {
             elapsed_ns,
             bytes,
@@ -300,7 +254,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
             cache: Some(ColdCheck { cached_bytes: Some(0), ranges_checked: 0, ranges_wrong: 0 }),
             ..Visit::default()
         }],
-        ..empty_result()
+        ..CellResult::default()
     }
 }
 
@@ -334,14 +288,14 @@ fn device_evidence(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> Devic
         Op::Read => DiskStat { read_ios: ops, read_sectors: sectors, read_ticks_ms: ticks_ms, ..any },
         Op::Write => DiskStat { write_ios: ops, write_sectors: sectors, write_ticks_ms: ticks_ms, ..any },
     };
-    let of = |wanted: Op, value: u64| Some(if op == wanted { value } else { 0 });
+    let if_op = |wanted: Op, value: u64| Some(if op == wanted { value } else { 0 });
     DeviceEvidence {
         target: 0,
         name: "sda".into(),
-        reads: of(Op::Read, ops),
-        read_bytes: of(Op::Read, bytes),
-        writes: of(Op::Write, ops),
-        write_bytes: of(Op::Write, bytes),
+        reads: if_op(Op::Read, ops),
+        read_bytes: if_op(Op::Read, bytes),
+        writes: if_op(Op::Write, ops),
+        write_bytes: if_op(Op::Write, bytes),
         read_merges: Some(0),
         write_merges: Some(0),
         splits: None,

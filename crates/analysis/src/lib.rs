@@ -4,7 +4,8 @@
 //! ([`after_idle`]), what writes left to a flush ([`settling`]), whether their rate lasts ([`lasting`]), what was read and not used
 //! ([`read_ahead`]), processors
 //! that others used ([`contention`]), what was charged to rdsk ([`charged`]), what calls became in the block layer ([`block_io`]) and how much of their time
-//! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), and what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no
+//! was the device's ([`in_device`]), what a larger depth gave ([`saturation`]), what `zones`, `scale` and
+//! `stripe` measured, and what many ratios say together ([`overall`]). Each is a pure function of what was counted. It does no
 //! I/O, reads no clock, draws nothing and advises nothing.
 
 pub mod after_idle;
@@ -20,23 +21,22 @@ pub mod first_access;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;
-mod hangs;
 pub mod in_device;
 pub mod iostat;
 pub mod lasting;
 pub mod medium;
 pub mod metrics;
+pub mod overall;
 pub mod passes;
 pub mod rate_series;
 pub mod read_ahead;
-mod read_requests;
 pub mod saturation;
 pub mod scale;
 pub mod settling;
-pub mod spans;
 pub mod stalls;
 pub mod stripe;
 mod target_shares;
+pub mod test_words;
 pub mod trend;
 mod verdict;
 pub mod words;

@@ -48,7 +48,7 @@ pub(crate) fn targets(cell: &CellRecord) -> Vec<TargetShare> {
             let its: Vec<&StreamResult> = streams.iter().filter(|stream| stream.target == target).collect();
             share.streams = share.streams.max(its.len());
             share.bytes += its.iter().map(|stream| stream.bytes).sum::<u64>();
-            share.ops += its.iter().map(|stream| stream.ops).sum::<u64>();
+            share.ops = its.iter().map(|stream| stream.ops).fold(share.ops, u64::saturating_add);
             let first = its.iter().map(|stream| stream.start_ns).min().unwrap_or(0);
             let last = its.iter().map(|stream| stream.end_ns).max().unwrap_or(0);
             share.elapsed_ns += last.saturating_sub(first);

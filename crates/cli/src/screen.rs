@@ -7,7 +7,7 @@ use rdsk_model::{Experiment, Record};
 use rdsk_report::{Charset, Color, Further, Style};
 use std::os::fd::AsFd;
 
-/// Columns where nobody says how many there are: a page that can be quoted in a mail.
+/// Columns where nothing says how many there are: a page that can be quoted in a mail.
 const DEFAULT_WIDTH: usize = 80;
 
 /// The style of a page on standard output.
@@ -38,10 +38,11 @@ pub(crate) fn page(record: &Record, detail: Detail, further: Further<'_>, style:
     // A copy without storage has no cells.
     let is_single = !record.copies.is_empty()
         || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
-    if detail == Detail::Full || is_single {
-        rdsk_report::text(&rdsk_analysis::Analysis::of(record), style)
-    } else {
-        rdsk_report::short(&rdsk_analysis::Analysis::of(record), further, style)
+    let analysis = rdsk_analysis::Analysis::of(record);
+    match detail {
+        Detail::Full => rdsk_report::text(&analysis, style),
+        Detail::Short if is_single => rdsk_report::topic(&analysis, further, style),
+        Detail::Short => rdsk_report::short(&analysis, further, style),
     }
 }
 

@@ -48,11 +48,11 @@ fn systems(part: usize) {
             again.stderr
         );
         if *name == "linux-disk" {
-            let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-            let shown = fs::read_to_string(readme).unwrap();
+            let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md");
+            let shown = fs::read_to_string(document).unwrap();
             assert!(
                 shown.contains(body(&run.stdout)),
-                "README.md does not show the page as it is now:\n{}",
+                "docs/output.md does not show the page as it is now:\n{}",
                 run.stdout
             );
         }
@@ -106,7 +106,9 @@ fn several_targets_are_one_screen() {
         let file = directory.path().join(format!("{count}.json"));
         let (run, record) = run_into(&file, &[&names[..count], &["--budget", "60s", "--seed", "1"]].concat());
         short_page::check(&run.stdout, &record);
-        assert!(run.stdout.contains("\n targets sim:linux-10k against sim:linux-disk: "), "{}", run.stdout);
+        let lead = if count > 2 { "sim:linux-10k against sim:linux-disk: " } else { "" };
+        let sentence = format!("\n targets {lead}sim:linux-10k is faster");
+        assert!(run.stdout.contains(&sentence), "{sentence}: {}", run.stdout);
         insta::assert_snapshot!(format!("targets-{count}"), unversioned(&run.stdout));
     }
 }
@@ -135,12 +137,14 @@ fn a_single_question_is_shown_on_its_own_screen() {
     let run = rdsk(["paths", "sim:linux-disk", "--seed", "1", "-q", "--json", path]);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let again = rdsk(["show", path, "--json", small, "--json-compact"]);
-    assert_eq!((again.status_code, &again.stdout), (Some(0), &run.stdout), "{}", again.stderr);
-    let (all, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
-    assert!(compact.len() < all.len());
+    assert_eq!((again.status_code, body(&again.stdout)), (Some(0), body(&run.stdout)), "{}", again.stderr);
+    assert!(run.stdout.ends_with("p.json --details\n"), "{}", run.stdout);
+    assert!(again.stdout.ends_with("\nDetails: the same command with --details\n"), "{}", again.stdout);
+    let (whole, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
+    assert!(compact.len() < whole.len());
     assert_eq!(rdsk(["show", small]).stdout.lines().next(), run.stdout.lines().next());
     let document = rdsk(["show", path, "--json", "-"]);
-    assert_eq!(document.stdout.as_bytes(), all, "{}", document.stderr);
+    assert_eq!(document.stdout.as_bytes(), whole, "{}", document.stderr);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Sums up the visits of one cell: bytes, times, windows, rates, and the interval of the mean rate. It holds numbers and
 //! issues nothing.
 
-use crate::overlap::{is_most, overlap_of, windows_of};
-use crate::warm_up::{left_out, windows_between};
+use crate::counted_part::{is_most, overlap_of, windows_of};
+use crate::counted_part::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     AfterIdle, Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap,
@@ -11,6 +11,11 @@ use rdsk_model::{
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram, TimedSample, mean};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Rounds that show by themselves how much a rate scatters.
+const ROUNDS_ENOUGH: usize = 4;
+/// Windows with less than this part of all bytes are no sample of the rate.
+const SAMPLED_SHARE: f64 = 0.8;
 
 /// What is left out of rate and latencies as warm-up.
 #[derive(Clone, Copy, Default)]
@@ -58,6 +63,8 @@ pub(crate) struct CellTotals {
     pub(crate) windows_of_visits: Vec<usize>,
     /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
+    /// Bytes of these windows.
+    pub(crate) sampled_bytes: u64,
     /// Where in these each round that has any begins.
     pub(crate) round_begins: BTreeMap<u32, usize>,
     /// Time for the I/O of the first visit.
@@ -190,6 +197,15 @@ impl CellTotals {
             self.round_begins.entry(self.round).or_insert(self.samples.len());
         }
         self.samples.extend(rates);
+        self.sampled_bytes += windows.iter().sum::<u64>();
+    }
+
+    /// Whether the windows say how the rate scatters. Where I/Os take about as long as a visit, most of them complete behind its last full
+    /// window, and the windows have a rate of their own; a few rounds know better, each as a whole. Eight reads of 1 MiB that share a disk
+    /// and end together after 0.55 s have 3 of 8 in the windows of 50 ms, and their rounds differ by 1%, not by 64%.
+    fn has_samples_of_all(&self) -> bool {
+        let are_few_rounds = self.rounds.len() < ROUNDS_ENOUGH;
+        are_few_rounds || self.sampled_bytes as f64 >= SAMPLED_SHARE * self.measured_bytes as f64
     }
 
     /// Bytes per second of the first and of the second half of each round that has windows, those of all of its visits together:
@@ -284,26 +300,21 @@ impl CellTotals {
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
         // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
-        let of_windows =
-            if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
+        let is_sampled = extent == Extent::Timed && self.has_samples_of_all();
+        let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
         let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]
             .into_iter()
             .flatten()
-            // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
-            // completes there: the windows then agree on a rate that is not the mean, and their interval does not apply.
+            // The windows leave out the end of a visit that does not fill one, and the mean of rounds is not that of their bytes: neither
+            // interval is narrower than this.
             .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
             .reduce(f64::max)
             // The time ends at random between two completions, so every count is uncertain by one I/O.
             .map(|half| half.max(mean / ops));
-        Some(Estimate {
-            mean,
-            low: half_width.map(|half| (mean - half).max(0.0)),
-            high: half_width.map(|half| mean + half),
-        })
+        Some(Estimate::around(mean, half_width))
     }
 
     /// Bytes per second of every round that measured anything, and when it began.
-    #[allow(clippy::cast_precision_loss, reason = "a time in a run needs no more than 53 bits")]
     fn round_rates(&self) -> Vec<TimedSample> {
         let began = |round: u32| self.visits.iter().find(|visit| visit.round == round);
         let began_ns = |round: u32| began(round).map_or(0, |visit| visit.start_ns) as f64;
@@ -350,7 +361,6 @@ pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
 pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
     bytes as f64 * 1e9 / elapsed_ns as f64
 }
@@ -374,6 +384,7 @@ mod tests {
     use rdsk_stats::rng::SplitMix64;
 
     const WIDTH_NS: u64 = 50_000_000;
+    const SECOND: u64 = 1_000_000_000;
 
     /// Six rounds of so many visits, each of the windows that `windows` gives for its round.
     fn totals(visits: usize, windows: &mut dyn FnMut(u32) -> Vec<u64>) -> CellTotals {
@@ -417,6 +428,25 @@ mod tests {
         assert_eq!(add(10, &[1, 1, 1]), (20, vec![3, 3, 9, 6, 7, 8, 2, 1], vec![2, 2, 2, 2]));
         assert_eq!(add(80, &[]), (80, vec![6, 15, 15, 3], vec![1, 1, 1, 1, 0]));
         assert_eq!(add(80, &[9]), (80, vec![6, 15, 15, 3, 9], vec![1, 1, 1, 1, 0, 1]));
+    }
+
+    /// Eight I/Os that share a device end together, in the part of the visit that fills no window.
+    #[test]
+    fn ios_that_end_behind_the_last_window_leave_a_steady_rate_steady() {
+        const MIB: u64 = 1 << 20;
+        let of_rounds = |rounds: u32| {
+            let mut totals = CellTotals::default();
+            for round in 0..rounds {
+                totals.round = round;
+                totals.visits.push(Visit { round, start_ns: u64::from(round) * SECOND, ..Visit::default() });
+                let late_ns = [0, 8_000_000, 5_000_000, 1_000_000, 2_000_000, 19_000_000][round as usize];
+                totals.add_measured(round, 8 * MIB, 551_000_000 + late_ns);
+                totals.add_samples(&[0, 0, 0, 0, 0, 0, MIB, 0, MIB, 0, MIB], WIDTH_NS);
+            }
+            totals.estimate(Extent::Timed, MIB).unwrap().margin().unwrap()
+        };
+        assert!(of_rounds(6) < 0.05, "{}", of_rounds(6));
+        assert!(of_rounds(2) > 0.3, "two rounds show no scatter: {}", of_rounds(2));
     }
 
     /// Visits of a round that change from one to the next outlast nothing, however steady each is within itself.

@@ -83,14 +83,10 @@ fn several_results_begin_with_which_is_faster() {
     let (first, second) = (Analysis::of(&one), Analysis::of(&other));
     let text = page(&[Subject { name: "old", analysis: &first }, Subject { name: "new", analysis: &second }]);
     let sentence = text.split("class=\"headline\">").nth(1).unwrap().split('<').next().unwrap();
-    assert!(sentence.starts_with("new against old: faster in "), "{sentence}");
-    assert!(
-        sentence.contains(" tests, slower in none; ") && sentence.ends_with("x on average."),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("new is faster: "), "{sentence}");
+    assert!(sentence.contains(" tests, none slower; "), "{sentence}");
     let back = page(&[Subject { name: "new", analysis: &second }, Subject { name: "old", analysis: &first }]);
-    let sentence = back.split("class=\"headline\">").nth(1).unwrap().split('<').next().unwrap();
-    assert!(sentence.starts_with("old against new: faster in none of "), "{sentence}");
+    assert!(back.contains("class=\"headline\">new is faster: "), "the same, whichever is first");
 }
 
 #[test]

@@ -8,7 +8,8 @@ pub fn is_nvme_path(name: &str, device: &str) -> bool {
     let (Some((path, of)), Some((subsystem, namespace))) = (halves(name), halves(device)) else {
         return false;
     };
-    let is_controller = |(known, number): (&str, &str)| known == subsystem && is_number(number);
+    let is_controller =
+        |(controller_subsystem, number): (&str, &str)| controller_subsystem == subsystem && is_number(number);
     is_number(subsystem)
         && is_number(namespace)
         && of == namespace

@@ -23,6 +23,13 @@ words!(
         NotApplicable = "not_applicable",
     }
 );
+impl Default for StopReason {
+    /// That of a result without figures.
+    fn default() -> Self {
+        Self::NotApplicable
+    }
+}
+
 /// Bytes completed per window of fixed width, visits one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -295,7 +302,7 @@ impl ReadContent {
 }
 
 /// What one cell measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     /// Why it ended.

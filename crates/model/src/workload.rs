@@ -3,6 +3,14 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// A word that is none of an enum's, with those that are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{word}\" is none of {}", .words.join(", "))]
+pub struct UnknownWord {
+    pub(crate) word: String,
+    pub(crate) words: Vec<&'static str>,
+}
+
 /// Gives an enum its one spelling, which the Record, the command line and the screen share.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -20,12 +28,11 @@ macro_rules! words {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.as_str()) }
         }
         impl std::str::FromStr for $name {
-            type Err = String;
-            fn from_str(word: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    format!("\"{word}\" is none of {}", words.join(", "))
-                })
+            type Err = $crate::UnknownWord;
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                let words = || Self::ALL.iter().map(|value| value.as_str()).collect();
+                let value = Self::ALL.iter().copied().find(|value| value.as_str() == word);
+                value.ok_or_else(|| $crate::UnknownWord { word: word.to_owned(), words: words() })
             }
         }
     };
@@ -41,6 +48,16 @@ words!(
         Write = "write",
     }
 );
+impl Op {
+    /// What belongs to this direction, of what belongs to reads and to writes.
+    pub fn select<T>(self, of_reads: T, of_writes: T) -> T {
+        match self {
+            Self::Read => of_reads,
+            Self::Write => of_writes,
+        }
+    }
+}
+
 words!(
     /// The order of the offsets.
     Pattern {
@@ -361,7 +378,7 @@ mod tests {
             assert_eq!(sync.as_str().parse::<Sync>(), Ok(sync));
             assert_eq!(serde_json::to_string(&sync).unwrap(), format!("\"{sync}\""));
         }
-        assert!("fsync".parse::<Sync>().unwrap_err().contains("fsync_at_end"));
+        assert!("fsync".parse::<Sync>().unwrap_err().to_string().contains("fsync_at_end"));
     }
 
     #[test]

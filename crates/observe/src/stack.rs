@@ -65,7 +65,7 @@ pub struct Stack {
 
 impl Stack {
     /// Reads the stack of a target; `None` if no block device below it is known.
-    pub fn of(target: &Target, sys: &Path) -> Option<Self> {
+    pub fn read(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut stack = Self { target: target.index, tops: vec![device.name.clone()], ..Self::default() };
         if target.filesystem.as_ref().is_some_and(|filesystem| filesystem.kind == "btrfs")

@@ -24,7 +24,7 @@ fn directory(device: &LoopDevice) -> PathBuf {
 }
 
 fn block_device(device: &LoopDevice) -> BlockDevice {
-    BlockDevice::of(&directory(device)).unwrap()
+    BlockDevice::read(&directory(device)).unwrap()
 }
 
 fn stat(device: &LoopDevice) -> DiskStat {
@@ -195,7 +195,7 @@ fn a_visit_that_is_left_out_is_counted_by_sysfs() {
         let facts = observer.describe();
         assert_eq!(facts.source, EvidenceSource::Bpf, "the last visit takes nothing from those before");
         let told = facts.why_not_higher;
-        let is_told = told.as_ref().is_some_and(|why| why.contains("some visits"));
+        let is_told = told.as_ref().is_some_and(|why| why.contains("some repeats"));
         assert_eq!(is_told, attachment == Attachment::Windowed, "{told:?}");
         sum.finish()
     };

@@ -35,7 +35,7 @@ impl Shown {
     }
 
     fn block(&self) -> BlockDevice {
-        BlockDevice::of(&self.directory).unwrap()
+        BlockDevice::read(&self.directory).unwrap()
     }
 
     fn stat(&self) -> DiskStat {

@@ -2,6 +2,7 @@
 //! measured. It computes no statistics.
 
 use rdsk_analysis::comparison::Ratio;
+pub(crate) use rdsk_analysis::test_words::fio_size;
 use rdsk_analysis::words;
 use rdsk_model::Estimate;
 use rdsk_units::grouped;
@@ -132,16 +133,6 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
     Unit::fit(&Unit::RATES, [bytes_per_s]).text(bytes_per_s)
 }
 
-/// `4K`, `1M`, `512`: a block size as fio writes it.
-pub(crate) fn fio_size(bytes: u64) -> String {
-    for (suffix, size) in [("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)] {
-        if bytes >= size && bytes.is_multiple_of(size) {
-            return format!("{}{suffix}", bytes / size);
-        }
-    }
-    bytes.to_string()
-}
-
 /// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.
 pub(crate) fn compared(low: f64, high: f64) -> String {
     let word = |percent: f64| if percent < 0.0 { "slower" } else { "faster" };
@@ -213,14 +204,5 @@ mod tests {
         assert_eq!(iops(124_853.4), "124,853");
         assert_eq!(iops(59.96), "60.0");
         assert_eq!(whole(None), "–");
-    }
-
-    #[test]
-    fn sizes_are_fios() {
-        for (bytes, text) in
-            [(512, "512"), (4096, "4K"), (1 << 20, "1M"), (3 << 19, "1536K"), (2 << 30, "2G")]
-        {
-            assert_eq!(fio_size(bytes), text);
-        }
     }
 }

@@ -7,6 +7,7 @@ mod cells;
 mod certainty;
 mod chart;
 pub mod compare;
+mod decision;
 mod document;
 mod engine;
 mod figures;
@@ -36,18 +37,32 @@ pub use short::{Further, MAX_LINES, RateTexts, remark_of, short, workload_label}
 pub use style::{Charset, Color, Style, ascii};
 
 use page::Page;
+use questions::Plots;
 use rdsk_analysis::Analysis;
 use rdsk_model::Experiment;
 
 /// The whole Record as one text: what was measured, the headline, a page per experiment, the findings, the notes. Ends
 /// with a line feed; no line is wider than [`Style::width`].
 pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
+    drawn(analysis, Plots::Drawn).render(style)
+}
+
+/// The Record of a single topic as a screen: the same without plots of characters, and where they are.
+pub fn topic(analysis: &Analysis<'_>, further: Further<'_>, style: Style) -> String {
+    let mut page = drawn(analysis, Plots::LeftOut);
+    if further != Further::Nowhere {
+        further.draw(&mut page);
+    }
+    page.render(style)
+}
+
+fn drawn(analysis: &Analysis<'_>, plots: Plots) -> Page {
     let mut page = Page::default();
     header::draw(&mut page, analysis);
     header::draw_status(&mut page, analysis);
     for &experiment in Experiment::PLANNED {
         if cells::of(analysis, experiment).next().is_some() {
-            questions::draw(&mut page, analysis, experiment);
+            questions::draw(&mut page, analysis, experiment, plots);
         }
     }
     // A copy without storage has no cells.
@@ -55,11 +70,12 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
         questions::draw_copies(&mut page, analysis);
     }
     if cells::of(analysis, Experiment::Fio).next().is_some() {
-        questions::draw(&mut page, analysis, Experiment::Fio);
+        questions::draw(&mut page, analysis, Experiment::Fio, plots);
     }
+    targets::draw_answers(&mut page, analysis);
     findings::draw(&mut page, analysis);
     header::draw_end(&mut page, analysis);
-    page.render(style)
+    page
 }
 
 #[cfg(test)]

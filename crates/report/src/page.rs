@@ -38,6 +38,16 @@ enum Item {
         max_lines: usize,
     },
     Table(Table),
+    Bars(Vec<Bar>),
+}
+
+/// A name, a figure with its unit, and a bar as long as its share of the longest one.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) figure: String,
+    /// 0 to 1.
+    pub(crate) share: f64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -92,24 +102,36 @@ impl Page {
         self.items.push(Item::Table(Table::new(heads, rows, words)));
     }
 
+    /// Bars below each other, two columns in, as long as the page has room for.
+    pub(crate) fn bars(&mut self, bars: Vec<Bar>) {
+        self.items.push(Item::Bars(bars));
+    }
+
     pub(crate) fn render(&self, style: Style) -> String {
         let width = width(style);
+        let safe = |text: &str| safe(text, style.charset);
         let mut text = String::new();
         for item in &self.items {
             match item {
-                Item::Line(tone, line) => push(&mut text, *tone, &printable(line), width, style),
+                Item::Line(tone, line) => push(&mut text, *tone, &safe(line), width, style),
                 Item::Sentence { tone, lead, text: words } => {
-                    for line in wrap(&printable(lead), &printable(words), width) {
+                    for line in wrap(&safe(lead), &safe(words), width) {
                         push(&mut text, *tone, &line, width, style);
                     }
                 }
                 Item::Table(table) => {
                     for line in table.lines(width, style.charset) {
-                        push(&mut text, Tone::Plain, &printable(&line), width, style);
+                        push(&mut text, Tone::Plain, &safe(&line), width, style);
+                    }
+                }
+                Item::Bars(bars) => {
+                    for line in bar_lines(bars, width) {
+                        push(&mut text, Tone::Plain, &safe(&line), width, style);
                     }
                 }
                 Item::Wordings { tone, lead, texts, max_lines } => {
-                    for line in first_fitting(&printable(lead), texts, *max_lines, width) {
+                    let texts: Vec<String> = texts.iter().map(|text| with_units(&safe(text))).collect();
+                    for line in first_fitting(&safe(lead), &texts, *max_lines, (width, dots(style))) {
                         push(&mut text, *tone, &line, width, style);
                     }
                 }
@@ -119,32 +141,70 @@ impl Page {
     }
 }
 
+/// The longest bar on a page of 80 columns.
+const BAR_COLUMNS: usize = 28;
+
+/// `  0–12 GiB   57.0 MiB/s  ████████`: names left, figures right, then the bars.
+fn bar_lines(bars: &[Bar], width: usize) -> Vec<String> {
+    let widest = |text: fn(&Bar) -> &String| bars.iter().map(|bar| text(bar).width()).max().unwrap_or(0);
+    let (name, figure) = (widest(|bar| &bar.name), widest(|bar| &bar.figure));
+    let room = width.saturating_sub(2 + name + 2 + figure + 2).min(BAR_COLUMNS);
+    let line = |bar: &Bar| {
+        let pad = |text: &str, columns: usize| " ".repeat(columns.saturating_sub(text.width()));
+        let length = columns_of(bar.share, room);
+        let (behind_name, before_figure) = (pad(&bar.name, name), pad(&bar.figure, figure));
+        format!("  {}{behind_name}  {before_figure}{}  {}", bar.name, bar.figure, "█".repeat(length))
+    };
+    bars.iter().map(line).collect()
+}
+
+/// So many of the columns; one at least, so that a slow zone is no missing one.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share from 0 to 1 times a few dozen"
+)]
+fn columns_of(share: f64, columns: usize) -> usize {
+    ((share.clamp(0.0, 1.0) * columns as f64).round() as usize).clamp(columns.min(1), columns)
+}
+
+/// Untrusted text made safe, in the characters of the page: what they are decides where lines end.
+fn safe(text: &str, charset: Charset) -> String {
+    let text = printable(text);
+    match charset {
+        Charset::Unicode => text.to_string(),
+        Charset::Ascii => ascii(&text),
+    }
+}
+
 /// The columns that a page uses.
 pub(crate) fn width(style: Style) -> usize {
     style.width.clamp(MIN_WIDTH, MAX_WIDTH)
 }
 
-fn first_fitting(lead: &str, texts: &[String], max_lines: usize, width: usize) -> Vec<String> {
+fn first_fitting(
+    lead: &str,
+    texts: &[String],
+    max_lines: usize,
+    (width, dots): (usize, &str),
+) -> Vec<String> {
     let mut shown = Vec::new();
     for text in texts {
-        shown = wrap(lead, &with_units(&printable(text)), width);
+        shown = wrap(lead, text, width);
         if shown.len() <= max_lines {
             return shown;
         }
     }
     shown.truncate(max_lines.max(1));
     if let Some(last) = shown.last_mut() {
-        *last = cut(&format!("{last} …"), width);
+        *last = cut_with(&format!("{last} {dots}"), width, dots);
     }
     shown
 }
 
 fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
     let line = line.trim_end();
-    let cut = match style.charset {
-        Charset::Unicode => cut(line, width),
-        Charset::Ascii => cut_with(&ascii(line), width, "..."),
-    };
+    let cut = cut_with(line, width, dots(style));
     let look = match (style.color, tone) {
         (Color::Never, _) | (_, Tone::Plain) => anstyle::Style::new(),
         (Color::Always, Tone::Heading) => anstyle::Style::new().bold(),
@@ -153,6 +213,14 @@ fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
     };
     let look = if cut.is_empty() { anstyle::Style::new() } else { look };
     text.push_str(&format!("{look}{cut}{look:#}\n"));
+}
+
+/// What stands for the rest of a line that was cut.
+const fn dots(style: Style) -> &'static str {
+    match style.charset {
+        Charset::Unicode => "…",
+        Charset::Ascii => "...",
+    }
 }
 
 /// The line, or as much of it as fits, with `…` for the rest.
@@ -179,8 +247,8 @@ fn cut_with(line: &str, width: usize, dots: &str) -> String {
 
 /// The text with a space that breaks no line between a figure and its unit.
 fn with_units(text: &str) -> String {
-    const UNITS: [&str; 12] =
-        ["B", "KiB", "MiB", "GiB", "TiB", "KiB/s", "MiB/s", "GiB/s", "ns", "µs", "ms", "s"];
+    const UNITS: [&str; 13] =
+        ["B", "KiB", "MiB", "GiB", "TiB", "KiB/s", "MiB/s", "GiB/s", "ns", "µs", "us", "ms", "s"];
     let mut joined = String::with_capacity(text.len());
     for word in text.split(' ') {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
@@ -245,6 +313,19 @@ mod tests {
         let mut page = Page::default();
         page.sentence(Tone::Plain, "  why: ", "one two three four five six seven eight nine ten");
         assert_eq!(render(&page, 40), "  why: one two three four five six seven\n       eight nine ten\n");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_there_is_room() {
+        let bar =
+            |name: &str, figure: &str, share: f64| Bar { name: name.into(), figure: figure.into(), share };
+        let mut page = Page::default();
+        page.bars(vec![bar("0–12 GiB", "57.0 MiB/s", 1.0), bar("12–74.5 GiB", "28.5 MiB/s", 0.5)]);
+        let text = render(&page, 40);
+        assert_eq!(text, "  0–12 GiB     57.0 MiB/s  █████████████\n  12–74.5 GiB  28.5 MiB/s  ███████\n");
+        assert_eq!(render(&page, 80).lines().next().unwrap().matches('█').count(), BAR_COLUMNS);
+        let ascii = page.render(Style { charset: Charset::Ascii, ..Style::default() });
+        assert!(ascii.is_ascii() && ascii.contains("##"), "{ascii}");
     }
 
     #[test]

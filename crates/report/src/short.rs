@@ -39,13 +39,16 @@ struct Limits {
 }
 
 /// From as much as fits in most runs to as little as fits always: 40 lines with everything that can stand on a page.
-const LIMITS: [Limits; 6] = [
+const LIMITS: [Limits; 8] = [
     Limits { targets: 4, rows: 12, findings: 4, finding_lines: 2, answer_lines: 2 },
     Limits { targets: 4, rows: 12, findings: 4, finding_lines: 2, answer_lines: 1 },
     Limits { targets: 3, rows: 8, findings: 4, finding_lines: 2, answer_lines: 1 },
     Limits { targets: 2, rows: 8, findings: 3, finding_lines: 2, answer_lines: 1 },
     Limits { targets: 2, rows: 6, findings: 3, finding_lines: 1, answer_lines: 1 },
     Limits { targets: 1, rows: 6, findings: 2, finding_lines: 1, answer_lines: 1 },
+    // On a narrow page reads stand above writes, so that each row takes two lines.
+    Limits { targets: 1, rows: 4, findings: 2, finding_lines: 1, answer_lines: 1 },
+    Limits { targets: 1, rows: 2, findings: 1, finding_lines: 1, answer_lines: 1 },
 ];
 
 /// Where the other screens of a run are: the last line of its short page.
@@ -60,6 +63,12 @@ pub enum Further<'a> {
 }
 
 impl Further<'_> {
+    /// Draws the last line of a page.
+    pub(crate) fn draw(self, page: &mut Page) {
+        page.blank();
+        page.wordings(Tone::Plain, "", self.wordings(), 1);
+    }
+
     /// What the line says, the longest wording first: a command that is cut off could not be copied.
     fn wordings(self) -> Vec<String> {
         match self {
@@ -99,8 +108,7 @@ fn drawn(analysis: &Analysis<'_>, further: Further<'_>, style: Style, limits: &L
     if !analysis.cells.is_empty() && !analysis.cells.iter().any(has_topic) {
         page.line(format!("{} measured", plural(analysis.cells.len() as u64, "test")));
     }
-    page.blank();
-    page.wordings(Tone::Plain, "", further.wordings(), 1);
+    further.draw(&mut page);
     page.render(style)
 }
 

@@ -1,5 +1,6 @@
 //! A table as it is laid out for a page: columns without lines between them. Where it is too wide, the names in its first column are
-//! shortened in the middle, so that the figures behind them stay whole. It knows nothing of what is in it.
+//! shortened in the middle, so that the figures behind them stay whole; where that is not enough, the columns stand below each other,
+//! each part with the names. It knows nothing of what is in it.
 
 use crate::style::{Charset, ascii};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
@@ -36,12 +37,18 @@ impl Table {
 
     /// The lines, as far as possible within the width.
     pub(crate) fn lines(&self, width: usize, charset: Charset) -> Vec<String> {
+        if charset == Charset::Ascii {
+            let plain = |texts: &Vec<String>| texts.iter().map(|text| ascii(text)).collect();
+            let (heads, rows) = (plain(&self.heads), self.rows.iter().map(plain).collect());
+            return Self { heads, rows, words: self.words.clone() }.lines_within(width, "...");
+        }
+        self.lines_within(width, "…")
+    }
+
+    /// The same of texts in the characters of the page; `dots` stand for what was left out.
+    fn lines_within(&self, width: usize, dots: &str) -> Vec<String> {
         let lines = layout(&self.heads, &self.rows, &self.words);
-        let shown = |line: &String| match charset {
-            Charset::Unicode => line.width(),
-            Charset::Ascii => ascii(line).width(),
-        };
-        let widest = lines.iter().map(shown).max().unwrap_or(0);
+        let widest = lines.iter().map(|line| line.width()).max().unwrap_or(0);
         if widest <= width {
             return lines;
         }
@@ -52,12 +59,60 @@ impl Table {
         let excesses = [widest - width, (widest - width).saturating_sub(words)];
         let least =
             name.saturating_sub(excesses.into_iter().find(at_end).unwrap_or(excesses[1])).max(MIN_NAME);
-        let dots = if charset == Charset::Ascii { "..." } else { "…" };
         let mut rows = self.rows.clone();
         for name in rows.iter_mut().filter_map(|row| row.first_mut()) {
             *name = shortened_with(name, least, dots);
         }
-        layout(&self.heads, &rows, &self.words)
+        let lines = layout(&self.heads, &rows, &self.words);
+        let widest = lines.iter().map(|line| line.width()).max().unwrap_or(0);
+        // Words that are longer than a line are cut wherever they stand.
+        let are_long_words = words > 0 && words + MIN_NAME + INDENT.len() > width;
+        if widest <= width || (are_long_words && widest - words <= width) {
+            lines
+        } else {
+            self.in_parts(width, dots)
+        }
+    }
+
+    /// The columns in parts that fit, below each other; every part begins with the names.
+    fn in_parts(&self, width: usize, dots: &str) -> Vec<String> {
+        let column_width = |column: usize| {
+            let texts = self.rows.iter().filter_map(|row| row.get(column)).chain(self.heads.get(column));
+            texts.flat_map(|text| text.lines()).map(|line| line.width()).max().unwrap_or(0)
+        };
+        let name = column_width(0).min(width / 2 - INDENT.len());
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut used = width;
+        for column in 1..self.heads.len() {
+            let needed = usize::from(GAP) + column_width(column);
+            match parts.last_mut() {
+                Some(part) if used + needed <= width => part.push(column),
+                _ => {
+                    parts.push(vec![column]);
+                    used = INDENT.len() + name;
+                }
+            }
+            used += needed;
+        }
+        let part = |columns: &Vec<usize>| {
+            let pick = |texts: &Vec<String>| -> Vec<String> {
+                let first = texts.first().map(|first| shortened_with(first, name, dots));
+                first
+                    .into_iter()
+                    .chain(columns.iter().map(|&column| texts.get(column).cloned().unwrap_or_default()))
+                    .collect()
+            };
+            let is_first = columns.first() == Some(&1);
+            // A row that only says something of the one above it stands once.
+            let has_figures = |row: &&Vec<String>| {
+                is_first || columns.iter().any(|&column| row.get(column).is_some_and(|text| !text.is_empty()))
+            };
+            let rows: Vec<Vec<String>> = self.rows.iter().filter(has_figures).map(pick).collect();
+            let places = columns.iter().enumerate().filter(|(_, column)| self.words.contains(column));
+            let words: Vec<usize> = places.map(|(place, _)| place + 1).collect();
+            layout(&pick(&self.heads), &rows, &words)
+        };
+        parts.iter().flat_map(part).collect()
     }
 
     /// The width of the last column and the space before it, if it holds words.
@@ -138,6 +193,27 @@ mod tests {
             assert!(lines[1].width() <= 80 && lines[1].ends_with("n  123,456  device"), "{lines:?}");
             assert!(lines[1].contains(dots), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_stand_below_with_the_names() {
+        let rows = [
+            vec!["64 KiB".into(), "67.2 (22.4)".into(), "67.0 (7.44)".into(), "0.37x".into()],
+            vec!["1 MiB".into(), "67.2 (22.4)".into(), "67.0 (7.44)".into(), "0.37x".into()],
+        ];
+        let heads = ["read", "3 streams", "9 streams", "speed-up"];
+        let lines = Table::new(&heads, &rows, &[]).lines(40, Charset::Unicode);
+        assert_eq!(
+            lines,
+            [
+                "  read      3 streams    9 streams",
+                "  64 KiB  67.2 (22.4)  67.0 (7.44)",
+                "  1 MiB   67.2 (22.4)  67.0 (7.44)",
+                "  read    speed-up",
+                "  64 KiB     0.37x",
+                "  1 MiB      0.37x",
+            ]
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod lasting;
 mod least_squares;
 mod level_shift;
 #[cfg(test)]
+#[path = "fixtures/noise.rs"]
 mod noise;
 mod order;
 mod paired;

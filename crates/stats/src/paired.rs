@@ -89,10 +89,11 @@ pub fn paired_ratio_of_steps(pairs: &[SteppedPair]) -> Option<PairedRatio> {
     let below = mean_of(|(_, a, b)| (a.value / a.least).ln() + (b.most / b.value).ln())?;
     let above = mean_of(|(_, a, b)| (a.most / a.value).ln() + (b.value / b.least).ln())?;
     let rounding = mean_of(|(_, a, b)| (a.width().powi(2) + b.width().powi(2)) / 12.0)?;
-    let log = LastingMean::of(&logs)?.with_least_error((rounding / pairs.len() as f64).sqrt());
-    let found = PairedRatio { ratio: log.mean.exp(), pairs: pairs.len(), interval: None, log, below, above };
-    let half_width = (pairs.len() >= MIN_PAIRS).then(|| found.log.half_width());
-    Some(PairedRatio { interval: half_width.map(|half| found.around(half)), ..found })
+    let log = LastingMean::estimate(&logs)?.with_least_error((rounding / pairs.len() as f64).sqrt());
+    let compared =
+        PairedRatio { ratio: log.mean.exp(), pairs: pairs.len(), interval: None, log, below, above };
+    let half_width = (pairs.len() >= MIN_PAIRS).then(|| compared.log.half_width());
+    Some(PairedRatio { interval: half_width.map(|half| compared.around(half)), ..compared })
 }
 
 impl PairedRatio {

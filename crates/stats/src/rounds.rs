@@ -45,7 +45,7 @@ pub fn rounds_interval(samples: &[TimedSample], halves: &[(f64, f64)]) -> Option
     } else {
         let of_few = student * lasting(&values);
         let of_slow = if are_slow(&values, halves) { student * lasting_slow(values.len()) } else { 0.0 };
-        LastingMean::of(samples)?.half_width().max(of_few).max(of_slow)
+        LastingMean::estimate(samples)?.half_width().max(of_few).max(of_slow)
     };
     Some(Interval::around(plain.mean, half_width, plain.batches, plain.lag1))
 }

@@ -6,7 +6,7 @@ use crate::labels::signature::Signature;
 use crate::machine::Attachment;
 use crate::sim::Simulated;
 use crate::space::growth::{Growth, Rewriting};
-use crate::uses::{Found, Use};
+use crate::uses::{TargetUsage, Use};
 use rdsk_model::{ExtentEvidence, Target};
 use rdsk_sys::device_number::DeviceNumber;
 use std::path::PathBuf;
@@ -89,15 +89,15 @@ impl Examined {
     }
 
     /// A target without identities, signatures and extents.
-    pub(crate) fn new(target: Target, path: PathBuf, place: Place, found: Found) -> Self {
+    pub(crate) fn new(target: Target, path: PathBuf, place: Place, usage: TargetUsage) -> Self {
         Self {
             target,
             path,
             place,
             identities: Vec::new(),
             no_identities: Vec::new(),
-            uses: found.uses,
-            doubts: found.doubts,
+            uses: usage.uses,
+            doubts: usage.doubts,
             signatures: Vec::new(),
             labels_around: Vec::new(),
             allocation: None,

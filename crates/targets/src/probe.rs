@@ -3,7 +3,7 @@
 //! reading only.
 
 use crate::space::growth::Rewriting;
-use crate::uses::{Found, UseKind};
+use crate::uses::{TargetUsage, UseKind};
 use rdsk_model::ExtentEvidence;
 pub(crate) use rdsk_sys::extents::Flush;
 use rdsk_sys::extents::{extents, summarise};
@@ -31,11 +31,11 @@ const READ_RETRY_TIME: Duration = Duration::from_millis(500);
 
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
 /// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
-pub(crate) fn exclusive(path: &Path, found: &mut Found) {
+pub(crate) fn exclusive(path: &Path, usage: &mut TargetUsage) {
     match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
-        Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
-        Err(errno) => found.doubt(format_args!("it cannot be opened to see whether it is in use ({errno})")),
+        Err(Errno::BUSY) => usage.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
+        Err(errno) => usage.doubt(format_args!("it cannot be opened to see whether it is in use ({errno})")),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::facts;
 use crate::machine::{Machine, mount_of};
 use crate::probe;
 use crate::roots::Roots;
-use crate::uses::Found;
+use crate::uses::TargetUsage;
 use rdsk_model::{Device, ExtentEvidence, Target, TargetKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::io;
@@ -35,7 +35,7 @@ impl Witness {
         let link = link_of(fd);
         let handle = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let path = std::fs::read_link(&link).ok()?;
-        let machine = Machine::read(roots, &mut Found::default());
+        let machine = Machine::read(roots, &mut TargetUsage::default());
         let mut target = if kind == FileType::BlockDevice {
             block_target(name, &path, DeviceNumber::from_raw(stat.st_rdev), &machine)
         } else {
@@ -47,10 +47,7 @@ impl Witness {
         Some(Self { target, handle })
     }
 
-    /// Opens it for reading.
-    ///
-    /// # Errors
-    /// Those of open(2).
+    /// Opens it for reading. Errors: those of open(2).
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         Ok(rustix::fs::open(link_of(&self.handle), flags, Mode::empty())?)

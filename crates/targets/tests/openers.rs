@@ -360,7 +360,7 @@ fn a_file_of_another_user_cannot_be_proven_to_be_unused() {
     }
     let said = as_nobody(&file);
     assert!(said.starts_with("cannot-prove-unused: "), "{said}");
-    assert!(said.contains("the kernel tells only its owner whether it is open for writing, and "), "{said}");
+    assert!(said.contains("the kernel shows only its owner whether it is open for writing, and "), "{said}");
     assert!(said.ends_with("run as the owner of the file, or as root outside of containers]"), "{said}");
     drop(claimed(&file, Access::Write, &overwrite()));
     chown(&file, Some(65534), None).unwrap();

@@ -318,7 +318,7 @@ fn an_orphan_stays_where_another_host_may_hold_it() {
     fs::write(&orphan, "").unwrap();
     let on = |options: &str| Filesystem { kind: "nfs".to_owned(), options: options.to_owned() };
     let found = remove_orphans(directory.path(), Some(&on("rw,nolock,local_lock=all"))).unwrap();
-    let reason = "its filesystem does not tell whether another host uses it".to_owned();
+    let reason = "its filesystem does not show whether another host uses it".to_owned();
     assert_eq!(
         found,
         Orphans { removed: Vec::new(), left: vec![TestFileLeft { path: orphan.clone(), reason }] }

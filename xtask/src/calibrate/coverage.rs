@@ -121,7 +121,7 @@ pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Tabl
             row.push(percent(share_held_or_told(&runs)));
             row.push(of_intervals(|(low, high, mean)| (high - low) / 2.0 / mean));
             row.push(of_intervals(|(_, _, mean)| (mean - 1.0).abs()));
-            // Stalls that are rarer than the visits of a cell cannot be in its interval: then the page must tell of them.
+            // Stalls that are rarer than the visits of a cell cannot be in its interval: then the page must name them.
             let share = if noise.mean < 1.0 { share_held_or_told(&runs) } else { share_held(&runs) };
             table.row(row, wanted.map(|wanted| share >= wanted));
         }

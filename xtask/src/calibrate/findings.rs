@@ -147,7 +147,7 @@ pub(crate) fn true_ones() -> Vec<True> {
 /// True findings.
 pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["what is there", "command", "finding", "runs", "found, %", "wanted"];
-    let mut table = Table::new("Runs that tell of what is there", head);
+    let mut table = Table::new("Runs with a true finding", head);
     for system in true_ones() {
         let runs = system.is_found(campaign, seeds)?;
         let power = share(runs.iter().filter(|is_found| **is_found).count(), runs.len());

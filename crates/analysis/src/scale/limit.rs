@@ -3,6 +3,7 @@
 //! busy. Without counters it is not known.
 
 use super::TargetShare;
+use super::shared::{common_device, one_device, shared_path};
 use super::shares::Point;
 use crate::{medium, metrics, words};
 use rdsk_model::{
@@ -63,7 +64,12 @@ pub struct Cause {
 
 impl Cause {
     /// A clause about busy devices; the counters prove it of a disk with one arm, and of a model's.
-    fn of_busy(targets: Vec<u32>, text: String, evidence: Vec<String>, confidence: Confidence) -> Self {
+    pub(super) fn of_busy(
+        targets: Vec<u32>,
+        text: String,
+        evidence: Vec<String>,
+        confidence: Confidence,
+    ) -> Self {
         let text = if confidence == Confidence::Measured { text } else { text + NOT_PROVEN };
         Self { targets, text, evidence, confidence }
     }
@@ -148,9 +154,9 @@ fn in_the_device(
     }
     let line = format!(
         "{}: in the device = {} each, in {} = {}",
-        next.cell.id,
+        words::test(next.cell),
         words::mean_nanos(after),
-        at.cell.id,
+        words::test(at.cell),
         words::mean_nanos(before)
     );
     cause.evidence.push(line);
@@ -238,9 +244,9 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
     let states: Vec<(u32, State)> =
         point.targets.iter().map(|share| (share.target, state(cell, share))).collect();
     let line = |(target, state): &(u32, State)| match state {
-        State::Held(text) => format!("{}: {} = {text}", cell.id, name(*target)),
+        State::Held(text) => format!("{}: {} = {text}", words::test(cell), name(*target)),
         State::Busy(busy) | State::Idle(busy) => {
-            format!("{}: {} busy = {}", cell.id, name(*target), percent(*busy))
+            format!("{}: {} busy = {}", words::test(cell), name(*target), percent(*busy))
         }
         State::Between => String::new(),
     };
@@ -292,51 +298,6 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
         .then(|| format!("each of {} targets was busy {} of the time or more", states.len(), percent(least)))
 }
 
-/// The device that all targets are, or lie on, by its kernel name.
-fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
-    let stack = |target: u32| -> Vec<&str> {
-        let found = metrics::target(record, target);
-        let Some(found) = found else { return Vec::new() };
-        let own = found.device.iter().map(|device| device.name.as_str());
-        own.chain(found.stack.iter().map(String::as_str)).collect()
-    };
-    let mut stacks = point.targets.iter().map(|share| stack(share.target));
-    let first = stacks.next()?;
-    let others: Vec<Vec<&str>> = stacks.collect();
-    let shared = first.iter().find(|name| others.iter().all(|other| other.contains(name)))?;
-    Some(printable(shared))
-}
-
-/// Targets that lie on the same device do no more together than it does.
-fn one_device(at: &Point<'_>, next: &Point<'_>, device: &str, cause: Cause) -> Limit {
-    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
-    let text = format!(
-        "{} give {} together, hardly more than {} before: all of them lie on {device}",
-        words::plural(next.targets.len() as u64, "target"),
-        rate(next),
-        rate(at)
-    );
-    Limit::DeviceBusy(Cause::of_busy(cause.targets, text, cause.evidence, cause.confidence))
-}
-
-fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
-    let (before, after) = (at.targets.len() as u64, next.targets.len() as u64);
-    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
-    let text = format!(
-        "{} give {} together, hardly more than {} with {}, though each was busy: they share a controller, a bus or a link",
-        words::plural(after, "target"),
-        rate(next),
-        rate(at),
-        if before == 1 { "one".to_owned() } else { before.to_string() },
-    );
-    let mut evidence = vec![
-        format!("{}: bytes_per_s = {}", at.cell.id, rate(at)),
-        format!("{}: bytes_per_s = {}", next.cell.id, rate(next)),
-    ];
-    evidence.extend(cause.evidence);
-    Limit::SharedPath(Cause { targets: cause.targets, text, evidence, confidence: Confidence::Inferred })
-}
-
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
     let devices = metrics::devices(cell)?;
     let mut each = devices.iter().map(|device| crate::iostat::waiting_mean(device));
@@ -347,7 +308,7 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
         Limit::QueueFull(Cause {
             targets,
             text: format!("{waiting} requests waited on average for a place in the device's queue"),
-            evidence: vec![format!("{}: waiting_mean = {waiting}", cell.id)],
+            evidence: vec![format!("{}: waiting_mean = {waiting}", words::test(cell))],
             confidence: Confidence::Inferred,
         })
     })
@@ -365,7 +326,7 @@ fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
         Limit::Cpu(Cause {
             targets: Vec::new(),
             text: format!("rdsk itself kept {count} busy {share} of the time"),
-            evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", cell.id)],
+            evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", words::test(cell))],
             confidence: Confidence::Measured,
         })
     })
@@ -376,7 +337,7 @@ fn source(cell: &CellRecord) -> Option<Limit> {
     Some(Limit::Source(Cause {
         targets: Vec::new(),
         text: verdict.text.clone(),
-        evidence: vec![format!("{}: verdict = {}", cell.id, verdict.text)],
+        evidence: vec![format!("{}: judged {}", words::test(cell), verdict.text)],
         confidence: Confidence::Measured,
     }))
 }

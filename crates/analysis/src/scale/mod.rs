@@ -3,18 +3,23 @@
 //! whose counters are missing.
 
 mod limit;
+mod shared;
 mod shares;
 
 pub use crate::target_shares::TargetShare;
 use limit::limit;
 pub use limit::{BUSY, Cause, IDLE, Limit, name, of_point};
+use shared::of_targets_together;
 pub use shares::{Fairness, Point, Ramp, StreamShare};
 
 use std::collections::BTreeSet;
 
-use crate::comparison::{Family, Kind, Measure, NoRatio, Ratio, ratio_of};
+use crate::comparison::{Family, Kind, Measure, NoRatio, Ratio, ratio_to_sum};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{Knee, Step, knee};
+
+/// Targets that surely give less than this part of what each gives by itself share something.
+const TOGETHER: f64 = 0.9;
 
 /// All cells of one direction over the same targets.
 #[derive(Clone, Debug)]
@@ -38,6 +43,10 @@ pub struct Line<'a> {
     pub knee: Option<Stop>,
     /// Why no two numbers of streams can be compared, where that is so.
     pub no_ratio: Option<NoRatio>,
+    /// Of several targets: one stream on each of them by itself, in the order of the targets; empty where not all were measured.
+    pub alone: Vec<Point<'a>>,
+    /// Of several targets: what the fewest streams on all of them give together over what each gives by itself.
+    pub together: Option<Ratio>,
 }
 
 /// Where more streams stop helping, and why.
@@ -53,7 +62,7 @@ pub struct Stop {
     pub limit: Limit,
 }
 
-impl Grid<'_> {
+impl<'a> Grid<'a> {
     /// The stream counts of all lines, ascending.
     pub fn counts(&self) -> Vec<u32> {
         let counts: BTreeSet<u32> =
@@ -62,7 +71,7 @@ impl Grid<'_> {
     }
 
     /// The line of a block size.
-    pub fn line(&self, block_bytes: u64) -> Option<&Line<'_>> {
+    pub fn line(&self, block_bytes: u64) -> Option<&Line<'a>> {
         self.lines.iter().find(|line| line.block_bytes == block_bytes)
     }
 }
@@ -72,12 +81,19 @@ impl<'a> Line<'a> {
     pub fn point(&self, streams: u32) -> Option<&Point<'a>> {
         self.points.iter().find(|point| point.count() == streams)
     }
+
+    /// What the targets give one by one, added up, in bytes per second; `None` where not all were measured.
+    pub fn sum_alone(&self) -> Option<f64> {
+        let rates: Option<Vec<f64>> = self.alone.iter().map(Point::bytes_per_s).collect();
+        rates.filter(|rates| !rates.is_empty()).map(|rates| rates.iter().sum())
+    }
 }
 
 /// Mean time of a cell's requests in the device; `None` where it is not known.
 type DeviceNs<'s> = &'s dyn Fn(&CellRecord) -> Option<f64>;
 
-/// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
+/// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record. Single streams on one of
+/// several targets are no grid of their own: they stand beside what the targets gave together.
 pub(crate) fn analyse<'a>(
     record: &'a Record,
     family: Option<&Family<'_>>,
@@ -93,14 +109,42 @@ pub(crate) fn analyse<'a>(
         });
         add(&mut grids[position], cell);
     }
+    let mut grids = with_singles(grids);
     for line in grids.iter_mut().flat_map(|grid| &mut grid.lines) {
         line.points.sort_by_key(Point::count);
         line.finish(record, family, device_ns);
     }
     for grid in &mut grids {
         grid.lines.sort_by_key(|line| line.block_bytes);
+        grid.have_one_limit();
     }
     grids
+}
+
+/// The grids of several targets with their single streams, and those of one target that are more than that.
+fn with_singles(grids: Vec<Grid<'_>>) -> Vec<Grid<'_>> {
+    let is_single = |grid: &Grid<'_>| {
+        let counts_one = |line: &Line<'_>| line.points.iter().all(|point| point.count() == 1);
+        let is_part = |other: &Grid<'_>| {
+            other.op == grid.op && other.targets.len() > 1 && other.targets.contains(&grid.targets[0])
+        };
+        grid.targets.len() == 1 && grid.lines.iter().all(counts_one) && grids.iter().any(is_part)
+    };
+    let are_single: Vec<bool> = grids.iter().map(is_single).collect();
+    let (singles, mut others): (Vec<_>, Vec<_>) =
+        grids.into_iter().zip(are_single).partition(|(_, is_single)| *is_single);
+    for grid in others.iter_mut().map(|(grid, _)| grid).filter(|grid| grid.targets.len() > 1) {
+        for line in &mut grid.lines {
+            let alone = grid.targets.iter().map(|target| {
+                let is_its =
+                    |(single, _): &&(Grid<'_>, bool)| single.op == grid.op && single.targets == [*target];
+                let single = singles.iter().find(is_its)?.0.line(line.block_bytes)?;
+                single.point(1).filter(|point| point.is_whole()).cloned()
+            });
+            line.alone = alone.collect::<Option<_>>().unwrap_or_default();
+        }
+    }
+    others.into_iter().map(|(grid, _)| grid).collect()
 }
 
 fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
@@ -108,22 +152,37 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
     let point = shares::point(cell);
     match grid.lines.iter_mut().find(|line| line.block_bytes == block_bytes) {
         Some(line) => line.points.push(point),
-        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None, no_ratio: None }),
+        None => grid.lines.push(Line {
+            block_bytes,
+            points: vec![point],
+            knee: None,
+            no_ratio: None,
+            alone: Vec::new(),
+            together: None,
+        }),
     }
 }
 
 impl Line<'_> {
-    /// What needs all cells of the line: the speed-ups and the knee.
+    /// What needs all cells of the line: the speed-ups, what targets give together, and the knee.
     fn finish(&mut self, record: &Record, family: Option<&Family<'_>>, device_ns: DeviceNs<'_>) {
         let single = self.point(1).filter(|point| point.is_whole()).map(|point| point.cell);
+        // Targets are compared with what each gives by itself, added up: one of unlike targets stands for no other.
+        let bases: Vec<&CellRecord> = match &self.alone[..] {
+            [] => single.into_iter().collect(),
+            alone => alone.iter().map(|point| point.cell).collect(),
+        };
         for point in &mut self.points {
-            let against = single.filter(|_| point.is_whole());
-            let one = against.filter(|one| one.id != point.cell.id);
-            let by_rounds = one.map(|one| ratio_of(point.cell, one, Measure::Together));
-            point.speed_up = against.and_then(|one| speed_up(point.cell, one, by_rounds));
+            let has_base = point.is_whole() && !bases.is_empty();
+            let is_base = bases.iter().any(|base| base.id == point.cell.id);
+            let by_rounds =
+                (has_base && !is_base).then(|| ratio_to_sum(point.cell, &bases, Measure::Together));
+            point.speed_up = if has_base { speed_up(point.cell, &bases, by_rounds) } else { None };
             point.speed_up_interval = by_rounds.and_then(Result::ok).map(|ratio| (ratio.low, ratio.high));
             point.evenness = family.and_then(|family| family.evenness.get(point.cell.id.as_str()).copied());
         }
+        let fewest = self.points.iter().find(|point| !self.alone.is_empty() && point.is_whole());
+        self.together = fewest.and_then(|point| ratio_to_sum(point.cell, &bases, Measure::Together).ok());
         let whole: Vec<usize> =
             (0..self.points.len()).filter(|&index| self.points[index].is_whole()).collect();
         let compared: Vec<(Step, Option<NoRatio>)> = whole
@@ -134,11 +193,17 @@ impl Line<'_> {
         let steps: Vec<Step> = compared.into_iter().map(|(step, _)| step).collect();
         self.knee = knee(&steps).map(|found| {
             let (at, next) = (&self.points[whole[found.index]], &self.points[whole[found.index + 1]]);
+            let limit = limit(record, at, next, device_ns(at.cell).zip(device_ns(next.cell)));
             Stop {
                 knee: Knee { index: whole[found.index], ..found },
                 streams: at.count(),
                 next_streams: next.count(),
-                limit: limit(record, at, next, device_ns(at.cell).zip(device_ns(next.cell))),
+                limit: match (self.together, limit) {
+                    (Some(ratio), Limit::DeviceBusy(cause)) if ratio.high < TOGETHER => {
+                        of_targets_together(record, at, self.sum_alone(), ratio, cause)
+                    }
+                    (_, limit) => limit,
+                },
             }
         });
     }
@@ -147,15 +212,31 @@ impl Line<'_> {
 /// The ratio by rounds; that of the two rates where there are too few rounds, and none of two sittings.
 fn speed_up(
     cell: &CellRecord,
-    single: &CellRecord,
+    bases: &[&CellRecord],
     by_rounds: Option<Result<Ratio, NoRatio>>,
 ) -> Option<f64> {
     let rate = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
-    let one = rate(single).filter(|&rate| rate > 0.0)?;
+    let one = bases.iter().map(|base| rate(base)).sum::<Option<f64>>().filter(|&rate| rate > 0.0)?;
     match by_rounds {
         Some(Ok(ratio)) => Some(ratio.mean),
         Some(Err(NoRatio::Sittings)) => None,
         _ => Some(rate(cell)? / one),
+    }
+}
+
+impl Grid<'_> {
+    /// Names one limit for the targets: where some block sizes show that they share a path, the path is what keeps them busy with the
+    /// others, too. A limit of another kind stays: small blocks may wait for the processor, and large ones for the device.
+    fn have_one_limit(&mut self) {
+        let limits = || self.lines.iter().filter_map(|line| Some(&line.knee.as_ref()?.limit));
+        let Some(path) = limits().find(|limit| matches!(limit, Limit::SharedPath(_))).cloned() else {
+            return;
+        };
+        for stop in self.lines.iter_mut().filter_map(|line| line.knee.as_mut()) {
+            if matches!(stop.limit, Limit::DeviceBusy(_) | Limit::Unknown) {
+                stop.limit = path.clone();
+            }
+        }
     }
 }
 

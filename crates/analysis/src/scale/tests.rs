@@ -104,7 +104,7 @@ fn timed(together_ns: u64) -> Record {
 fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
     let Limit::DeviceBusy(cause) = limit_of(&timed(4_000_000)) else { panic!("it is busy") };
     assert!(
-        cause.evidence[1].ends_with("in the device = 4.00 ms each, in scale/read/1M/1 = 1.00 ms"),
+        cause.evidence[1].ends_with("in the device = 4.00 ms each, in sequential 1M reads = 1.00 ms"),
         "{cause:?}"
     );
     assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
@@ -264,7 +264,7 @@ fn a_busy_device_is_the_limit() {
     let record = flat(|_| ());
     let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
     assert_eq!(cause.text, "/dev/sd0 was busy 96.0% of the time");
-    assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0%"]);
+    assert_eq!(cause.evidence, ["sequential 1M reads: /dev/sd0 busy = 96.0%"]);
     let turns = all_in_rounds(&record);
     let stop = Analysis::of(&turns).scale()[0].lines[0].knee.clone().unwrap();
     assert_eq!((stop.streams, stop.next_streams), (1, 4));
@@ -282,7 +282,7 @@ fn the_next_count_tells_what_the_knee_does_not() {
         with(streams(1, &[10; 4], 0), |cell| busy(cell, &[1.0])),
     ];
     let Limit::DeviceBusy(cause) = limit_of(&record(disks(1), cells)) else { panic!() };
-    assert!(cause.evidence[0].starts_with("scale/read/1M/4: "), "{cause:?}");
+    assert!(cause.evidence[0].starts_with("sequential 1M reads by 4 streams: "), "{cause:?}");
 }
 
 #[test]
@@ -329,6 +329,68 @@ fn targets_that_add_nothing_share_a_path() {
     let Limit::SharedPath(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
     assert!(cause.text.starts_with("2 targets give 40.0 MiB/s"), "{}", cause.text);
     assert!(cause.evidence.len() == 4, "{:?}", cause.evidence);
+}
+
+/// One stream on one target by itself.
+fn alone(target: u32, rate: u64) -> CellRecord {
+    with(streams(1, &[rate], 0), |cell| {
+        cell.id = format!("scale/read/1M/1@{target}");
+        cell.workload.targets = vec![target];
+        cell.result.visits[0].streams[0].target = target;
+        cell.evidence.device[0].target = target;
+    })
+}
+
+/// A disk of 30 MiB/s and one of 90: together they are as fast as both, and one stream on the first is no measure of that.
+#[test]
+fn unlike_targets_are_compared_with_what_each_gives_by_itself() {
+    let cells = vec![alone(0, 30), alone(1, 90), streams(2, &[30, 90], 0), streams(2, &[15, 45, 15, 45], 0)];
+    let record = all_in_rounds(&record(disks(2), cells));
+    let analysis = Analysis::of(&record);
+    let [grid] = analysis.scale() else { panic!("single streams are no grid: {:?}", analysis.scale()) };
+    assert_eq!((&grid.targets, grid.counts()), (&vec![0, 1], vec![2, 4]));
+    let line = &grid.lines[0];
+    assert_eq!(line.alone.len(), 2);
+    assert!((line.sum_alone().unwrap() - 120.0 * MIB as f64).abs() < 1.0);
+    for point in &line.points {
+        assert!((point.speed_up.unwrap() - 1.0).abs() < 0.01, "{point:?}");
+        assert!(point.speed_up_interval.is_some());
+    }
+    assert!(!matches!(line.knee.as_ref().unwrap().limit, Limit::SharedPath(_)), "{:?}", line.knee);
+    // With one of them missing there is nothing to compare with.
+    let without = Record { cells: record.cells[1..].to_vec(), ..record.clone() };
+    let analysis = Analysis::of(&without);
+    assert!(
+        analysis.scale().iter().flat_map(|grid| &grid.lines[0].points).all(|point| point.speed_up.is_none())
+    );
+}
+
+/// Each gives 40 by itself, and all three 45: that is a path, at every block size.
+#[test]
+fn targets_that_give_less_together_share_a_path_at_every_block_size() {
+    let of_size = |size: u64, rate: u64| {
+        let each = (0..3).map(|target| alone(target, 40));
+        let together = [streams(3, &[rate; 3], 0), streams(3, &[rate / 3; 9], 0)];
+        each.chain(together).map(move |cell| {
+            with(cell, |cell| {
+                cell.id = cell.id.replace("1M", &format!("{size}M"));
+                cell.workload.block_bytes = size * MIB;
+            })
+        })
+    };
+    let cells = of_size(1, 15).chain(of_size(2, 38)).collect();
+    let record = all_in_rounds(&record(disks(3), cells));
+    let analysis = Analysis::of(&record);
+    let lines = &analysis.scale()[0].lines;
+    let ratio = lines[0].together.unwrap();
+    assert!((ratio.mean - 0.375).abs() < 0.01, "{ratio:?}");
+    for line in lines {
+        let Limit::SharedPath(cause) = &line.knee.as_ref().unwrap().limit else { panic!("{:?}", line.knee) };
+        assert_eq!(
+            cause.text,
+            "3 targets give 45.0 MiB/s together and 120.0 MiB/s one by one, added up: they share a controller, a bus or a link"
+        );
+    }
 }
 
 #[test]

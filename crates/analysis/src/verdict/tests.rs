@@ -85,8 +85,8 @@ fn who_may_have_answered_from_memory_is_said() {
         target.stack = vec![name.into()];
         check(&read(IoPath::Direct), target, VerdictCode::Device, words);
     }
-    let seen = verdict(&read(IoPath::Direct), &[fixtures::disk()], Some(8));
-    assert!(!seen.text.contains("may have answered"), "{}", seen.text);
+    let judged = verdict(&read(IoPath::Direct), &[fixtures::disk()], Some(8));
+    assert!(!judged.text.contains("may have answered"), "{}", judged.text);
 }
 
 #[test]
@@ -237,12 +237,7 @@ fn unverified() {
 #[test]
 fn page_cache_writes() {
     let memory = kept_in_memory(write(IoPath::Buffered), 20_000_000, HALF_SECOND);
-    check(
-        &memory,
-        fixtures::file(),
-        VerdictCode::PageCache,
-        "3.12 GiB/s to the return, 128.0 MiB/s until stable",
-    );
+    check(&memory, fixtures::file(), VerdictCode::PageCache, "3.12 GiB/s into RAM, 128.0 MiB/s on disk");
     check(
         &memory,
         fixtures::file(),
@@ -481,13 +476,13 @@ fn partial(block_bytes: u64, align_bytes: u64, shift_bytes: u64, charged: f64) -
     let cell = cell("t", Op::Write, IoPath::Direct, block_bytes, ops, HALF_SECOND);
     with(cell, |cell| {
         (cell.workload.align_bytes, cell.workload.shift_bytes) = (align_bytes, shift_bytes);
-        let all = block_bytes * ops;
+        let all_bytes = block_bytes * ops;
         // Sixteenths are exact for every factor of these tests.
-        let written = (0..).map(|sixteenths: u32| all * u64::from(sixteenths) / 16);
+        let written = (0..).map(|sixteenths: u32| all_bytes * u64::from(sixteenths) / 16);
         let written = written.zip(0..).find(|(_, sixteenths)| f64::from(*sixteenths) / 16.0 >= charged);
-        let written = written.map_or(all, |(written, _)| written);
+        let written = written.map_or(all_bytes, |(written, _)| written);
         cell.evidence.process.write_bytes = Some(written);
-        cell.evidence.device[0].write_bytes = Some(written.max(all));
+        cell.evidence.device[0].write_bytes = Some(written.max(all_bytes));
     })
 }
 
@@ -544,7 +539,8 @@ fn direct_writes_to_a_filesystem_that_journals_data_pass_the_page_cache() {
         target.filesystem = Some(rdsk_model::Filesystem { kind: kind.into(), options: options.into() });
         target
     };
-    let text = "ext4 with data=journal passes direct writes through the page cache and its journal: sda wrote 64 MiB";
+    let text =
+        "ext4 with data=journal sends direct writes through the page cache and its journal: sda wrote 64 MiB";
     check(&wrote, on("ext4", "rw,relatime,data=journal"), VerdictCode::PageCache, text);
     check(&wrote, on("ext4", "rw,relatime,data=ordered"), VerdictCode::Device, "");
     check(&wrote, on("xfs", "rw,data=journal"), VerdictCode::Device, "");

@@ -1,6 +1,6 @@
 //! The positions of a cell of `zones`: the samples of each, by offset, and the device they are on.
 
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, PointRun, Record};
 use rdsk_stats::median;
 
 /// One position and what was seen there.
@@ -43,6 +43,14 @@ pub(super) struct Places {
     pub(super) positions: Vec<Position>,
     /// From the index of a chosen place to that of its position; `None` if it was never visited.
     pub(super) position_of: Vec<Option<usize>>,
+}
+
+impl Places {
+    /// The position of each I/O of a pass in its order, and its latency, in ns.
+    pub(super) fn of_pass(&self, run: &PointRun) -> impl Iterator<Item = (usize, u64)> {
+        let position = |point: u32| self.position_of.get(point as usize).copied().flatten();
+        run.order.iter().zip(&run.latency_ns).filter_map(move |(&point, &ns)| Some((position(point)?, ns)))
+    }
 }
 
 /// Whether the device has platters, as far as the Record tells.

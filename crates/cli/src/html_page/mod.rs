@@ -4,7 +4,6 @@
 mod files;
 mod open;
 mod options;
-mod png;
 
 use crate::cli_args::JsonPlace;
 use crate::json_file::{PAGE, Sink};
@@ -31,7 +30,7 @@ pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     report.check()?;
     report.history.choose();
     let prepare = |place: &JsonPlace| Sink::prepare(PAGE, place, &report.runs);
-    let sink = report.output.as_ref().map(prepare).transpose()?;
+    let sink = Sink::wanted(PAGE, report.output.as_ref(), &report.runs)?;
     let read = |word: &String| record_file::named(word, "report", "no-record");
     let records: Vec<Record> = report.runs.iter().map(read).collect::<Result<_, _>>()?;
     let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
@@ -70,7 +69,7 @@ pub(crate) fn report(report: &Report) -> Result<(), Problem> {
     }
     if let Some(directory) = &report.png {
         files::write_all(directory, "png", &figures, |figure| {
-            rdsk_html::svg(figure).map(png::png).transpose()
+            rdsk_html::svg(figure).map(files::png).transpose()
         })?;
     }
     Ok(())

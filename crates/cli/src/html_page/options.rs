@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
   rdsk report result.json --svg figures
       every figure as an SVG file in the directory figures";
 
-/// More would not be told apart on one graph.
+/// More would not be distinguished on one graph.
 const MAX_RECORDS: usize = 16;
 
 /// Write a page with figures of earlier runs, or the figures as files.

@@ -1,9 +1,8 @@
 //! A command of which only the kernel's counters are known, as the cells of a copy: the verdict of what it read and of what it wrote, and
 //! the flush of what it left in memory. It starts no command, and opens a device only to flush it after the command has ended.
 
-use super::cell::{CellSum, Visited};
+use super::cell::{CellSum, Pauses, Visited};
 use super::flush::problem;
-use super::pauses::Pauses;
 use rdsk_dd::Calls;
 use rdsk_engine::MonotonicClock;
 use rdsk_model::{

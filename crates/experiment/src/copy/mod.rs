@@ -5,14 +5,12 @@ mod cell;
 mod command;
 mod end;
 mod flush;
-mod pauses;
 
 pub use command::{CommandCounts, CommandPlaces};
 
 use crate::execute::{elapsed_ns, empty_record};
-use cell::{CellSum, Visited};
+use cell::{CellSum, Pauses, Visited};
 use flush::{Flushed, Stable, flush};
-use pauses::Pauses;
 use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Failure, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, Watchdog, measure_clock};

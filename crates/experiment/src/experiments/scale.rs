@@ -1,9 +1,10 @@
 //! `scale`: block size × streams × targets, each stream an independent reader or writer, started one after the other
-//! and assigned to the targets in turn. It plans cells and issues nothing.
+//! and assigned to the targets in turn. One stream runs on each target by itself, and several on all of them: an equal number on
+//! each, unless the numbers were requested. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{Question, ROUNDS, Targets};
+use crate::request::{BudgetSource, PlanOptions};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_stats::MIN_PAIRS;
 use rdsk_units::Nanos;
@@ -28,14 +29,14 @@ pub(crate) struct Scale;
 
 impl Question for Scale {
     fn cells(&self, first: &PlanContext<'_>, contexts: &[PlanContext<'_>]) -> Vec<Cell> {
-        let grid = grid(first);
+        let grid = grid(first, contexts.len());
         let ops =
             Op::ALL.iter().copied().filter(|op| contexts.iter().all(|context| context.ops.contains(op)));
         let mut cells = Vec::new();
         for op in ops {
             for &block_bytes in &grid.sizes {
                 for &streams in &grid.streams {
-                    cells.push(cell(contexts, &grid, op, block_bytes, streams));
+                    cells.extend(cells_of_count(contexts, &grid, op, block_bytes, streams));
                 }
             }
         }
@@ -50,7 +51,7 @@ impl Question for Scale {
     // time to what is measured.
     fn rounds(&self, contexts: &[PlanContext<'_>]) -> u32 {
         let PlanContext { options, scope, budget_ns, ops, .. } = &contexts[0];
-        let grid = grid(&contexts[0]);
+        let grid = grid(&contexts[0], contexts.len());
         let ramps_ns = grid.ramps_ns(ops.len());
         if *scope == Scope::WholeRun || ramps_ns == 0 || contexts[0].is_time_free() {
             return ROUNDS;
@@ -76,13 +77,13 @@ impl Question for Scale {
         let rounds = self.rounds(contexts);
         let too_few = (u64::from(rounds) < MIN_PAIRS as u64).then(|| {
             format!(
-                "scale has {rounds} of the {MIN_PAIRS} rounds that a comparison needs, because starting the streams one \
+                "scale has {rounds} of the {MIN_PAIRS} repeats that a comparison needs, because starting the streams one \
                  after the other takes {} in each; --stagger 0s, a shorter --stagger, or a longer --budget or --runtime \
                  gives more",
                 Nanos(ramps_ns / u64::from(rounds))
             )
         });
-        grid(&contexts[0]).note.into_iter().chain(too_long).chain(too_few).collect()
+        grid(&contexts[0], contexts.len()).note.into_iter().chain(too_long).chain(too_few).collect()
     }
 
     fn starts_over(&self) -> bool {
@@ -94,14 +95,18 @@ impl Question for Scale {
     }
 
     fn ramps_ns(&self, contexts: &[PlanContext<'_>]) -> u64 {
-        grid(&contexts[0]).ramps_ns(contexts[0].ops.len()).saturating_mul(u64::from(self.rounds(contexts)))
+        let grid = grid(&contexts[0], contexts.len());
+        grid.ramps_ns(contexts[0].ops.len()).saturating_mul(u64::from(self.rounds(contexts)))
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Grid {
     sizes: Vec<u64>,
+    /// Numbers of streams of all targets together; 1 is one on each target by itself.
     streams: Vec<u32>,
+    /// Targets.
+    targets: u64,
     stagger_ns: u64,
     /// What was shortened, in words.
     note: Option<String>,
@@ -115,26 +120,28 @@ impl Grid {
     }
 
     fn cells(&self, ops: usize) -> u64 {
-        (self.sizes.len() * self.streams.len() * ops) as u64
+        let alone = self.streams.iter().filter(|&&streams| streams == 1).count() as u64;
+        let together = self.streams.len() as u64 - alone;
+        (self.sizes.len() * ops) as u64 * (together + alone * self.targets)
     }
 }
 
 /// The grid that fits the time: what was requested stays; else the pause is shortened first, then every second block size
 /// is left out, repeatedly.
-fn grid(context: &PlanContext<'_>) -> Grid {
+fn grid(context: &PlanContext<'_>, targets: usize) -> Grid {
     let options = context.options;
     let in_run = context.scope == Scope::WholeRun;
     let (sizes, streams) =
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
-    let streams = options.stream_counts.clone().unwrap_or_else(|| streams.to_vec());
+    let streams = options.stream_counts.clone().unwrap_or_else(|| even_counts(streams, targets));
     let default_stagger_ns = match (in_run, context.is_time_free() && options.pass_bytes.is_none()) {
         (true, _) => 0,
         (false, true) => FREE_STAGGER_NS,
         (false, false) => STAGGER_NS,
     };
     let stagger_ns = options.stagger_ns.unwrap_or(default_stagger_ns);
-    let mut grid = Grid { sizes, streams, stagger_ns, note: None };
+    let mut grid = Grid { sizes, streams, targets: targets as u64, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
         (true, _) => options.budget_source == BudgetSource::Requested,
         (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
@@ -143,6 +150,19 @@ fn grid(context: &PlanContext<'_>) -> Grid {
         shorten(&mut grid, context);
     }
     grid
+}
+
+/// The numbers of streams, each but 1 as near to what it is as an equal number on every target allows: of 1, 3 and 10 on three targets
+/// 1, 3 and 9. A target with more streams than another would look faster.
+fn even_counts(counts: &[u32], targets: usize) -> Vec<u32> {
+    let targets = u32::try_from(targets).unwrap_or(u32::MAX).max(1);
+    let even = |count: u32| match count {
+        1 => 1,
+        count => (count.saturating_add(targets / 2) / targets).max(1).saturating_mul(targets),
+    };
+    let mut even: Vec<u32> = counts.iter().map(|&count| even(count)).collect();
+    even.dedup();
+    even
 }
 
 fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
@@ -184,7 +204,27 @@ fn starts(stagger_ns: u64) -> String {
     }
 }
 
-/// One cell over all targets, which have the same options.
+/// The cells of a number of streams: one over all targets, or, of a single stream, one on each target by itself. Beside it the total of
+/// several is what they gain together, however unlike they are.
+fn cells_of_count(
+    contexts: &[PlanContext<'_>],
+    grid: &Grid,
+    op: Op,
+    block_bytes: u64,
+    streams: u32,
+) -> Vec<Cell> {
+    if streams > 1 || contexts.len() == 1 {
+        return vec![cell(contexts, grid, op, block_bytes, streams)];
+    }
+    let alone = |context: &PlanContext<'_>| {
+        let mut cell = cell(std::slice::from_ref(context), grid, op, block_bytes, streams);
+        cell.id = format!("{}@{}", cell.id, context.target.index);
+        cell
+    };
+    contexts.iter().map(alone).collect()
+}
+
+/// One cell over these targets, which have the same options.
 fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, streams: u32) -> Cell {
     let context = &contexts[0];
     let direct = contexts.iter().all(|context| device_path(context.target) == IoPath::Direct);
@@ -216,4 +256,22 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
         ));
     }
     cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::even_counts;
+
+    #[test]
+    fn every_target_has_as_many_streams() {
+        for (targets, counts) in [
+            (1, vec![1, 3, 10]),
+            (2, vec![1, 4, 10]),
+            (3, vec![1, 3, 9]),
+            (4, vec![1, 4, 12]),
+            (20, vec![1, 20]),
+        ] {
+            assert_eq!(even_counts(&[1, 3, 10], targets), counts, "{targets}");
+        }
+    }
 }

@@ -282,7 +282,7 @@ mod tests {
             let directory = Path::new("/sys/class/block").join(node.file_name().unwrap());
             let flag = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
             let file = OpenOptions::new().read(true).custom_flags(flag).open(node).unwrap();
-            let programs = Programs::load(&[BlockDevice::of(&directory).unwrap()]).unwrap();
+            let programs = Programs::load(&[BlockDevice::read(&directory).unwrap()]).unwrap();
             let programs = Arc::new(Mutex::new(programs));
             let stats = Arc::new(vec![StatFile::open(directory.join("stat")).ok()]);
             for attachment in [Attachment::Throughout, Attachment::Windowed, Attachment::Throughout] {

@@ -5,14 +5,15 @@ use super::{Extent, letter};
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics::whole;
+use rdsk_analysis::test_words;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{
     Basis, CellChange, Change, Compared, Judgement, MOST_OCTAVES, Missing, OneRun, WhyMissing,
 };
 use rdsk_units::{grouped, percent};
 
-/// Cells that a condition names.
-const MOST_CELLS: usize = 5;
+/// Tests that a condition names.
+const MOST_TESTS: usize = 5;
 
 /// How sure the answers are.
 pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
@@ -26,7 +27,7 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
         "  ",
         format!(
             "Each interval holds its ratio at 95%. \"slower\" and \"faster\" are said where chance is excluded at 5% for all {ratios} \
-             together (Holm); \"none seen\" may be chance."
+             together (Holm); \"unclear\" may be chance."
         ),
     );
     let far = || {
@@ -69,6 +70,15 @@ pub(super) fn draw(page: &mut Page, compared: &Compared<'_>) {
     }
 }
 
+/// The last line of a short page: what shows more, and what would be surer.
+pub(super) fn further(compared: &Compared<'_>) -> String {
+    let surer = match compared.pairs.first().map(|pair| pair.basis) {
+        Some(Basis::Pairs { pairs, .. }) => format!("; {} of runs", plural(pairs as u64, "pair")),
+        _ => "; surer: rdsk compare --repeat 5 -- 'ARGS' 'ARGS'".to_owned(),
+    };
+    format!("Details: --details{surer}")
+}
+
 /// How far apart two runs are.
 fn apart(octaves: f64) -> String {
     let times = |octaves: f64| octaves.exp2() - 1.0;
@@ -91,9 +101,9 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
     page.heading("CONDITIONS");
     for judgement in judgements {
         let lead = format!("  {}: ", judgement.condition.text);
-        let judged = plural(judgement.judged as u64, "cell");
+        let judged = plural(judgement.judged as u64, "test");
         if judgement.judged == 0 {
-            page.sentence(Tone::Warning, lead, "no cell has the figure in both runs, so nothing was judged");
+            page.sentence(Tone::Warning, lead, "no test has the figure in both runs, so nothing was judged");
         } else if judgement.met.is_empty() {
             page.sentence(Tone::Plain, lead, format!("met in none of {judged}"));
         } else {
@@ -118,7 +128,7 @@ pub(super) fn draw_judgements(page: &mut Page, judgements: &[Judgement<'_>], ext
     }
 }
 
-/// The cells that the baseline has a figure of and a run does not: `no p99 in B: stream/read/direct (460 I/Os, 1000 are needed)`,
+/// The tests that the baseline has a figure of and a run does not: `no p99 in B: stream: read 16K direct (460 I/Os, 1000 are needed)`,
 /// `not measured in run 2 of B: …`.
 pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
     let head = |one: &Missing<'_>| {
@@ -132,12 +142,15 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
             _ => format!("no {} in {run}", one.metric.as_str()),
         }
     };
-    let name = |one: &Missing<'_>| match (&one.cell.id, &one.why) {
-        (id, WhyMissing::NotMeasured(Some(text))) => format!("{id} ({text})"),
-        (id, why @ (WhyMissing::FewIos { .. } | WhyMissing::OfNothing(_))) => {
-            format!("{id} ({})", why.words())
+    let name = |one: &Missing<'_>| {
+        let test = test_words::test(one.cell);
+        match &one.why {
+            WhyMissing::NotMeasured(Some(text)) => format!("{test} ({text})"),
+            why @ (WhyMissing::FewIos { .. } | WhyMissing::OfNothing(_)) => {
+                format!("{test} ({})", why.words())
+            }
+            WhyMissing::NotMeasured(None) | WhyMissing::NoFigure => test,
         }
-        (id, WhyMissing::NotMeasured(None) | WhyMissing::NoFigure) => id.clone(),
     };
     // What was not measured lacks each of its figures.
     let all = distinct(all.iter().map(|one| (head(one), name(one))));
@@ -145,22 +158,22 @@ pub(super) fn missing(all: &[Missing<'_>], extent: Extent) -> Vec<String> {
     by_key(all).into_iter().map(sentence).collect()
 }
 
-/// `B headline/read/seq 0.91, …`.
+/// `B sequential read 1M QD8 0.91, …`.
 fn named(
     all: &[(usize, &CellChange<'_>, &Change)],
     extent: Extent,
     figure: impl Fn(&Change) -> String,
 ) -> String {
     let name = |(pair, cell, change): &(usize, &CellChange<'_>, &Change)| {
-        format!("{} {} {}", letter(pair + 1), cell.base.id, figure(change))
+        format!("{} {} {}", letter(pair + 1), test_words::test(cell.base), figure(change))
     };
     listed(all.iter().map(name).collect(), extent)
 }
 
 /// The names, or the first of them and how many more there are.
 fn listed(mut names: Vec<String>, extent: Extent) -> String {
-    if extent != Extent::Full && names.len() > MOST_CELLS {
-        let more = names.split_off(MOST_CELLS).len();
+    if extent != Extent::Full && names.len() > MOST_TESTS {
+        let more = names.split_off(MOST_TESTS).len();
         names.push(format!("and {more} more"));
     }
     names.join(", ")

@@ -52,10 +52,25 @@ fn pair_value(other: usize, pair: &RunPair<'_>) -> Value {
         "base": 0,
         "other": other,
         "basis": basis,
+        "overall": overall_value(pair),
         "cells": pair.cells.iter().map(cell_value).collect::<Vec<_>>(),
         "only_base": ids(&pair.only_base),
         "only_other": ids(&pair.only_other),
         "lost": pair.lost.iter().map(missing_value).collect::<Vec<_>>(),
+    })
+}
+
+/// What the rates say together.
+fn overall_value(pair: &RunPair<'_>) -> Value {
+    let overall = pair.overall();
+    json!({
+        "tests": overall.tests,
+        "faster": overall.faster,
+        "slower": overall.slower,
+        "ratio": overall.average.map(|average| average.ratio),
+        "low": overall.average.map(|average| average.low),
+        "high": overall.average.map(|average| average.high),
+        "biggest": pair.biggest().map(|(cell, _)| cell.base.id.clone()),
     })
 }
 

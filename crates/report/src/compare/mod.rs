@@ -1,5 +1,5 @@
-//! Runs compared, as a page and as JSON: what differs beside the figures, what changed most, and how sure that is; and the course
-//! of one cell. It draws what `rdsk-compare` found and computes nothing.
+//! Runs compared, as a page and as JSON: which is faster in one sentence, what differs beside the figures, what changed most, and how
+//! sure that is; and the course of one cell. It draws what `rdsk-compare` found and computes nothing.
 
 mod certainty;
 mod json;
@@ -10,11 +10,16 @@ pub use json::{compared_json, course_json};
 pub(crate) use table::factor;
 pub use trend::course_text;
 
+use crate::decision;
+use crate::figures::MISSING;
 use crate::page::{Page, Tone};
 use crate::style::Style;
+use rdsk_analysis::groups::distinct;
+use rdsk_analysis::test_words;
 use rdsk_analysis::words::plural;
 use rdsk_compare::{Answer, Compared, Difference, Judgement, Metric, RunPair};
 use rdsk_model::{CellRecord, Record, Status};
+use unicode_width::UnicodeWidthStr as _;
 
 /// How much of a comparison is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,21 +45,148 @@ pub struct Comparing<'a> {
     pub judgements: &'a [Judgement<'a>],
 }
 
-/// Rows of a short table, and cells that it names.
-const MOST_ROWS: usize = 10;
+/// Rows of a short table, and tests that it names.
+const MOST_ROWS: usize = 8;
 const MOST_NAMES: usize = 4;
+/// A longer name of a run stands in the list of runs only.
+const NAME_COLUMNS: usize = 24;
+/// Facts that differ beside the sentence that decides.
+const MOST_FACTS: usize = 2;
+/// What differs between any two runs, and is said elsewhere.
+const NO_SETUP: [&str; 2] = ["label", "name"];
 
-/// The comparison as text; no line is wider than [`Style::width`].
+/// The comparison as text; no line is wider than [`Style::width`]. It begins with the sentence that decides; where nothing differs,
+/// that is nearly all of a short page.
 pub fn compared_text(comparing: &Comparing<'_>, extent: Extent, style: Style) -> String {
     let mut page = Page::default();
-    draw_runs(&mut page, comparing);
-    draw_differences(&mut page, comparing.differences);
-    for (place, pair) in comparing.compared.pairs.iter().enumerate() {
-        draw_pair(&mut page, pair, &letter(place + 1), extent);
+    let names = Names::of(comparing);
+    let pairs = &comparing.compared.pairs;
+    for (place, pair) in pairs.iter().enumerate() {
+        draw_decision(&mut page, comparing, pair, &names.short[0], &names.short[place + 1]);
     }
-    certainty::draw(&mut page, comparing.compared);
+    let has_news = |pair: &RunPair<'_>| pair.overall().biggest.is_some() || !pair.lost.is_empty();
+    let is_full = extent == Extent::Full;
+    if is_full || names.has_letters || pairs.iter().any(has_news) {
+        draw_runs(&mut page, comparing);
+    }
+    if is_full || pairs.len() > 1 {
+        draw_differences(&mut page, comparing.differences);
+    }
+    for (place, pair) in pairs.iter().enumerate() {
+        let letter = letter(place + 1);
+        match extent {
+            Extent::Short => draw_news(&mut page, pair, &letter),
+            Extent::Full => draw_pair(&mut page, pair, &letter),
+        }
+    }
+    if is_full {
+        certainty::draw(&mut page, comparing.compared);
+    }
     certainty::draw_judgements(&mut page, comparing.judgements, extent);
+    if !is_full {
+        page.blank();
+        page.wordings(
+            Tone::Plain,
+            "",
+            vec![certainty::further(comparing.compared), "Details: --details".into()],
+            1,
+        );
+    }
     page.render(style)
+}
+
+/// What the runs are called in sentences.
+struct Names {
+    /// In the order of the runs, the baseline first.
+    short: Vec<String>,
+    /// Whether letters stand for names that are long or alike.
+    has_letters: bool,
+}
+
+impl Names {
+    fn of(comparing: &Comparing<'_>) -> Self {
+        let is_short = |name: &String| name.width() <= NAME_COLUMNS;
+        let are_apart = distinct(comparing.names.iter()).len() == comparing.names.len();
+        let has_letters = !are_apart || !comparing.names.iter().all(is_short);
+        let short = if has_letters {
+            (0..comparing.names.len()).map(letter).collect()
+        } else {
+            comparing.names.to_vec()
+        };
+        Self { short, has_letters }
+    }
+}
+
+/// Which run is faster, by how much, where most, and what differs in the setup.
+fn draw_decision(page: &mut Page, comparing: &Comparing<'_>, pair: &RunPair<'_>, base: &str, other: &str) {
+    if pair.cells.is_empty() {
+        let text = format!("No test of {other} asks what a test of {base} asks: nothing is compared.");
+        page.sentence(Tone::Warning, "", text);
+        return;
+    }
+    let overall = pair.overall();
+    page.sentence(Tone::Heading, "", decision::sentence(&overall, base, other));
+    let biggest = pair
+        .biggest()
+        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &test_words::test(cell.base), ratio));
+    let setup = (comparing.runs.len() == 2).then(|| setup(comparing.differences)).flatten();
+    let text: Vec<String> = biggest.into_iter().chain(setup).collect();
+    if !text.is_empty() {
+        page.sentence(Tone::Plain, "", text.join(" "));
+    }
+    if let Some(text) = latencies(pair, other) {
+        page.sentence(Tone::Plain, "", text);
+    }
+}
+
+/// Which of two runs is faster, in how many tests and by how much, and where most; untrusted are the names alone.
+pub fn decision(pair: &RunPair<'_>, base: &str, other: &str) -> String {
+    if pair.cells.is_empty() {
+        return format!("No test of {other} asks what a test of {base} asks: nothing is compared.");
+    }
+    let overall = pair.overall();
+    let biggest = pair
+        .biggest()
+        .map(|(cell, ratio)| decision::biggest(&overall, base, other, &test_words::test(cell.base), ratio));
+    std::iter::once(decision::sentence(&overall, base, other)).chain(biggest).collect::<Vec<_>>().join(" ")
+}
+
+/// `Setup differs: scheduler none → mq-deadline, kernel 6.1 → 7.0 and 2 more.`
+fn setup(differences: &[Difference]) -> Option<String> {
+    let is_setup = |one: &&Difference| {
+        !NO_SETUP.contains(&one.what.rsplit(": ").next().unwrap_or(&one.what)) && one.values.len() == 2
+    };
+    let facts: Vec<String> = differences
+        .iter()
+        .filter(is_setup)
+        .map(|one| {
+            let value = |side: usize| one.values[side].as_deref().unwrap_or(MISSING);
+            format!("{} {} → {}", one.what, value(0), value(1))
+        })
+        .collect();
+    if facts.is_empty() {
+        return None;
+    }
+    let more = facts.len().saturating_sub(MOST_FACTS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("Setup differs: {}{more}.", facts[..facts.len().min(MOST_FACTS)].join(", ")))
+}
+
+/// `Latency of after: p50 shorter in 30 of 40 tests; p99 longer in 2 of 38.`; `None` where no percentile clearly changed.
+fn latencies(pair: &RunPair<'_>, other: &str) -> Option<String> {
+    let said = [(Metric::P50, "p50"), (Metric::P99, "p99")].into_iter().filter_map(|(metric, word)| {
+        let answers: Vec<Answer> =
+            pair.cells.iter().filter_map(|cell| Some(cell.change(metric)?.answer())).collect();
+        let count = |wanted: Answer| answers.iter().filter(|&&answer| answer == wanted).count();
+        let judged = answers.len() - count(Answer::TooFewData);
+        let part = |count: usize, how: &str| (count > 0).then(|| format!("{how} in {count}"));
+        let parts = [part(count(Answer::Faster), "shorter"), part(count(Answer::Slower), "longer")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty())
+            .then(|| format!("{word} {} of {}", parts.join(", "), plural(judged as u64, "test")))
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| format!("Latency of {other}: {}.", said.join("; ")))
 }
 
 /// What a run is called on the page: `A` is the baseline.
@@ -67,7 +199,7 @@ pub(crate) fn letter(place: usize) -> String {
 }
 
 fn draw_runs(page: &mut Page, comparing: &Comparing<'_>) {
-    page.heading("COMPARE: A is the baseline");
+    page.heading("RUNS: A is the baseline");
     for (place, (name, run)) in comparing.names.iter().zip(comparing.runs).enumerate() {
         let label = run.label.as_ref().map_or_else(String::new, |label| format!(", \"{label}\""));
         let on =
@@ -91,7 +223,7 @@ fn ending(run: &Record) -> String {
 fn draw_differences(page: &mut Page, differences: &[Difference]) {
     page.heading("WHAT DIFFERS BESIDE THE FIGURES");
     if differences.is_empty() {
-        page.line("  nothing that the Records tell");
+        page.line("  nothing in the setup");
     }
     for difference in differences {
         let value = |(place, value): (usize, &Option<String>)| {
@@ -102,39 +234,47 @@ fn draw_differences(page: &mut Page, differences: &[Difference]) {
     }
 }
 
-fn draw_pair(page: &mut Page, pair: &RunPair<'_>, other: &str, extent: Extent) {
+/// Every test of a pair of runs.
+fn draw_pair(page: &mut Page, pair: &RunPair<'_>, other: &str) {
     page.heading(format!("{other} AGAINST A"));
-    page.sentence(Tone::Plain, "  ", summary(pair, other));
-    for metric in Metric::ALL {
-        table::draw(page, pair, other, metric, extent);
+    if !pair.cells.is_empty() {
+        page.sentence(Tone::Plain, "  ", summary(pair, other));
     }
-    draw_lost(page, pair, extent);
-    draw_alone(page, "A", &pair.only_base, extent);
-    draw_alone(page, other, &pair.only_other, extent);
+    for metric in Metric::ALL {
+        table::draw(page, pair, other, metric, Extent::Full);
+    }
+    draw_lost(page, pair, Extent::Full);
+    draw_alone(page, "A", &pair.only_base, Extent::Full);
+    draw_alone(page, other, &pair.only_other, Extent::Full);
+}
+
+/// The rates that clearly changed, and what is missing.
+fn draw_news(page: &mut Page, pair: &RunPair<'_>, other: &str) {
+    table::draw(page, pair, other, Metric::Rate, Extent::Short);
+    draw_lost(page, pair, Extent::Short);
+    draw_alone(page, "A", &pair.only_base, Extent::Short);
+    draw_alone(page, other, &pair.only_other, Extent::Short);
 }
 
 /// How many rates changed, and how.
 fn summary(pair: &RunPair<'_>, other: &str) -> String {
-    if pair.cells.is_empty() {
-        return format!("no cell of {other} asks what a cell of A asks, so nothing is compared.");
-    }
-    let rates =
-        || pair.cells.iter().filter_map(|cell| cell.of(Metric::Rate)).map(rdsk_compare::Change::answer);
-    let count = |answer: Answer| rates().filter(|&found| found == answer).count();
-    let latencies =
-        || pair.cells.iter().flat_map(|cell| &cell.changes).filter(|one| one.metric != Metric::Rate);
-    let of_latency = |answer: Answer| latencies().filter(|one| one.answer() == answer).count();
+    let changes = |is_rate: bool| {
+        let all = pair.cells.iter().flat_map(|cell| &cell.changes);
+        all.filter(move |change| (change.metric == Metric::Rate) == is_rate)
+    };
+    let count =
+        |is_rate: bool, wanted: Answer| changes(is_rate).filter(|change| change.answer() == wanted).count();
     format!(
-        "rates of {} alike: {other} is slower in {}, faster in {}, no difference is seen in {}, and {} have too few data. Of {}, {} \
-         are longer and {} shorter.",
-        plural(rates().count() as u64, "cell"),
-        count(Answer::Slower),
-        count(Answer::Faster),
-        count(Answer::NoDifferenceSeen),
-        count(Answer::TooFewData),
-        plural(latencies().count() as u64, "latency percentile"),
-        of_latency(Answer::Slower),
-        of_latency(Answer::Faster),
+        "{}: {other} is slower in {}, faster in {}, no clear difference in {}, too few data in {}. Of {}, {} are longer and {} \
+         shorter.",
+        plural(changes(true).count() as u64, "test"),
+        count(true, Answer::Slower),
+        count(true, Answer::Faster),
+        count(true, Answer::NoDifferenceSeen),
+        count(true, Answer::TooFewData),
+        plural(changes(false).count() as u64, "latency percentile"),
+        count(false, Answer::Slower),
+        count(false, Answer::Faster),
     )
 }
 
@@ -156,14 +296,10 @@ fn draw_alone(page: &mut Page, run: &str, cells: &[&CellRecord], extent: Extent)
         return;
     }
     let shown = if extent == Extent::Full { cells.len() } else { MOST_NAMES };
-    let names: Vec<&str> = cells.iter().take(shown).map(|cell| cell.id.as_str()).collect();
+    let names: Vec<String> = cells.iter().take(shown).map(|cell| test_words::test(cell)).collect();
     let more = if cells.len() > shown { format!(" and {} more", cells.len() - shown) } else { String::new() };
-    let count = plural(cells.len() as u64, "cell");
-    page.sentence(
-        Tone::Plain,
-        "  ",
-        format!("{count} of {run} without a partner: {}{more}", names.join(", ")),
-    );
+    let count = plural(cells.len() as u64, "test");
+    page.sentence(Tone::Plain, "  ", format!("{count} of {run} alone: {}{more}", names.join("; ")));
 }
 
 #[cfg(test)]

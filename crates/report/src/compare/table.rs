@@ -1,80 +1,88 @@
-//! The table of one figure: each cell in both runs, the ratio with its interval, and the answer. It judges nothing.
+//! The table of one figure: each test in both runs, the ratio with its interval, and the answer. It judges nothing.
 
 use super::{Extent, MOST_ROWS};
 use crate::figures::{MISSING, Unit};
 use crate::page::{Page, Tone, cut};
 use crate::table::shortened;
+use rdsk_analysis::test_words;
 use rdsk_compare::{Answer, CellChange, Change, Metric, RunPair};
 
-/// Columns for the id of a cell.
+/// Columns for the name of a test.
 const NAME_WIDTH: usize = 28;
 
-/// Draws the table; nothing where no cell has the figure in both runs.
+/// Draws the table; nothing where no test has the figure in both runs. A short one has the tests that clearly changed.
 pub(super) fn draw(page: &mut Page, pair: &RunPair<'_>, other: &str, metric: Metric, extent: Extent) {
     let mut rows: Vec<(&CellChange<'_>, &Change)> =
-        pair.cells.iter().filter_map(|cell| Some((cell, cell.of(metric)?))).collect();
+        pair.cells.iter().filter_map(|cell| Some((cell, cell.change(metric)?))).collect();
     if rows.is_empty() {
         return;
     }
-    let all = rows.len();
     if extent == Extent::Short {
-        rows.sort_by(|(_, one), (_, two)| rank(one).total_cmp(&rank(two)));
+        rows.retain(|(_, change)| is_clear(change));
+        rows.sort_by(|(_, left), (_, right)| distance(right).total_cmp(&distance(left)));
+    }
+    let clear = rows.len();
+    if clear == 0 {
+        return;
+    }
+    if extent == Extent::Short {
         rows.truncate(MOST_ROWS);
     }
-    let units: &[Unit] = if metric == Metric::Rate { &Unit::RATES } else { &Unit::TIMES };
-    let unit = Unit::fit(units, rows.iter().flat_map(|(_, change)| [change.base, change.other]));
     let what = match metric {
         Metric::Rate => "rate",
         Metric::P50 => "median latency",
         Metric::P99 => "99th percentile of the latency",
     };
-    let most = if rows.len() < all {
-        format!(", the {} of {all} that changed most", rows.len())
+    let most = if rows.len() < clear {
+        format!(", the {} of {clear} tests that changed most", rows.len())
     } else {
         String::new()
     };
     page.blank();
     page.line(format!("  {what}{most}"));
-    let heads = [
-        "cell".to_owned(),
-        format!("A {}", unit.name),
-        format!("{other} {}", unit.name),
-        format!("{other}/A"),
-        "95%".into(),
-        "answer".into(),
-    ];
-    let drawn: Vec<Vec<String>> = rows.iter().flat_map(|(cell, change)| lines(cell, change, unit)).collect();
+    let mut heads = vec!["test".to_owned(), "A".into(), other.to_owned(), format!("{other}/A"), "95%".into()];
+    // Of a short table all answers are clear, and the ratio has them.
+    if extent == Extent::Full {
+        heads.push("answer".into());
+    }
+    let columns = heads.len();
+    let drawn: Vec<Vec<String>> =
+        rows.iter().flat_map(|(cell, change)| lines(cell, change, metric, columns)).collect();
     page.table_with(&heads, &drawn, &[5]);
     for (cell, change) in rows.iter().filter(|_| extent == Extent::Full) {
         if let Err(why) = change.certainty {
-            page.sentence(Tone::Plain, "  ", format!("{}: {}", cell.base.id, why.words()));
+            page.sentence(Tone::Plain, "  ", format!("{}: {}", test_words::test(cell.base), why.words()));
         }
     }
 }
 
-/// What is sure comes first, then what changed more.
-fn rank(change: &Change) -> f64 {
-    const SURE: f64 = 1000.0;
-    let is_sure = matches!(change.answer(), Answer::Faster | Answer::Slower);
-    let size = change.ratio().ln().abs();
-    if is_sure { -SURE - size } else { -size }
+fn is_clear(change: &Change) -> bool {
+    matches!(change.answer(), Answer::Faster | Answer::Slower)
+}
+
+/// How far a ratio is from 1.
+fn distance(change: &Change) -> f64 {
+    change.ratio().ln().abs()
 }
 
 /// The row, and one more for each thing that has to be known beside it.
-fn lines(cell: &CellChange<'_>, change: &Change, unit: Unit) -> Vec<Vec<String>> {
+fn lines(cell: &CellChange<'_>, change: &Change, metric: Metric, columns: usize) -> Vec<Vec<String>> {
+    let units: &[Unit] = if metric == Metric::Rate { &Unit::RATES } else { &Unit::TIMES };
+    let figure = |value: f64| Unit::fit(units, [value]).text(value);
     let interval =
         change.certainty.map_or_else(|_| MISSING.to_owned(), |certainty| interval(certainty.interval));
-    let row = vec![
-        shortened(&rdsk_units::printable(&cell.base.id), NAME_WIDTH),
-        unit.figure(change.base),
-        unit.figure(change.other),
+    let mut row = vec![
+        shortened(&rdsk_units::printable(&test_words::test(cell.base)), NAME_WIDTH),
+        figure(change.base),
+        figure(change.other),
         factor(change.ratio()),
         interval,
         answer(change.answer()).into(),
     ];
+    row.truncate(columns);
     let remark = |remark: String| {
         let mut row = vec![cut(&format!("  {remark}"), NAME_WIDTH)];
-        row.resize(6, String::new());
+        row.resize(columns, String::new());
         row
     };
     let of_pairs = change.pairs.filter(|(having, all)| having < all);
@@ -105,7 +113,7 @@ pub(crate) fn factor(ratio: f64) -> String {
 const fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Faster | Answer::Slower => answer.as_str(),
-        Answer::NoDifferenceSeen => "none seen",
+        Answer::NoDifferenceSeen => "unclear",
         Answer::TooFewData => "too few",
     }
 }

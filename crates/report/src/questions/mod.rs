@@ -23,8 +23,17 @@ use crate::{cells, certainty, targets};
 use rdsk_analysis::Analysis;
 use rdsk_model::Experiment;
 
+/// Whether a page has its evidence drawn as a plot of characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plots {
+    /// With `--details`.
+    Drawn,
+    /// On the screen of one topic.
+    LeftOut,
+}
+
 /// The page of an experiment, or why it has none.
-pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment, plots: Plots) {
     if let Some(why) = cells::nothing_completed(analysis, experiment) {
         page.blank();
         let name = experiment.as_str().to_uppercase();
@@ -36,8 +45,8 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experim
         Experiment::Paths => paths::draw(page, analysis),
         Experiment::Stream => stream::draw(page, analysis),
         Experiment::Align => align::draw(page, analysis),
-        Experiment::Zones => zones::draw(page, analysis),
-        Experiment::Scale => scale::draw(page, analysis),
+        Experiment::Zones => zones::draw(page, analysis, plots),
+        Experiment::Scale => scale::draw(page, analysis, plots),
         Experiment::Stripe => stripe::draw(page, analysis),
         Experiment::Dd => dd::draw(page, analysis),
         Experiment::Fio => fio::draw(page, analysis),

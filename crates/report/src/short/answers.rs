@@ -11,6 +11,8 @@ use rdsk_model::{Experiment, StopReason};
 
 /// Columns of the names of questions.
 const NAME: usize = 8;
+/// Lines of the sentence that decides between two targets.
+const TARGET_LINES: usize = 2;
 /// Lines of the reason why there is no answer.
 const WHY_LINES: usize = 1;
 
@@ -33,7 +35,7 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
     let shown = of_targets.len().min(limits.targets);
     for (index, texts) in of_targets.iter().take(shown).enumerate() {
         let name = if index == 0 { "targets" } else { "" };
-        page.wordings(Tone::Plain, format!(" {name:<NAME$}"), texts.clone(), limits.answer_lines);
+        page.wordings(Tone::Plain, format!(" {name:<NAME$}"), texts.clone(), TARGET_LINES);
     }
     if shown < of_targets.len() {
         let others = plural((of_targets.len() - shown) as u64, "target");

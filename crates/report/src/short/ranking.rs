@@ -95,11 +95,13 @@ fn is_bullet(record: &Record, finding: &Finding) -> bool {
         || is_remark(finding))
 }
 
-/// Whether a figure of the headline has so wide a margin that the page gives none.
+/// Whether a figure of the headline has so wide a margin that the page gives none, and neither a burst nor a stall is why.
 fn has_unstable_headline(record: &Record, finding: &Finding) -> bool {
     let mut headline = headline_cells(record, finding);
     let is_burst = |cell| lasting_of(record, cell).is_some_and(|lasting| lasting.is_burst);
-    headline.any(|cell| crate::cells::is_unstable(cell) && !is_burst(cell))
+    let has_stalls =
+        |cell: &CellRecord| cell.result.stalls.as_ref().is_some_and(|stalls| !stalls.seen.is_empty());
+    headline.any(|cell| crate::cells::is_unstable(cell) && !is_burst(cell) && !has_stalls(cell))
 }
 
 fn is_of_headline(record: &Record, finding: &Finding) -> bool {

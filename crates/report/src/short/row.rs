@@ -3,6 +3,7 @@
 use super::marks::{self, rate};
 use crate::cells::{is_wide, margin_of};
 use crate::figures::{MISSING, Unit};
+use crate::style::{Charset, ascii};
 use rdsk_analysis::Analysis;
 use rdsk_model::CellRecord;
 use unicode_width::UnicodeWidthStr as _;
@@ -35,6 +36,16 @@ impl RateTexts {
             p50: percentiles.map_or_else(String::new, |latency| time(latency.p50)),
             p99: percentiles.map_or_else(String::new, |latency| time(latency.p99)),
         }
+    }
+
+    /// The same in these characters, which decide how wide a column is.
+    pub(super) fn in_charset(self, charset: Charset) -> Self {
+        if charset == Charset::Unicode {
+            return self;
+        }
+        let [rate, margin, marks, p50, p99] =
+            [self.rate, self.margin, self.marks, self.p50, self.p99].map(|text| ascii(&text));
+        Self { rate, margin, marks, p50, p99 }
     }
 }
 

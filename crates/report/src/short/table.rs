@@ -159,7 +159,7 @@ impl Column {
         let (margin, marks) = (widest(|row| &row.margin), widest(|row| &row.marks));
         // A column without a single figure takes no room; its place is the other one's.
         let has = |text: fn(&RateTexts) -> &String| {
-            self.rows.iter().any(|row| !["", MISSING].contains(&text(row).as_str()))
+            self.rows.iter().any(|row| !["", MISSING, "-"].contains(&text(row).as_str()))
         };
         let shown_99 = self.percentiles != Percentiles::Neither && has(|row| &row.p99);
         let shown_50 = match self.percentiles {
@@ -226,6 +226,7 @@ fn draw_rows(page: &mut Page, analysis: &Analysis<'_>, rows: &[WorkloadRow<'_>],
         rows: rows
             .iter()
             .map(|row| row.cell(op).map_or_else(RateTexts::default, |cell| RateTexts::of(analysis, cell)))
+            .map(|figures| figures.in_charset(style.charset))
             .collect(),
         percentiles,
     };

@@ -44,7 +44,7 @@ pub(super) fn draw(
     let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
     let mut columns: VecDeque<Vec<String>> = COLUMNS
         .into_iter()
-        .filter_map(|(head, choice)| target_column(analysis, head, choice, shown))
+        .filter_map(|(head, choice)| target_column(analysis, head, choice, shown, style))
         .collect();
     let mut left = limits.rows;
     while left >= shown.len() && !columns.is_empty() {
@@ -66,12 +66,14 @@ fn target_column(
     head: &str,
     choice: Choice,
     groups: &[Vec<&CellRecord>],
+    style: Style,
 ) -> Option<Vec<String>> {
     let of_target: Vec<Option<&&CellRecord>> =
         groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
     of_target.iter().any(Option::is_some).then(|| {
-        let rates =
-            of_target.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(analysis, cell)));
+        let rates = of_target
+            .into_iter()
+            .map(|cell| cell.map_or_else(String::new, |cell| rate(analysis, cell, style)));
         std::iter::once(head.to_owned()).chain(rates).collect()
     })
 }
@@ -98,8 +100,8 @@ fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -
 }
 
 /// `2.35 GiB/s ±3% c`.
-fn rate(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let figures = RateTexts::of(analysis, cell);
+fn rate(analysis: &Analysis<'_>, cell: &CellRecord, style: Style) -> String {
+    let figures = RateTexts::of(analysis, cell).in_charset(style.charset);
     let parts = [figures.rate, figures.margin, figures.marks];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -89,7 +89,8 @@ fn of_several_targets() {
         let page = short(&on_targets(count), Further::Nowhere, plain());
         fits(&page);
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
-        assert!(page.contains("\n targets /mnt/disk1 against /mnt/disk0: "), "{page}");
+        let lead = if count > 2 { "/mnt/disk1 against /mnt/disk0: " } else { "" };
+        assert!(page.contains(&format!("\n targets {lead}No clear difference in ")), "{page}");
     }
     let three = short(&on_targets(3), Further::Nowhere, plain());
     assert!(three.contains("sync write"), "{three}");
@@ -103,6 +104,33 @@ fn a_narrow_headline_has_reads_above_writes() {
     let line = |word: &str| page.lines().position(|line| line.contains(word)).expect("it is there");
     assert!(line("READ") < line("Rand 4K QD32") && line("Rand 4K QD32") < line("WRITE"), "{page}");
     assert!(line("WRITE") < line("Sync 4K QD1"), "{page}");
+}
+
+#[test]
+fn several_targets_are_one_screen_at_40_columns() {
+    for count in [1, 2, 3] {
+        for charset in [Charset::Unicode, Charset::Ascii] {
+            let page = short(&on_targets(count), Further::Nowhere, Style { width: 40, charset, ..plain() });
+            assert!(page.lines().count() <= MAX_LINES, "{} lines:\n{page}", page.lines().count());
+            assert!(page.lines().all(|line| line.width() <= 40), "{page}");
+            assert!(charset == Charset::Unicode || (page.is_ascii() && page.contains("+/-1%")), "{page}");
+        }
+    }
+}
+
+/// A document may hold any number of I/Os; the page says something, and does not end the program.
+#[test]
+fn counts_beyond_all_sums_are_drawn() {
+    let mut record = on_targets(2);
+    for cell in &mut record.cells {
+        cell.result.ops = Some(u64::MAX);
+        for visit in &mut cell.result.visits {
+            visit.ops = u64::MAX;
+            visit.streams.iter_mut().for_each(|stream| stream.ops = u64::MAX);
+        }
+    }
+    fits(&short(&record, Further::Nowhere, plain()));
+    assert!(!crate::text(&Analysis::of(&record), plain()).is_empty());
 }
 
 #[test]

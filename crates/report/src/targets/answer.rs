@@ -1,49 +1,65 @@
-//! Several targets: each against the first, over all cells that both had.
+//! Several targets: each against the first, over all tests that both had, in the sentence that decides.
 
-use super::{figure, is_apart, label};
+use super::is_apart;
 use crate::cells::target_name;
-use rdsk_analysis::Analysis;
+use crate::decision;
+use crate::page::{Page, Tone};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::words::plural;
+use rdsk_analysis::overall::{Average, TestRatio, overall};
+use rdsk_analysis::{Analysis, metrics, test_words};
 
-/// The wordings of each target but the first, over all experiments.
+/// The wordings of each target but the first, over all experiments, the longest first.
 pub(crate) fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
-    let all = analysis.comparisons(Kind::Targets);
-    let of_target = by_key(all.map(|one| (&one.cell.workload.targets, one)));
-    of_target.iter().filter_map(|(_, all)| answer(analysis, all)).collect()
+    let comparisons = analysis.comparisons(Kind::Targets);
+    let of_target = by_key(comparisons.map(|one| (&one.cell.workload.targets, one)));
+    of_target.iter().filter_map(|(_, comparisons)| answer(analysis, comparisons)).collect()
 }
 
-fn answer(analysis: &Analysis<'_>, all: &[&Comparison<'_>]) -> Option<Vec<String>> {
-    let first = all.first()?;
+/// The same below a heading of its own.
+pub(crate) fn draw_answers(page: &mut Page, analysis: &Analysis<'_>) {
+    let answers = answers(analysis);
+    if answers.is_empty() {
+        return;
+    }
+    page.heading("TARGETS");
+    for wordings in answers {
+        page.sentence(Tone::Plain, "  ", &wordings[0]);
+    }
+}
+
+fn answer(analysis: &Analysis<'_>, comparisons: &[&Comparison<'_>]) -> Option<Vec<String>> {
+    let first = comparisons.first()?;
     let name = |cell| target_name(analysis, cell).unwrap_or_default();
     let (this, base) = (name(first.cell), name(first.base));
-    let known: Vec<(&Comparison<'_>, Ratio)> =
-        all.iter().filter_map(|one| Some((*one, one.ratio.ok()?))).collect();
-    let cells = plural(known.len() as u64, "test");
-    if known.is_empty() {
-        let why = first.ratio.err()?.of_these().trim_end_matches(':');
-        return Some(vec![format!("{this} against {base}: {why}")]);
-    }
-    let apart: Vec<&(&Comparison<'_>, Ratio)> = known.iter().filter(|(_, ratio)| is_apart(*ratio)).collect();
-    let by_size = |one: &&&(&Comparison<'_>, Ratio), other: &&&(&Comparison<'_>, Ratio)| {
-        one.1.mean.ln().abs().total_cmp(&other.1.mean.ln().abs())
+    let deciding = deciding(comparisons);
+    let ratios: Vec<TestRatio> = deciding
+        .iter()
+        .map(|(_, ratio)| TestRatio {
+            ratio: ratio.mean,
+            interval: (ratio.low, ratio.high),
+            is_clear: is_apart(*ratio),
+        })
+        .collect();
+    let overall = overall(&ratios);
+    // Of two, the sentence says which is meant.
+    let whose = if analysis.targets.len() > 2 { format!("{this} against {base}: ") } else { String::new() };
+    let sentence = format!("{whose}{}", decision::sentence(&overall, &base, &this));
+    let Some((test, ratio)) = overall.biggest.map(|position| deciding[position]) else {
+        return Some(vec![sentence]);
     };
-    let Some((widest, ratio)) = apart.iter().max_by(by_size) else {
-        return Some(vec![format!("{this} against {base}: no clear difference in {cells}")]);
-    };
-    let means = || apart.iter().map(|(_, ratio)| ratio.mean);
-    let (least, most) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-    let most_apart = format!("{} {} {}", widest.cell.experiment, label(widest.cell), times(ratio));
-    let what = format!("{this} against {base}: {} of {cells} differ", apart.len());
-    let over =
-        if apart.len() > 1 { format!(", {} to {}x", figure(least), figure(most)) } else { String::new() };
-    Some(vec![format!("{what}{over}; most apart: {most_apart}"), format!("{what}: {most_apart}"), what])
+    let ratio = Average { ratio: ratio.mean, low: ratio.low, high: ratio.high };
+    let biggest = decision::biggest(&overall, &base, &this, &test_words::test(test.cell), ratio);
+    Some(vec![format!("{sentence} {biggest}"), sentence])
 }
 
-/// `3.77 × (3.63–3.92)`.
-fn times(ratio: &Ratio) -> String {
-    format!("{}x ({}–{})", figure(ratio.mean), figure(ratio.low), figure(ratio.high))
+/// The tests that have a ratio and were of the device on both targets; where none was, all that have one.
+fn deciding<'c, 'a>(comparisons: &[&'c Comparison<'a>]) -> Vec<(&'c Comparison<'a>, Ratio)> {
+    let with_ratio = || comparisons.iter().filter_map(|one| Some((*one, one.ratio.ok()?)));
+    let is_of_device =
+        |(one, _): &(&Comparison<'_>, Ratio)| ![one.cell, one.base].into_iter().any(metrics::is_of_memory);
+    let of_device: Vec<_> = with_ratio().filter(is_of_device).collect();
+    if of_device.is_empty() { with_ratio().collect() } else { of_device }
 }
 
 #[cfg(test)]
@@ -54,14 +70,28 @@ mod tests {
     #[test]
     fn targets_that_differ_do_not_differ_by_a_factor_of_one() {
         let run = fixtures::run();
-        let of = |cell: usize, mean: f64| {
+        let comparison = |cell: usize, mean: f64| {
             let ratio = Ratio { mean, low: mean - 0.002, high: mean + 0.002, rounds: 6, p_adjusted: 0.0 };
             let (cell, base) = (&run.cells[cell], &run.cells[cell]);
             Comparison { kind: Kind::Targets, cell, base, ratio: Ok(ratio) }
         };
-        let (one, other) = (of(0, 1.004), of(1, 0.99));
+        let (one, other) = (comparison(0, 1.004), comparison(1, 0.99));
         let said = answer(&Analysis::of(&run), &[&one, &other]).unwrap();
-        assert!(said[0].contains(": 2 of 2 tests differ, 0.990 to 1.004x; most apart: "), "{said:?}");
-        assert!(said[0].ends_with(" 0.990x (0.988–0.992)"), "{said:?}");
+        assert!(said[0].contains(" is faster in 1 of 2 tests, slower in 1; 0.997x on average "), "{said:?}");
+        assert!(said[0].ends_with(" 1.010x (1.008–1.012)."), "{said:?}");
+    }
+
+    #[test]
+    fn what_memory_served_decides_nothing_beside_the_device() {
+        let mut run = fixtures::run();
+        run.cells[0].verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::PageCache;
+        let comparison = |cell: usize, mean: f64| {
+            let ratio = Ratio { mean, low: mean * 0.9, high: mean * 1.1, rounds: 6, p_adjusted: 0.0 };
+            let (cell, base) = (&run.cells[cell], &run.cells[cell]);
+            Comparison { kind: Kind::Targets, cell, base, ratio: Ok(ratio) }
+        };
+        let (memory, device) = (comparison(0, 0.1), comparison(1, 2.0));
+        let said = answer(&Analysis::of(&run), &[&memory, &device]).unwrap();
+        assert!(said[0].contains(" is faster: 1 of 1 test, none slower; 2.00x on average "), "{said:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 mod answer;
 
-pub(crate) use answer::answers;
+pub(crate) use answer::{answers, draw_answers};
 
 use crate::cells::target_name;
 use crate::compare::factor;

@@ -4,7 +4,7 @@
 use crate::machine::Machine;
 use crate::probe;
 use crate::tools::{self, ToolError};
-use crate::uses::{Found, Labelled, Use, UseKind};
+use crate::uses::{Labelled, TargetUsage, Use, UseKind};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -14,21 +14,21 @@ const CHECKED: u32 = 0xe24d_4d50;
 
 /// Adds a use if the filesystem at `place`, which messages call `what`, says that a host uses it; `name` stands for it where answers are
 /// prepared.
-pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut TargetUsage) {
     if probe::read_at(place, SUPERBLOCK_AT).as_ref().is_some_and(is_protected) {
-        ask(machine, place, name, what, found);
+        ask(machine, place, name, what, usage);
     }
 }
 
-fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, found: &mut Found) {
+fn ask(machine: &Machine<'_>, place: &Path, name: &str, what: &str, usage: &mut TargetUsage) {
     let told = tools::dumpe2fs(&machine.roots.tools, place, name);
     match told.and_then(|text| used_by(&text).ok_or(ToolError::NoProtection)) {
         Ok(None) => {}
         Ok(Some(by)) => {
             let labelled = Some(Labelled::Device { node: place.to_owned(), kind: "ext4".to_owned() });
-            found.uses.push(Use { labelled, ..Use::new(UseKind::MultiMounted, &format!("{what}: {by}")) });
+            usage.uses.push(Use { labelled, ..Use::new(UseKind::MultiMounted, &format!("{what}: {by}")) });
         }
-        Err(why) => found.doubt(format_args!(
+        Err(why) => usage.doubt(format_args!(
             "{what} has multi-mount protection, and whether a host has it mounted is not known: {why}"
         )),
     }
@@ -82,9 +82,9 @@ mod tests {
     fn what_is_used_or_not_known_is_refused() {
         let look = |fake: &Fake| {
             fake.with(|machine, _| {
-                let mut found = Found::default();
-                ask(machine, Path::new("/dev/sda"), "sda", "ext4 on sda", &mut found);
-                (found.uses.len(), found.doubts.len())
+                let mut usage = TargetUsage::default();
+                ask(machine, Path::new("/dev/sda"), "sda", "ext4 on sda", &mut usage);
+                (usage.uses.len(), usage.doubts.len())
             })
         };
         let answered = |sequence: &str| look(&Fake::new().answer("dumpe2fs sda", &text(sequence)));

@@ -29,10 +29,8 @@ pub struct Orphans {
     pub left: Vec<TestFileLeft>,
 }
 
-/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays.
-///
-/// # Errors
-/// If the directory cannot be read.
+/// Removes the orphans in `directory`, which lies on `filesystem`. A file that any process still holds locked stays. Errors: if the
+/// directory cannot be read.
 pub fn remove_orphans(directory: &Path, filesystem: Option<&Filesystem>) -> Result<Orphans, TargetError> {
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::display::shown(directory) },
@@ -123,7 +121,7 @@ impl Looked<'_> {
             return Some("it lacks the mark of a test file".to_owned());
         }
         let keeps_locks = self.filesystem.is_some_and(keeps_locks_to_host);
-        keeps_locks.then(|| "its filesystem does not tell whether another host uses it".to_owned())
+        keeps_locks.then(|| "its filesystem does not show whether another host uses it".to_owned())
     }
 
     /// Whether a file belongs to the user whom a new file gets here. That is the user of this process unless the mount gives all

@@ -4,7 +4,7 @@
 
 use crate::machine::{Machine, Mount, Namespace};
 use crate::probe;
-use crate::uses::Found;
+use crate::uses::TargetUsage;
 use crate::uses::open_stat::Inode;
 use crate::uses::stored_name::{Led, leads_to, open_file};
 use rustix::io::Errno;
@@ -16,9 +16,9 @@ const SUPERBLOCK_OFFSET: u64 = 1024;
 const MAGIC: [u8; 4] = 0xe0f5_e1e2_u32.to_le_bytes();
 
 /// Adds a doubt for each filesystem that may be mounted from the file.
-pub(crate) fn doubt(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
+pub(crate) fn doubt(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut TargetUsage) {
     for mount in may_be_mounted_from(machine, path, inode) {
-        found.doubt(format_args!(
+        usage.doubt(format_args!(
             "it is an image of EROFS, and one was mounted on {} from {}, a name that may have led here",
             mount.shown(),
             mount.source.display()
@@ -85,9 +85,9 @@ mod tests {
         let path = fake.path(name);
         let meta = fs::metadata(&path).unwrap();
         fake.with(|machine, _| {
-            let mut found = Found::default();
-            doubt(machine, &path, (meta.dev(), meta.ino()), &mut found);
-            found.doubts.len()
+            let mut usage = TargetUsage::default();
+            doubt(machine, &path, (meta.dev(), meta.ino()), &mut usage);
+            usage.doubts.len()
         })
     }
 

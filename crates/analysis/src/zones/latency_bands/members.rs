@@ -53,12 +53,12 @@ pub(super) fn is_of_positions(lates: &Lates, main: &Band) -> bool {
     // All samples and those beside the main mode.
     let mut counts = vec![(0_usize, 0_usize); positions];
     for (&position, is_beside) in lates.position.iter().zip(beside_main(lates, main)) {
-        let (all, beside) = &mut counts[position as usize];
-        *all += 1;
+        let (samples, beside) = &mut counts[position as usize];
+        *samples += 1;
         *beside += usize::from(is_beside);
     }
     let of_all: usize = counts.iter().map(|(_, beside)| beside).sum();
-    let whole = counts.iter().filter(|(all, beside)| all == beside && *all > 1);
+    let whole = counts.iter().filter(|(samples, beside)| samples == beside && *samples > 1);
     whole.map(|(_, beside)| beside).sum::<usize>() as f64 >= OF_POSITIONS * of_all as f64
 }
 

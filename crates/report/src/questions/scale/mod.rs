@@ -1,121 +1,78 @@
-//! The scale page: what more streams, larger blocks and more targets give, where that ends and why. Every rate is that of
-//! the time in which all streams ran, without the ramp before it. It draws what `rdsk_analysis::scale` derives.
+//! The scale page: what more streams, larger blocks and more targets give, in all and for each stream, where that ends and why. Every
+//! rate is that of the time in which all streams ran, without the ramp before it. It draws what `rdsk_analysis::scale` derives.
 
 mod answer;
+mod rates;
+mod targets;
 
 pub(super) use answer::answer;
+use rates::{Summary, UNCLEAR, is_unclear, most};
 
+use super::Plots;
 use crate::cells;
 use crate::chart::{self, Axes, Series};
-use crate::figures::{MISSING, Unit, compared, or_missing, significant};
+use crate::figures::{Unit, compared, significant};
 use crate::page::{Page, Tone};
-use crate::table::end_of;
+use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Measure, NoRatio, Ratio, ratio_of};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_analysis::words::{few, list};
-use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Op};
-use rdsk_units::{Bytes, Nanos, percent, printable};
+use rdsk_units::{Bytes, Nanos};
 
 /// Stream counts beside each other on a line of 80 columns.
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 4;
 /// Up to so many, the summary of a block size stands on the same line.
-const COLUMNS_WITH_SUMMARY: usize = 4;
+const COLUMNS_WITH_SUMMARY: usize = 3;
 /// Targets beside each other.
 const TARGETS: usize = 3;
 /// I/Os in a ramp that make a rate of it.
 const MIN_RAMP_IOS: u64 = 10;
 
-pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
-    page.heading("SCALE: block size × streams, MiB/s while all streams run");
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, plots: Plots) {
+    page.heading("SCALE: MiB/s of all streams together, while all run (each stream)");
     let grids = analysis.scale();
     for (_, grids) in by_key(grids.iter().map(|grid| (&grid.targets, grid))) {
         for grid in &grids {
             draw_grid(page, analysis, grid);
         }
-        draw_chart(page, &grids);
+        if plots == Plots::Drawn {
+            draw_chart(page, &grids);
+        }
     }
     draw_directions(page, analysis, grids);
 }
 
 /// One direction over the same targets.
 fn draw_grid(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
-    let cells: Vec<&CellRecord> =
-        grid.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).collect();
+    let cells: Vec<&CellRecord> = grid
+        .lines
+        .iter()
+        .flat_map(|line| line.points.iter().chain(&line.alone))
+        .map(|point| point.cell)
+        .collect();
     let Some(first) = cells.first() else { return };
     if let Some(names) = cells::target_name(analysis, first) {
         page.sentence(Tone::Heading, "  ", names);
     }
     let counts = grid.counts();
     if counts.len() <= COLUMNS_WITH_SUMMARY {
-        draw_rates(page, grid, &counts, Summary::Beside);
+        rates::draw(page, grid, &counts, Summary::Beside);
     } else {
         for some in counts.chunks(COLUMNS) {
-            draw_rates(page, grid, some, Summary::None);
+            rates::draw(page, grid, some, Summary::None);
             page.blank();
         }
-        draw_rates(page, grid, &[], Summary::Beside);
+        rates::draw(page, grid, &[], Summary::Beside);
     }
     cells::draw_whys(page, analysis, &cells, label);
     draw_speed_ups(page, grid);
     draw_limits(page, grid);
     draw_failures(page, grid);
-    draw_targets(page, analysis, grid);
+    targets::draw(page, analysis, grid);
     draw_starts(page, grid);
     page.blank();
-}
-
-/// Whether a table of rates has the summary of each block size.
-#[derive(Clone, Copy, PartialEq)]
-enum Summary {
-    None,
-    Beside,
-}
-
-fn draw_rates(page: &mut Page, grid: &Grid<'_>, counts: &[u32], summary: Summary) {
-    let mut heads = vec![grid.op.to_string()];
-    // Beside many others there is no room for the word.
-    let is_short = counts.len() > COLUMNS_WITH_SUMMARY || summary == Summary::None;
-    if is_short {
-        heads[0].push_str(", streams:");
-    }
-    heads.extend(counts.iter().map(|&count| if is_short { count.to_string() } else { streams(count) }));
-    if summary == Summary::Beside && grid.counts().len() > 1 {
-        heads.extend(["speed-up", "knee", "fairness"].map(String::from));
-    }
-    let rows: Vec<Vec<String>> = grid
-        .lines
-        .iter()
-        .map(|line| {
-            let rate = |&count: &u32| {
-                Unit::MIB_PER_S.figure_or_missing(line.point(count).and_then(Point::bytes_per_s))
-            };
-            let mut row = vec![Bytes(line.block_bytes).to_string()];
-            row.extend(counts.iter().map(rate));
-            if heads.len() > row.len() {
-                row.extend(summary_of(line));
-            }
-            row
-        })
-        .collect();
-    page.table(&heads, &rows);
-}
-
-/// Speed-up and fairness of the most streams, and the number of streams at the knee.
-fn summary_of(line: &Line<'_>) -> [String; 3] {
-    let last = line.points.last().filter(|point| point.count() > 1);
-    let speed_up = last.and_then(|point| point.speed_up).map(|factor| format!("{}x", significant(factor)));
-    let fairness = last.and_then(|point| point.fairness).map(|fairness| {
-        let mark = if fairness.has_ramp { "^" } else { "" };
-        format!("{mark}{}", significant(fairness.jain))
-    });
-    let knee = match &line.knee {
-        Some(stop) => stop.streams.to_string(),
-        None if line.points.len() < 2 || line.no_ratio.is_some() => MISSING.into(),
-        None => "none".to_owned(),
-    };
-    [or_missing(speed_up), knee, or_missing(fairness)]
 }
 
 fn streams(count: u32) -> String {
@@ -127,39 +84,60 @@ fn label(cell: &CellRecord) -> String {
     format!("{}, {}", Bytes(cell.workload.block_bytes), streams(cell.workload.streams))
 }
 
-/// The intervals of the speed-ups in the table, and why there is no knee where nothing can be compared.
+/// The intervals of the speed-ups in the table, what they are over, and why there is none where nothing can be compared.
 fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
+    let has_alone = grid.lines.iter().any(|line| line.sum_alone().is_some());
+    let over = if has_alone { "over each target alone, added up" } else { "over 1 stream" };
     let intervals = grid.lines.iter().filter_map(|line| {
-        let (low, high) = line.points.last()?.speed_up_interval?;
+        let (low, high) = most(line)?.speed_up_interval?;
         let (low, high) = (significant(low), significant(high));
         // An interval without width is the factor of the table.
-        (low != high).then(|| format!("{low} to {high} for {}", Bytes(line.block_bytes)))
+        (low != high).then(|| format!("{low}–{high} at {}", Bytes(line.block_bytes)))
     });
     let intervals: Vec<String> = intervals.collect();
     if !intervals.is_empty() {
-        page.sentence(Tone::Plain, "  Speed-up, 95% intervals: ", format!("{}.", intervals.join(", ")));
+        page.sentence(Tone::Plain, format!("  Speed-up {over}, 95%: "), format!("{}.", intervals.join(", ")));
+    } else if has_alone {
+        page.sentence(Tone::Plain, "  Speed-up: ", format!("{over}."));
+    }
+    if grid.lines.iter().filter_map(most).any(is_unclear) {
+        page.line(format!("  {UNCLEAR} = no clear difference"));
     }
     let no_ratio = distinct(grid.lines.iter().filter_map(|line| line.no_ratio).map(NoRatio::words));
     if !no_ratio.is_empty() {
-        page.sentence(Tone::Plain, "  Knee: ", format!("not compared: {}.", no_ratio.join("; ")));
+        page.sentence(
+            Tone::Plain,
+            "  Numbers of streams: ",
+            format!("not compared: {}.", no_ratio.join("; ")),
+        );
     }
 }
 
-/// What limits at the knees: the sizes with the same limit together, with the words of the first.
+/// Where more streams stop helping and what limits there: the sizes for which both are the same together, with the words of the first.
 fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
     let knees = grid.lines.iter().filter_map(|line| {
-        let limit = &line.knee.as_ref()?.limit;
-        Some((limit.word(), (Bytes(line.block_bytes), limit.cause())))
+        let stop = line.knee.as_ref()?;
+        Some(((stop.streams, stop.limit.word()), (Bytes(line.block_bytes), stop.limit.cause())))
     });
-    for (word, knees) in by_key(knees) {
-        let sizes = match &knees[..] {
+    let knees = by_key(knees);
+    let is_only = |lines: usize| lines == grid.lines.len();
+    let mut said: Vec<&str> = Vec::new();
+    for ((count, word), lines) in &knees {
+        let sizes = match &lines[..] {
             [] => continue,
-            [(one, _)] => one.to_string(),
-            [(one, _), (other, _)] => format!("{one} and {other}"),
-            [(one, _), .., (last, _)] => format!("{} sizes from {one} to {last}", knees.len()),
+            lines if is_only(lines.len()) => String::new(),
+            [(size, _)] => format!(", {size}"),
+            [(size, _), (other, _)] => format!(", {size} and {other}"),
+            [(size, _), .., (last, _)] => format!(", {} sizes from {size} to {last}", lines.len()),
         };
-        let text = knees[0].1.map_or("no counter shows the limit", |cause| cause.text.as_str());
-        page.sentence(Tone::Plain, "  Limit at the knee: ", format!("{sizes}: {word}; {text}."));
+        let cause = match lines[0].1 {
+            None => "no counter shows the limit".to_owned(),
+            Some(_) if said.contains(word) => (*word).to_owned(),
+            Some(cause) => format!("{word}; {}", cause.text),
+        };
+        said.push(word);
+        let text = format!("Stops scaling at {}{sizes}: {cause}.", streams(*count));
+        page.sentence(Tone::Plain, "  ", text);
     }
     if grid
         .lines
@@ -208,53 +186,6 @@ fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
             },
         );
     }
-}
-
-/// What each target gave and how busy it was, with the most streams of each block size, where there are several targets.
-fn draw_targets(page: &mut Page, analysis: &Analysis<'_>, grid: &Grid<'_>) {
-    let Some(most) = grid.counts().last().copied() else { return };
-    let points: Vec<&Point<'_>> = grid
-        .lines
-        .iter()
-        .filter_map(|line| line.point(most))
-        .filter(|point| point.bytes_per_s().is_some())
-        .collect();
-    let Some(widest) = points.iter().map(|point| point.targets.len()).max().filter(|&count| count > 1) else {
-        return;
-    };
-    page.blank();
-    page.line("  Each target, from its first start to its last end:");
-    for first in (0..widest).step_by(TARGETS) {
-        let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
-        let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);
-        let targets: Vec<u32> = distinct(shown).into_iter().skip(first).take(TARGETS).collect();
-        heads.extend(targets.iter().map(|&target| short_name(analysis, target)));
-        let rows: Vec<Vec<String>> = points
-            .iter()
-            .map(|point| {
-                let mut row = vec![Bytes(point.cell.workload.block_bytes).to_string()];
-                row.extend(targets.iter().map(|&target| of_target(point, target)));
-                row
-            })
-            .collect();
-        page.table(&heads, &rows);
-    }
-}
-
-/// `44.1, 99.6 %`.
-fn of_target(point: &Point<'_>, target: u32) -> String {
-    let Some(share) = point.targets.iter().find(|share| share.target == target) else {
-        return MISSING.into();
-    };
-    let busy = share.busy_share.map_or(String::new(), |busy| format!(", {}", percent(busy)));
-    format!("{}{busy}", Unit::MIB_PER_S.figure(share.bytes_per_s))
-}
-
-/// The end of a target's name.
-fn short_name(analysis: &Analysis<'_>, target: u32) -> String {
-    let name = metrics::target(analysis, target);
-    let name = name.map_or_else(|| format!("target {target}"), |target| printable(&target.name));
-    end_of(&name)
 }
 
 /// How the streams started, as asked for and really, and what the ramp gave.
@@ -392,7 +323,7 @@ mod tests {
 
     fn text(record: &rdsk_model::Record) -> String {
         let mut page = Page::default();
-        draw(&mut page, &Analysis::of(record));
+        draw(&mut page, &Analysis::of(record), Plots::Drawn);
         page.render(Style::default())
     }
 
@@ -422,7 +353,24 @@ mod tests {
         assert!(words.join(" ").contains(expected), "{text}");
         let row =
             text.lines().find(|line| line.trim_start().starts_with("64 KiB ")).expect("the only block size");
-        assert!(!row.contains('×'), "no speed-up of a cell with fewer streams: {row}");
+        assert!(row.ends_with(crate::figures::MISSING), "no speed-up of a cell with fewer streams: {row}");
+    }
+
+    /// Four streams are twice as fast as one in some rounds and half as fast in others.
+    #[test]
+    fn a_speed_up_that_may_be_none_is_unclear() {
+        let cells = scale_cells().into_iter().take(2).collect();
+        let mut record = fixtures::all_in_rounds(&fixtures::record(vec![fixtures::disk()], cells));
+        assert!(text(&record).contains("1.15x") && !text(&record).contains("unclear"), "{}", text(&record));
+        let many = record.cells.iter_mut().find(|cell| cell.workload.streams > 1).unwrap();
+        for (place, visit) in many.result.visits.iter_mut().enumerate() {
+            let factor = if place % 2 == 0 { 4 } else { 1 };
+            if let Some(overlap) = &mut visit.overlap {
+                overlap.bytes = overlap.bytes * factor / 2;
+            }
+        }
+        let text = text(&record);
+        assert!(!text.contains("1.15x") && text.contains("unclear = no clear difference"), "{text}");
     }
 
     #[test]
@@ -479,13 +427,9 @@ mod tests {
         for line in text.lines() {
             assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}\n{text}");
         }
-        for part in [
-            "12 streams: MiB/s, busy",
-            "…d/a-long-name-5",
-            "Ramp: up to",
-            "^ streams that started early",
-            "knee",
-        ] {
+        for part in
+            ["12 streams", "…d/a-long-name-5", "Ramp: up to", "^ streams that started early", "evenness"]
+        {
             assert!(text.contains(part), "{part}:\n{text}");
         }
     }

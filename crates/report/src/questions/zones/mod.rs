@@ -2,9 +2,11 @@
 //! [`rdsk_analysis::zones`] derives.
 
 mod answer;
+mod bars;
 
 pub(super) use answer::answer;
 
+use super::Plots;
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, significant};
@@ -19,25 +21,30 @@ use rdsk_units::{Bytes, percent};
 /// Minimum number of passes for a meaningful scatter.
 const FEW_PASSES: usize = 2;
 
-/// Rows of zones and of bands of one cell at most.
-const MAX_ZONES: usize = 16;
+/// Rows of bands of one test at most.
 const MAX_BANDS: usize = 4;
 
-pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, plots: Plots) {
     page.heading("ZONES: speed by position");
     let groups = cells::groups_by(analysis, Experiment::Zones, |cell| cell.workload.op);
+    let of_device: Vec<Vec<(&CellRecord, &Zones)>> =
+        groups.iter().map(|cells| seen_of_device(analysis, cells)).collect();
+    for cells in &of_device {
+        for (_, of_target) in by_key(cells.iter().map(|one| (&one.0.workload.targets, *one))) {
+            bars::draw(page, analysis, &of_target);
+        }
+        draw_doubts(page, analysis, cells);
+    }
     for cells in &groups {
         draw_rates(page, analysis, cells);
     }
-    let all: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
-    draw_curve(page, analysis, &seen(analysis, &all));
-    for cells in &groups {
-        // What memory or a hole answered says nothing about a disk.
-        let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| !is_of_memory(cell)).collect();
-        let of_device = seen(analysis, &of_device);
-        draw_zones(page, analysis, &of_device);
-        draw_bands(page, analysis, &of_device);
-        for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
+    if plots == Plots::Drawn {
+        let all: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
+        draw_curve(page, analysis, &seen(analysis, &all));
+    }
+    for cells in &of_device {
+        draw_bands(page, analysis, cells);
+        for (_, of_target) in by_key(cells.iter().map(|one| (&one.0.workload.targets, *one))) {
             draw_advice(page, analysis, &of_target);
         }
     }
@@ -46,6 +53,15 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
 /// The cells that visited a position.
 fn seen<'a>(analysis: &'a Analysis<'_>, cells: &[&'a CellRecord]) -> Vec<(&'a CellRecord, &'a Zones)> {
     cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect()
+}
+
+/// The same without what memory or a hole answered, which says nothing about a disk.
+fn seen_of_device<'a>(
+    analysis: &'a Analysis<'_>,
+    cells: &[&'a CellRecord],
+) -> Vec<(&'a CellRecord, &'a Zones)> {
+    let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| !is_of_memory(cell)).collect();
+    seen(analysis, &of_device)
 }
 
 /// One direction: all block sizes on all targets.
@@ -57,22 +73,27 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let order = match first.workload.pattern {
         Pattern::Random => "in shuffled order",
         Pattern::Sequential if moves_start && seen.iter().any(|(_, zones)| zones.passes > 1) => {
-            "in ascending order, each pass from another start"
+            "in ascending order, each sweep from another start"
         }
         Pattern::Sequential => "in ascending order",
     };
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
-    page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
+    page.blank();
+    page.sentence(
+        Tone::Plain,
+        "  ",
+        format!("{op}, up to {places} positions, {order}; host = time between I/Os"),
+    );
     let heads = [
         "blocks\nof",
-        "passes",
-        "outer\nMiB/s",
-        "inner\nMiB/s",
+        "sweeps",
+        "start\nMiB/s",
+        "end\nMiB/s",
         "ratio",
-        "scatter",
-        "outside\nµs",
+        "spread",
+        "host\nµs",
         "util\n%",
-        "verdict",
+        "remark",
     ];
     for (_, cells) in by_key(cells.iter().map(|cell| (&cell.workload.targets, *cell))) {
         draw_target(page, analysis, cells[0]);
@@ -90,59 +111,25 @@ fn draw_target(page: &mut Page, analysis: &Analysis<'_>, cell: &CellRecord) {
     }
 }
 
-/// The zones of each target, by the block size that shows them best.
-fn draw_zones(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
+/// Why steps of the rate are shown as no zones, for each target by the block size that shows them best.
+fn draw_doubts(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
         let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
         let Some((cell, zones)) = best else { continue };
-        if zones.steps == Steps::Untold {
-            page.blank();
-            let passes = match zones.passes {
-                1 => "1 whole pass".to_owned(),
-                many => format!("{many} whole passes"),
-            };
-            page.sentence(
-                Tone::Plain,
-                "  Zones: ",
-                format!(
-                    "the rates by {} step, which cannot be told from a change with time with {passes} in this order; --runs 4, or \
-                     --order shuffled, tells it.",
-                    full_name(analysis, cell)
-                ),
-            );
-        }
-        if zones.steps == Steps::Shared {
-            page.blank();
-            let text = format!(
-                "the rates by {} step, but other programs shared the processors or the device meanwhile, which looks the same.",
-                full_name(analysis, cell)
-            );
-            page.sentence(Tone::Plain, "  Zones: ", text);
-        }
-        if zones.zones.len() < 2 {
-            continue;
-        }
-        page.blank();
-        let text = format!("{} zones, by {}:", zones.zones.len(), full_name(analysis, cell));
-        page.sentence(Tone::Plain, "  ", text);
-        let whole = zones.positions.len().max(1) as f64;
-        let shown = zones.zones.len().min(MAX_ZONES);
-        let rows: Vec<Vec<String>> = zones.zones[..shown]
-            .iter()
-            .map(|zone| {
-                vec![
-                    Bytes(zone.begin_bytes).approx(),
-                    Bytes(zone.end_bytes).approx(),
-                    percent(zone.positions as f64 / whole),
-                    zone.positions.to_string(),
-                    Unit::MIB_PER_S.figure(zone.bytes_per_s),
-                ]
-            })
-            .collect();
-        page.table(&["from", "to", "share", "positions", "MiB/s"], &rows);
-        if shown < zones.zones.len() {
-            page.line(format!("  and {} more", zones.zones.len() - shown));
-        }
+        let sweeps = match zones.passes {
+            1 => "1 whole sweep".to_owned(),
+            many => format!("{many} whole sweeps"),
+        };
+        let why = match zones.steps {
+            Steps::Untold => format!(
+                "a change with time looks the same after {sweeps} in this order; --runs 4 or --order shuffled separates them"
+            ),
+            Steps::Shared => {
+                "other I/O shared the processors or the device meanwhile, which looks the same".to_owned()
+            }
+            Steps::None | Steps::Shown | Steps::OfOnePass => continue,
+        };
+        page.sentence(Tone::Plain, format!("  Steps at {}: ", full_name(analysis, cell)), format!("{why}."));
     }
 }
 
@@ -157,7 +144,7 @@ fn draw_bands(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Z
         }
         if !has_head {
             page.blank();
-            page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
+            page.line("  Bands of I/Os slower (+) or faster (-) than most:");
             has_head = true;
         }
         draw_target(page, analysis, of_target[0].0);
@@ -217,11 +204,11 @@ fn row(cell: &CellRecord, zones: &Zones) -> Vec<String> {
         zones.passes.to_string(),
         rate(zones.outer_bytes_per_s),
         rate(zones.inner_bytes_per_s),
-        ratio.map_or_else(|| MISSING.into(), significant),
+        ratio.map_or_else(|| MISSING.into(), |ratio| format!("{}x", significant(ratio))),
         scatter(zones),
         Unit::MICROSECONDS.figure(zones.outside_ns),
         zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
-        cells::verdict_word(cell),
+        cells::remark(cell),
     ]
 }
 
@@ -252,8 +239,8 @@ fn scatter(zones: &Zones) -> String {
     if zones.latency_bands.is_some() { format!("{around} + bands") } else { around }
 }
 
-/// The smallest block size of a target whose samples agree, among those measured more than once; of one size nothing follows for others.
-/// Where the scatter comes from time, larger blocks are no remedy.
+/// What the block sizes of a target that were measured more than once leave to be done where none of them is steady. Where the spread comes
+/// from time, larger blocks are no remedy.
 fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
@@ -263,29 +250,20 @@ fn draw_advice(page: &mut Page, analysis: &Analysis<'_>, seen: &[(&CellRecord, &
     let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
     if let Some(zones) = repeated.iter().copied().find(is_in_time) {
         let text = format!(
-            "{of_target}the scatter of {} comes from time, not from block size; repeat on an idle device.",
+            "{of_target}the spread at {} comes from time, not from block size; repeat on an idle device.",
             Bytes(zones.block_bytes)
         );
         page.sentence(Tone::Plain, "  Advice: ", text);
         return;
     }
-    if repeated.iter().all(|zones| zones.block_bytes == repeated[0].block_bytes) {
-        return;
+    let has_several = repeated.iter().any(|zones| zones.block_bytes != repeated[0].block_bytes);
+    if has_several && !repeated.iter().any(|zones| zones.is_tight()) {
+        let limit = percent(rdsk_analysis::zones::TIGHT);
+        let text = format!(
+            "{of_target}every block size has slower bands or a spread of more than {limit}: use larger blocks."
+        );
+        page.sentence(Tone::Plain, "  Advice: ", text);
     }
-    let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
-    let limit = percent(rdsk_analysis::zones::TIGHT);
-    let text = match tight {
-        Some(bytes) => {
-            format!(
-                "{} is the smallest block size without bands and with a scatter of at most {limit}.",
-                Bytes(bytes)
-            )
-        }
-        None => {
-            format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
-        }
-    };
-    page.sentence(Tone::Plain, "  Advice: ", format!("{of_target}{text}"));
 }
 
 /// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
@@ -300,13 +278,13 @@ fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
         zones if zones.rounds >= MIN_PASSES => String::new(),
         zones if zones.rounds == zones.passes => format!("; fewer than {MIN_PASSES} cannot show a trend"),
         zones => {
-            format!("; fewer than {MIN_PASSES} rounds of them, {} here, cannot show a trend", zones.rounds)
+            format!("; fewer than {MIN_PASSES} repeats of them, {} here, cannot show a trend", zones.rounds)
         }
     };
     page.sentence(
         Tone::Plain,
-        "  Scatter: ",
-        format!("{of_target}passes scatter with a standard deviation of {}{few}.", percent(most)),
+        "  Spread: ",
+        format!("{of_target}sweeps differ with a standard deviation of {}{few}.", percent(most)),
     );
 }
 
@@ -322,7 +300,7 @@ mod tests {
         let (record, _) = made(60, 2, |_, pass, _| 10_000_000 + 1_000_000 * u64::from(pass));
         let page = crate::tests::text(&record, Style::default());
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        let words = "passes scatter with a standard deviation of 6.7%; fewer than 8 cannot show a trend.";
+        let words = "sweeps differ with a standard deviation of 6.7%; fewer than 8 cannot show a trend.";
         assert!(page.contains(words), "{page}");
     }
 
@@ -343,7 +321,11 @@ mod tests {
         let page = crate::tests::text(&record, Style::default());
         let zones: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("ZONES")).collect();
         for name in &names {
-            assert_eq!(zones.iter().filter(|line| line.trim() == name).count(), 2, "rates and bands: {page}");
+            assert_eq!(
+                zones.iter().filter(|line| line.trim() == name).count(),
+                3,
+                "zones, rates and bands: {page}"
+            );
         }
         let rows: Vec<&&str> = zones.iter().filter(|line| line.ends_with("  unverified")).collect();
         assert_eq!(rows.len(), 2, "{page}");
