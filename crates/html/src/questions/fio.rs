@@ -23,11 +23,11 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     jobs.truncate(MAX_JOBS);
     let more = if left_out == 0 { String::new() } else { format!(" {left_out} further jobs are not drawn.") };
     let shows = &format!("The mean rate of each job, as fio reports it.{more}");
-    let mut figures: Vec<Figure> =
-        rates::figure(("fio-rates", "Rate of each job", shows), &jobs, Measure::OfItsKind)
-            .into_iter()
-            .collect();
-    figures.extend(sweep::figures("fio", &jobs));
+    let rates = rates::figure(("fio-rates", "Rate of each job", shows), &jobs, Measure::OfItsKind);
+    let mut figures = sweep::figures("fio", &jobs);
+    // Documents that differ in depth or block size are one measurement, which the sweep answers.
+    let place = if subjects.len() > 1 { figures.len() } else { 0 };
+    figures.splice(place..place, rates);
     figures.extend(percentiles::figure("fio-latency", "Latency by percentile", &jobs));
     figures
 }
