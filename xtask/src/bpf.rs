@@ -1,5 +1,5 @@
 //! `cargo xtask bpf`: compiles the BPF programs of `observe` with Debian's clang. The object is part of the repository, so that
-//! nobody needs clang to build rdsk; with `--check` it is compared instead, which is how the tests prove that it comes from
+//! clang is not needed to build rdsk; with `--check` it is compared instead, which is how the tests prove that it comes from
 //! its source.
 
 use crate::programs::checked;

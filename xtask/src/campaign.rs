@@ -117,7 +117,7 @@ fn noted(root: &Path, campaign: &Campaign) -> Result<(Vec<Note>, Option<String>)
 /// How often each test passed, of how many runs.
 type Passes = BTreeMap<String, (usize, usize)>;
 
-/// Counts the line of a test program that tells the result of a test: `test timing::rates ... ok`.
+/// Counts the line of a test program that shows the result of a test: `test timing::rates ... ok`.
 fn count_result(line: &str, passes: &mut Passes) {
     let told = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "));
     if let Some((test, result)) = told.filter(|(_, result)| ["ok", "FAILED"].contains(result)) {

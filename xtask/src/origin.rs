@@ -32,7 +32,7 @@ pub(crate) fn now(format: &str) -> Result<String> {
 }
 
 /// The last commit that changed more than pages of results; with `-dirty` where something else is not committed. Errors: when git cannot
-/// tell.
+/// say.
 pub(crate) fn commit(root: &Path) -> Result<String> {
     let git = |words: &[&str]| {
         let mut command = Command::new("git");

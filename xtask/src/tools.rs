@@ -265,7 +265,7 @@ mod tests {
         assert!(carried > 0, "no guest carries any program: the search is broken");
     }
 
-    /// A test that asks for a program which nobody installs would always be skipped.
+    /// A test that asks for a program which is not installed would always be skipped.
     #[test]
     fn every_program_that_tests_ask_for_is_installed() {
         let root = crate::root();

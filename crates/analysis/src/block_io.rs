@@ -19,7 +19,8 @@ pub struct BlockIo<'a> {
     cell: &'a CellRecord,
     /// The visits that were followed.
     followed: Followed,
-    devices: Vec<&'a DeviceEvidence>,
+    /// The devices that count for the cell.
+    pub(crate) devices: Vec<&'a DeviceEvidence>,
     /// Bios and requests at these devices.
     account: Account<'a>,
     /// Whether no request was missed, so that each count is exact; otherwise up to 1 % may lack.
@@ -40,7 +41,7 @@ struct Followed {
     elapsed_ns: u64,
     ops: u64,
     bytes: u64,
-    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not tell.
+    /// From the return of the last I/O of each visit to the end of its close; `None` where a visit does not say.
     closing_ns: Option<u64>,
     is_all: bool,
 }
@@ -146,11 +147,6 @@ impl<'a> BlockIo<'a> {
     /// The share of the visits' time in which bios were followed and times taken, where it is not all of it.
     pub fn timed_share(&self) -> Option<f64> {
         self.cell.evidence.bpf.as_ref()?.timed_share()
-    }
-
-    /// The devices that count for the cell.
-    pub(crate) fn counted_devices(&self) -> &[&'a DeviceEvidence] {
-        &self.devices
     }
 
     /// The devices of which some requests were missed, so that their counts may be up to 1 % too low.
@@ -320,7 +316,7 @@ mod tests {
         );
         assert_eq!((activity.merges(Op::Read), activity.flushes()), (Some(25), Some(250)));
         assert_eq!((activity.part_in_words().as_str(), activity.is_exact), (" in 2 of 3 repeats", true));
-        // What memory held may move after the part of a visit that sysfs tells.
+        // What memory held may move after the part of a visit that sysfs says.
         let buffered = reads(IoPath::Buffered);
         let activity = block_io(&buffered).unwrap();
         assert_eq!((activity.calls(), activity.merges(Op::Read), activity.flushes()), (250, None, None));

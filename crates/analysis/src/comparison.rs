@@ -308,7 +308,7 @@ fn common_rounds(cell: &CellRecord, bases: &[&CellRecord], measure: Measure) -> 
     (sittings.into_values().max_by_key(Vec::len).unwrap_or_default(), apart)
 }
 
-/// What the kernel read ahead and nobody had used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be
+/// What the kernel read ahead and the program had not used when the visits ended leaves unsure in a ratio, in each round alike: the rates may be
 /// those at which the device read.
 #[derive(Clone, Copy)]
 struct Unused {
@@ -348,7 +348,7 @@ pub fn visits_by_round(cell: &CellRecord) -> BTreeMap<u32, Vec<&Visit>> {
     rounds
 }
 
-/// Bytes and time of the warm-up, which is the start of the first visit; 0 where there is none, and in Records that tell no bytes.
+/// Bytes and time of the warm-up, which is the start of the first visit; 0 where there is none, and in Records that show no bytes.
 pub fn warm_up(cell: &CellRecord) -> (u64, u64) {
     cell.result.warmup_bytes.zip(cell.result.warmup_ns).unwrap_or((0, 0))
 }

@@ -1,5 +1,5 @@
 //! How much of a cell's time its threads waited for a processor: because others used it, or because the CPU quota of their control
-//! group was used up. It judges from what the kernel counted beside the cell; waiting for each other by our own design is nobody
+//! group was used up. It judges from what the kernel counted beside the cell; waiting for each other by our own design is no other program's
 //! else's.
 
 use crate::metrics;
@@ -44,7 +44,7 @@ pub struct Contention {
     pub idle: f64,
     /// Processors of the machine.
     pub processors: u64,
-    /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
+    /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not say.
     pub pressure: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ fn long_enough(visits: &[ProcessorUse]) -> Vec<ProcessorUse> {
     parts
 }
 
-/// Of one cell; `None` where nobody counted, and for cells too short for the kernel's clock ticks.
+/// Of one cell; `None` where it was not counted, and for cells too short for the kernel's clock ticks.
 pub fn contention(cell: &CellRecord) -> Option<Contention> {
     contention_of(cell, cell.evidence.processor.as_ref()?)
 }

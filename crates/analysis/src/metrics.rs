@@ -148,6 +148,9 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?.into_iter().map(|device| bytes_of(device, op)).sum()
 }
 
+/// More flushes than this per write, and it is not known how many of the writes they are.
+const MOST_FLUSHES: f64 = 0.01;
+
 /// Requests with data that the devices completed in one direction, until everything was stable: writes by BPF where its programs
 /// missed nothing, all else by sysfs. The kernel counts an empty flush among the writes too, with no sectors (measured on 6.18, loop
 /// and virtio), so flushes are taken off. A flush after a write that must be durable at once is not among them; where nothing
@@ -159,21 +162,15 @@ pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
         Op::Write => requests_by_bpf(cell, device, op).or_else(|| {
             let is_part = cell.evidence.bpf.as_ref().is_some_and(|bpf| bpf.followed.is_some());
-            if is_part && has_many_flushes(device) {
+            let (writes, flushes) = (device.writes?, device.flushes.unwrap_or(0));
+            if is_part && flushes as f64 > MOST_FLUSHES * writes as f64 {
                 return None;
             }
-            let rest = device.writes?.saturating_sub(device.flushes.unwrap_or(0));
+            let rest = writes.saturating_sub(flushes);
             (rest > 0 || device.write_bytes == Some(0)).then_some(rest)
         }),
     };
     devices(cell)?.into_iter().map(requests).sum()
-}
-
-/// More flushes than this per write, and it is not known how many of the writes they are.
-const MOST_FLUSHES: f64 = 0.01;
-
-fn has_many_flushes(device: &DeviceEvidence) -> bool {
-    device.flushes.unwrap_or(0) as f64 > MOST_FLUSHES * device.writes.unwrap_or(0) as f64
 }
 
 /// Requests of a device by the programs in the block layer; `None` where they were not attached all the time, or where the bytes
@@ -406,11 +403,8 @@ mod tests {
         let device = &mut cell.evidence.device[0];
         (device.writes, device.flushes) = (Some(1000), Some(1000));
         let name = device.name.clone();
-        assert_eq!(
-            device_requests(&cell, Op::Write),
-            None,
-            "empty flushes or flushes after writes: nobody knows"
-        );
+        let unknown = device_requests(&cell, Op::Write);
+        assert_eq!(unknown, None, "empty flushes or flushes after writes: nobody knows");
         let request = |bytes, count| Request {
             target: 0,
             device: name.clone(),

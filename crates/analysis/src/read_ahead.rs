@@ -1,4 +1,4 @@
-//! What the kernel read ahead of sequential readers and nobody had used when a visit ended: how far it leaves a rate unsure. In short
+//! What the kernel read ahead of sequential readers and the program had not used when a visit ended: how far it leaves a rate unsure. In short
 //! visits to a slow device that is much of what the device did, and no I/O returned it. It names no cause.
 
 use crate::metrics;

@@ -6,7 +6,7 @@ use crate::block_io::BlockIo;
 use crate::comparison::{Measure, Ratio, ratio_of};
 use crate::iostat::iostat_row;
 use crate::metrics;
-use rdsk_model::{CellRecord, Experiment, Record, VerdictCode, Workload};
+use rdsk_model::{CellRecord, EngineKind, Experiment, Record, VerdictCode, Workload};
 
 /// Latencies that grow at least by this factor are of requests that wait for each other.
 const WAITING: f64 = 1.5;
@@ -50,26 +50,21 @@ pub(crate) fn two_depths(
     record: &Record,
     device_ns: impl Fn(&CellRecord) -> Option<f64>,
 ) -> Vec<TwoDepths<'_>> {
-    // The streams of `scale` have their own knee, and a copy has one I/O at a time.
+    // The streams of `scale` have their own knee, and a copy has one I/O at a time. Of the others the device has to have set the rate;
+    // that its queue was not as full as requested does not matter, since the depth that it had is known.
     let are_compared = |cell: &&CellRecord| {
-        !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio) && is_sound(cell)
+        !matches!(cell.experiment, Experiment::Scale | Experiment::Dd | Experiment::Fio)
+            && metrics::ran(cell)
+            && metrics::has_verdict(cell, VerdictCode::Device)
     };
-    let keyed = record.cells.iter().filter(are_compared).map(|cell| ((cell.experiment, key(cell)), cell));
+    // But for the depth, and for what differs with it.
+    let alike = |cell: &CellRecord| {
+        let workload = cell.workload.clone();
+        (cell.experiment, Workload { queue_depth: 1, engine: EngineKind::Sync, seed: 0, ..workload })
+    };
+    let keyed = record.cells.iter().filter(are_compared).map(|cell| (alike(cell), cell));
     let groups = crate::groups::by_key(keyed).into_iter();
     groups.filter_map(|(_, cells)| of_group(cells, &device_ns)).collect()
-}
-
-/// Whether the device set the rate of a cell. That its queue was not as full as requested does not matter: the depth that it had
-/// is known.
-fn is_sound(cell: &CellRecord) -> bool {
-    let is_of_device = metrics::has_verdict(cell, VerdictCode::Device);
-    metrics::ran(cell) && is_of_device
-}
-
-/// A workload but for its depth, and for what differs with it.
-fn key(cell: &CellRecord) -> Workload {
-    let engine = rdsk_model::EngineKind::Sync;
-    Workload { queue_depth: 1, engine, seed: 0, ..cell.workload.clone() }
 }
 
 fn of_group<'a>(

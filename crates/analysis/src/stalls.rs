@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// An I/O that hangs for many times as long as all visits were meant to take leaves no window out, and is told as long as it was.
+    /// An I/O that hangs for many times as long as all visits were meant to take leaves no window out, and is reported as long as it was.
     #[test]
     fn a_stall_that_is_most_of_the_time_is_found() {
         let hung = [steady(6, 100.0), vec![0.0; 600]].concat();
@@ -263,7 +263,7 @@ mod tests {
         let few = visits.clone().map(|visit| visit.iter().map(|rate| rate / 50.0).collect::<Vec<f64>>());
         let [found] = stalls_of(&waited(&few, 30 * S))[..] else { panic!("one stall") };
         assert!(found.lasts_ns.abs_diff(30 * S) < S / 5, "{found:?}");
-        // Nobody waited, or all I/Os are so slow.
+        // None waited, or all I/Os are so slow.
         assert!(stalls_of(&waited(&visits, S)).is_empty());
         let slow = with(waited(&visits, 30 * S), |cell| {
             cell.result.latency_ns.as_mut().unwrap().p50 = Some(10 * S);

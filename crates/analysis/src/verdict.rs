@@ -59,7 +59,7 @@ fn one_way(cell: &CellRecord, targets: &[Target], cpus: Option<u32>, is_half: bo
         };
     }
     let disturbed = || match cell.workload.op {
-        // What a server of FUSE asked of the device for us cannot be told from what others did.
+        // What a server of FUSE asked of the device for us cannot be distinguished from what others did.
         _ if facts.is_simulated() || facts.is_served() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
@@ -109,7 +109,7 @@ pub fn read_some_zeros(cell: &CellRecord, targets: &[Target]) -> Option<ReadCont
 }
 
 /// Whether the rate of a cell that [`verdict`] calls throttled is above the limit: a burst that the group lets pass for a while, which
-/// tells nothing of the target.
+/// shows nothing of the target.
 pub fn is_burst(cell: &CellRecord, targets: &[Target]) -> bool {
     let is_throttled = metrics::has_verdict(cell, VerdictCode::Throttled);
     is_throttled && Facts::gather(cell, targets).is_some_and(|facts| limit::bursts(&facts))

@@ -27,12 +27,12 @@ pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
-/// `±1.2 %` for a margin of error relative to its mean; `±>100 %` when it is wider than that.
+/// `±1.2%` for a margin of error relative to its mean; `±>100%` when it is wider than that.
 pub fn plus_minus(margin: f64) -> String {
     if margin > 1.0 { "±>100%".into() } else { format!("±{}", rdsk_units::percent(margin)) }
 }
 
-/// `3.4 ×`; from 100 on without decimals.
+/// `3.40x`, `12.3x`; from 100 on without decimals.
 pub fn times(factor: f64) -> String {
     match factor {
         f if !f.is_finite() => "n/a".into(),
@@ -42,7 +42,7 @@ pub fn times(factor: f64) -> String {
     }
 }
 
-/// `The 95 % interval is 1.13 to 1.17.`
+/// `The 95% interval is 1.13 to 1.17.`
 pub fn interval(low: f64, high: f64) -> String {
     format!("The 95% interval is {} to {}.", figure(low), figure(high))
 }

@@ -51,7 +51,7 @@ pub struct Certainty {
 pub enum Unknown {
     /// One of the runs has so few rounds.
     Rounds(usize),
-    /// One of the runs does not tell how sure its figure is.
+    /// One of the runs does not say how sure its figure is.
     NoInterval,
     /// So few pairs of runs were completed.
     Pairs(usize),
@@ -109,7 +109,7 @@ impl Change {
         }
     }
 
-    /// How far the figure may be off in either direction without anybody noticing, as a share: half of the corrected interval.
+    /// How far the figure may be off in either direction unnoticed, as a share: half of the corrected interval.
     /// `None` where an end is not known.
     pub fn blind_within(&self) -> Option<f64> {
         let (low, high) = self.certainty.ok()?.corrected;

@@ -16,7 +16,7 @@ use rdsk_stats::holm;
 
 /// Two runs that follow each other are at least this many octaves of time apart: the next longer change than a run can see.
 const LEAST_OCTAVES: f64 = 1.0;
-/// Of changes that take weeks nobody knows how they go on; from here on, 4095 times the length of a run, a longer time adds nothing.
+/// For changes that take weeks it is unknown how they go on; from here on, 4095 times the length of a run, a longer time adds nothing.
 pub const MOST_OCTAVES: f64 = 12.0;
 
 /// What a comparison rests on.
@@ -204,7 +204,7 @@ fn candidate(
     Some(Candidate { metric, base: before.mean, other: after.mean, pairs: None, log })
 }
 
-/// What a run tells of slow changes of a figure.
+/// What a run shows of slow changes of a figure.
 fn spread_of(analysis: &Analysis<'_>, cell: &CellRecord, metric: Metric, figure: Estimate) -> Spread {
     let of_rate = spread(analysis, cell);
     match (metric, &cell.result.latency_ns) {

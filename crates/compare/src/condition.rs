@@ -1,5 +1,5 @@
 //! A condition on a comparison, such as `p99:slower>10%`: its spelling, where it is surely met, and where the data leave that
-//! open. Whoever calls it decides what follows.
+//! open. The caller decides what follows.
 
 use crate::change::{CellChange, Change};
 use crate::compared::{Basis, Compared, RunPair};
@@ -112,7 +112,7 @@ pub struct Judgement<'a> {
     pub met: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
     /// Where it is not, and yet may be: the data leave it open.
     pub unsure: Vec<(usize, &'a CellChange<'a>, &'a Change)>,
-    /// Where nobody can say, because a run lacks the figure that the baseline has.
+    /// Where it is open, because a run lacks the figure that the baseline has.
     pub missing: Vec<Missing<'a>>,
 }
 

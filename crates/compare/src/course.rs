@@ -157,11 +157,11 @@ fn step_width(points: &[Point<'_>], metric: Metric) -> f64 {
     if metric == Metric::Rate {
         return 0.0;
     }
-    // The figures tell the last nanosecond of a bucket, which ends with it.
+    // The figures show the last nanosecond of a bucket, which ends with it.
     points.iter().map(|point| step_of(point.value).width()).fold(0.0, f64::max) * 1.01
 }
 
-/// The shape without what is no more than this: nobody knows whether that much has changed.
+/// The shape without what is no more than this: it is unknown whether that much has changed.
 fn beyond(width: f64, shape: Shape) -> Shape {
     match shape {
         Shape::Steps(mut steps) => {
@@ -247,7 +247,7 @@ mod tests {
         assert!(matches!(drift, Shape::Slope(factor) if (factor - 0.78).abs() < 0.05), "{drift:?}");
     }
 
-    /// A sparse file is read ten times as fast as the disk below it, by nobody.
+    /// A sparse file is read ten times as fast as the disk below it, by no disk.
     #[test]
     fn runs_of_nothing_are_left_out_with_the_reason() {
         let mut course_runs = runs(&[100.0, 101.0, 99.0, 100.0, 1000.0, 1000.0, 1000.0, 1000.0]);

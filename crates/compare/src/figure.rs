@@ -92,7 +92,7 @@ fn percentile(
     })
 }
 
-/// A figure of a cell with what may have been told like it. A percentile is read from the buckets of a histogram. A rate is that of
+/// A figure of a cell with what may have been said like it. A percentile is read from the buckets of a histogram. A rate is that of
 /// whole I/Os over the time to the return of the last, to the nanosecond, and no step rounds it; but where a part is cut out, the
 /// I/O that is under way at the cut counts as a whole or not at all.
 pub(crate) fn stepped(cell: &CellRecord, metric: Metric) -> Option<Stepped> {

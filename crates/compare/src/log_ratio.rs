@@ -45,7 +45,7 @@ impl Error {
 enum Doubt {
     /// Of one run each: below it and above it.
     OfRuns { below: Error, above: Error },
-    /// Of pairs of runs: what the states leave open in which they may have been, which no single width tells.
+    /// Of pairs of runs: what the states leave open in which they may have been, which no single width says.
     OfPairs(PairedRatio),
 }
 

@@ -76,7 +76,7 @@ impl WhyMissing {
     }
 }
 
-/// Whether the figure of a cell is that of nothing: nobody moved the bytes, or the cell was cut off.
+/// Whether the figure of a cell is that of nothing: no device moved the bytes, or the cell was cut off.
 pub(crate) fn is_of_nothing(cell: &CellRecord) -> bool {
     why_of_nothing(cell).is_some()
 }

@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Two devices whose medians scatter by so much, the one below an edge and the other above it by as much as no bucket tells.
+    /// Two devices whose medians scatter by so much, the one below an edge and the other above it by as much as no bucket says.
     #[test]
     fn equal_medians_around_an_edge_are_seldom_called_different() {
         const TRIALS: u64 = 150;

@@ -1,5 +1,5 @@
 //! How much the rate of a cell, or a percentile of its latencies, changes from round to round of its run, beyond what its rounds are too
-//! short to tell. A device whose rate is capped has the same rate in every round, whatever its slow I/Os do; so each percentile is asked
+//! short to say. A device whose rate is capped has the same rate in every round, whatever its slow I/Os do; so each percentile is asked
 //! for itself. It compares no runs.
 
 use crate::figure::{MIN_ROUNDS, Metric, measure, timed_rates};
@@ -9,7 +9,7 @@ use rdsk_analysis::rate_series::{RateSeries, Segment};
 use rdsk_model::{CellRecord, Estimate, Latency, Visit};
 use rdsk_stats::{Histogram, mean, stddev, t_quantile};
 
-/// What a run tells of one cell beside its figures.
+/// What a run says of one cell beside its figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     /// Rounds in which the cell moved something.
@@ -18,7 +18,7 @@ pub(crate) struct Spread {
     pub(crate) drift_per_octave: f64,
 }
 
-/// What the rounds of a cell tell of slow changes. Rates of rounds differ because a round is short, which its own two halves
+/// What the rounds of a cell show of slow changes. Rates of rounds differ because a round is short, which its own two halves
 /// show, and because the disk changes between rounds; the rest is taken to be that. Rounds that are spread over the run see
 /// changes that take from one round to the whole run, log₂ of their number octaves, and each octave is given the same variance, as
 /// the slow noise of machines has it (1/f; Keshner 1982), so that the changes that take longer than a run can be reckoned with.
@@ -49,7 +49,7 @@ fn moved((first, second): (f64, f64), took: (f64, f64), whole: f64) -> Option<f6
     by.is_finite().then_some(by)
 }
 
-/// Of each round of several visits what its halves tell; one in the middle is left out.
+/// Of each round of several visits what its halves say; one in the middle is left out.
 fn halves_of_visits(cell: &CellRecord) -> Vec<f64> {
     let rounds = visits_by_round(cell);
     if rounds.values().all(|visits| visits.len() < 2) {
@@ -80,7 +80,7 @@ fn halves_of_visits(cell: &CellRecord) -> Vec<f64> {
     (0_u32..).zip(rounds.values()).filter_map(of_round).collect()
 }
 
-/// Of each round of a single visit what the halves of its windows tell, without those of the warm-up.
+/// Of each round of a single visit what the halves of its windows say, without those of the warm-up.
 fn halves_of_windows(cell: &CellRecord, series: &RateSeries) -> Vec<f64> {
     let rounds = visits_by_round(cell);
     let ends_ns: Vec<u64> = cell
@@ -112,7 +112,7 @@ fn halves_of_windows(cell: &CellRecord, series: &RateSeries) -> Vec<f64> {
 /// What is left outside of a range.
 const OUTSIDE: f64 = 0.05;
 
-/// What a run tells of slow changes of a percentile, as [`spread`] does of the rate: the variance of the logarithms of
+/// What a run shows of slow changes of a percentile, as [`spread`] does of the rate: the variance of the logarithms of
 /// the rounds' own percentiles, less what chance leaves of them.
 ///
 /// A Record without the latencies of its rounds (an older one, or a compact one) still has the range of the percentile, which is as wide

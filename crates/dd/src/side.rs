@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const RECENT: usize = 14;
 /// A call that took no longer was in flight in no pause of the process that shows ([`LongCall`]).
 const LONG_NS: u64 = 150_000_000;
-/// Bytes that are gathered before the page cache is told to drop them.
+/// Bytes that are gathered before the page cache is asked to drop them.
 const DROP_BYTES: u64 = 128 << 10;
 
 /// The input or the output of a copy.
@@ -28,7 +28,7 @@ pub struct Side {
     is_appended: bool,
     /// Whether a transfer may wait for another program: a pipe, a socket, a terminal.
     pub(crate) waits: bool,
-    /// What was transferred, and the page cache was not told to drop.
+    /// What was transferred, and which the page cache was not asked to drop.
     undropped_bytes: u64,
     pub(crate) calls: Calls,
     /// How long the last calls took that are not in the histogram yet. Each block of a copy drives most of what a processor's first

@@ -137,7 +137,7 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
-/// What the trials told.
+/// What the trials said.
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
     /// The better trial of each engine that issued anything.
@@ -154,7 +154,7 @@ pub(crate) fn is_slow(trial: &Trial) -> bool {
     trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
-/// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one tells of a slow device, unless it
+/// Why the trials, which were made for this `reason`, chose another engine than `io_uring`. A single one shows a slow device, unless it
 /// was the machine that was busy.
 pub(crate) fn why_chosen(engine: EngineKind, reason: &str, Trials { best, is_disturbed }: &Trials) -> String {
     let because = match &best[..] {

@@ -37,7 +37,7 @@ const PARTS: u64 = 4;
 /// fetched, or writes data that one has written.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// One trial, and whether it tells of the device and the engine, and not of who else uses the processors.
+/// One trial, and whether it is of the device and the engine, and not of what else uses the processors.
 struct Made {
     trial: Trial,
     is_undisturbed: bool,

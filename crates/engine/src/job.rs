@@ -244,7 +244,7 @@ pub trait Engine {
     /// (`EINVAL` for `O_DIRECT`).
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
 
-    /// Looks at a few pages of what a visit has read, where [`Run::content`] tells nothing or too little. It reads, so that it comes
+    /// Looks at a few pages of what a visit has read, where [`Run::content`] shows nothing or too little. It reads, so that it comes
     /// after everything was counted; before each page it asks whether to go on.
     fn look_at(
         &mut self,

@@ -68,7 +68,7 @@ impl WriteGuard {
         false
     }
 
-    /// Why nothing more may be written; told once.
+    /// Why nothing more may be written; said once.
     pub fn take_refusal(&self) -> Option<TargetError> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -144,7 +144,7 @@ fn shown(field: Field) -> String {
 }
 
 /// The text without control characters, and behind an apostrophe where a spreadsheet would calculate it. A text that begins with
-/// one gets a second one, so that whoever takes one away has the name.
+/// one gets a second one, so that the program that takes one away has the name.
 fn harmless(text: &str) -> String {
     let text = printable(text);
     // Spreadsheets pass over spaces before a formula, and some take the full-width signs for the plain ones.

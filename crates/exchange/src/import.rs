@@ -223,7 +223,7 @@ mod tests {
             let text = format!("{first}{between}{second}\n");
             assert_eq!(import(&text).unwrap(), [run.clone(), other.clone()], "{between:?}");
         }
-        // What is cut off is told of, whatever stands before it.
+        // What is cut off is reported, whatever stands before it.
         let cut = &second[..second.len() / 2];
         let error = import(&format!("{first}\n{cut}")).unwrap_err();
         assert!(matches!(error, ImportError::Json { .. }), "{error}");

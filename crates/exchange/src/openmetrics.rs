@@ -184,7 +184,7 @@ fn runs(text: &mut String, records: &[&Record]) {
         }
     }
     head(text, "rdsk_run_duration_seconds", "gauge", "seconds", "How long the whole run took.");
-    // A run that was killed or goes on has no end yet, and of some runs of other programs nobody knows it.
+    // A run that was killed or goes on has no end yet, and for some runs of other programs it is unknown.
     for run in runs.iter().filter(|run| run.elapsed_ns > 0) {
         sample(text, "rdsk_run_duration_seconds", &of_run(run), seconds(run.elapsed_ns));
     }

@@ -228,7 +228,7 @@ fn python_reads_the_same_figures() {
     assert_eq!(read, expected);
 }
 
-/// Every column of numbers and of words, as a data frame has it without being told of types.
+/// Every column of numbers and of words, as a data frame has it without being given types.
 #[test]
 fn pandas_reads_the_same_table() {
     if !requires(&[Need::Tool("/usr/lib/python3/dist-packages/pandas/__init__.py")]) {

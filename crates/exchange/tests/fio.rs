@@ -427,7 +427,7 @@ fn extreme_numbers_are_no_panic() {
     }
 }
 
-/// Whatever was read can be passed on; whatever was not is told in one line.
+/// Whatever was read can be passed on; whatever was not is reported in one line.
 fn let_it_be_used(text: &str) {
     match import(text) {
         Ok(records) => {

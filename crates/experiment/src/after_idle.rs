@@ -16,7 +16,7 @@ const READS: u32 = 3;
 const READS_BESIDE: u32 = 16;
 /// The part of the budget that this may take: one in so many.
 const SHARE: u64 = 10;
-/// Nobody looks at the windows of so few reads.
+/// The windows of so few reads are not drawn.
 const MIN_WINDOW_NS: u64 = 50_000_000;
 /// Time for a read that takes much longer than its rest.
 const PATIENCE_NS: u64 = 10_000_000_000;

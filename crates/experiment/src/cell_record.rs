@@ -102,7 +102,7 @@ fn merge(then: &Evidence, now: Evidence) -> Evidence {
     then.clone().plus(now)
 }
 
-/// What sysfs tells.
+/// What sysfs says.
 fn without_bpf(evidence: Evidence) -> Evidence {
     let device = evidence.device.into_iter().map(|part| DeviceEvidence {
         splits: None,

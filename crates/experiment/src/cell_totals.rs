@@ -303,7 +303,7 @@ impl CellTotals {
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
-        // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
+        // Windows show the scatter within a visit, rounds what changes between them: the wider interval counts.
         let is_sampled = extent == Extent::Timed && self.has_samples_of_all();
         let of_windows = if is_sampled { rdsk_stats::batch_interval(&self.samples) } else { None };
         let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates(), &self.halves())]

@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Largest test file unless `--size` says otherwise.
 const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
-/// The size of a test file that nobody requested is a multiple of this.
+/// The size of a test file that was not requested is a multiple of this.
 const TEST_FILE_UNIT_BYTES: u64 = 1 << 20;
 /// The part of the budget that creating the test files may take: a fifth.
 const TEST_FILE_SHARE: u64 = 5;
@@ -181,7 +181,7 @@ pub(crate) fn claim_all(
         check_room(&request.experiments, target, &request.options).map_err(|error| error.problem())?;
     }
     check_growths(&mut authorized, request)?;
-    // What cannot be planned is told of the plan that is made of the claims.
+    // What cannot be planned is noted in the plan that is made of the claims.
     if let Ok(plan) = whole_plan(&authorized, request) {
         check_memory(&plan, &request.roots.proc)?;
     }
@@ -294,7 +294,7 @@ fn access(examined: &Examined, request: &Request) -> Access {
     }
     let ops = request.options.ops.as_ref();
     let is_requested = request.options.end_fsync || ops.is_some_and(|ops| ops.contains(&Op::Write));
-    // A flag that allows writing requests it, even if it is the flag of another kind of target: whoever typed it meant
+    // A flag that allows writing requests it, even if it is the flag of another kind of target: the user who typed it meant
     // this target to be written, and must learn that it is not.
     let is_allowed =
         request.permission.overwrite == Overwrite::Allowed || request.permission.destroy.is_some();

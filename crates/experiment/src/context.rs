@@ -47,7 +47,7 @@ impl PlanContext<'_> {
     }
 
     /// Whether the path `dontcache` is measured beside the other two. A whole run has no time for it: its cells would take
-    /// their turns from those that everybody asks for.
+    /// their turns from those that are always requested.
     pub(crate) fn asks_dontcache(&self) -> bool {
         self.scope == Scope::Alone
     }

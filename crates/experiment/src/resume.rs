@@ -127,14 +127,11 @@ fn earlier_sitting(visit: &Visit) -> Visit {
     Visit { sitting: visit.sitting.saturating_add(1), ..visit.clone() }
 }
 
-fn is_scaled(cell: &Cell) -> bool {
-    matches!(cell.experiment, Experiment::Align | Experiment::Paths)
-}
-
 /// How many bytes the cells of `align` choose from, and those of `paths` pass over, follows the rate at which the test file was written
 /// or the target read at first, which is another one each time: those of the earlier run count.
 pub(crate) fn take_spans(plan: &mut Plan, earlier: &Record) {
-    for cell in plan.cells.iter_mut().filter(|cell| is_scaled(cell)) {
+    let is_scaled = |cell: &&mut Cell| matches!(cell.experiment, Experiment::Align | Experiment::Paths);
+    for cell in plan.cells.iter_mut().filter(is_scaled) {
         let Some(then) = earlier.cells.iter().find(|then| then.id == cell.id) else { continue };
         let mut wanted = cell.workload.clone();
         wanted.span_bytes = then.workload.span_bytes;
@@ -243,7 +240,7 @@ fn is_sound(cell: &CellRecord) -> bool {
         && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
 }
 
-/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not tell two disks apart: the serial
+/// Why two targets are not one and the same; `None` if they are. Names and sizes alone do not distinguish two disks: the serial
 /// number does, if there is one.
 fn unlike(then: &Target, now: &Target) -> Option<String> {
     let name = rdsk_units::printable(&then.name);

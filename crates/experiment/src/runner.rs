@@ -210,7 +210,7 @@ impl Runner<'_> {
     }
 
     /// Looks at what a device holds where it was read, unless a signal came, or the budget has no time for it. After
-    /// sequences, whose buffers tell nothing, the visits before it may have told enough; other visits look only if their buffers had
+    /// sequences, whose buffers show nothing, the visits before it may have said enough; other visits look only if their buffers had
     /// too few pages.
     fn look_at(
         &mut self,
@@ -243,7 +243,7 @@ impl Runner<'_> {
         settled: Result<Settled, EngineError>,
         mut evidence: rdsk_observe::VisitEvidence,
     ) -> Result<(), EngineError> {
-        // The threads that issue the I/O have ended, so only they can tell how long they waited.
+        // The threads that issue the I/O have ended, so only they can say how long they waited.
         if let Some(processor) = &mut evidence.processor {
             processor.own_wait_ns = run.processor_wait_ns;
         }

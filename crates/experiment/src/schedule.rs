@@ -129,7 +129,7 @@ impl<'a> Schedule<'a> {
         self.round == 0
             && over_ns > may_be_ns
             && state.visits_done > 0
-            // What hangs is told of each cell, once.
+            // What hangs is reported for each cell, once.
             && !state.has_hung
             && self.plan.runtime_ns.is_none()
             && cell.workload.engine != EngineKind::Sim
@@ -236,7 +236,7 @@ impl<'a> Schedule<'a> {
             .max_by(|a, b| gain(a).total_cmp(&gain(b)))
     }
 
-    /// Whether more rounds of a cell tell more: a single pass was all that was asked, and what failed fails again.
+    /// Whether more rounds of a cell show anything: a single pass was all that was asked, and what failed fails again.
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();

@@ -1,6 +1,6 @@
 //! Where the sequential visits of a run begin: behind what others of the same run have gone through. A visit that began at the start of
 //! the span each time would soon be answered by a cache below the block layer, of a hypervisor, an array or a disk, and nothing would
-//! tell. And which targets may hold the same blocks: several paths lead to one LUN, and a partition or an array lies on a disk that is a
+//! say. And which targets may hold the same blocks: several paths lead to one LUN, and a partition or an array lies on a disk that is a
 //! target, too. It issues nothing.
 
 use rdsk_model::{Cell, Extent, Pattern, StreamResult, Target, TargetKind, Visit};

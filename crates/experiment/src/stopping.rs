@@ -61,7 +61,7 @@ impl Control for StopPolicy<'_> {
 ///
 /// A disk that sustains 100 MB/s takes 200 MB of a write-behind cell in 2 s, so that a visit writes 140 MB at most, in blocks of
 /// 64 KiB 139,984,896 bytes. Of a span of 100 MiB it writes each byte once, 104,857,600 bytes; of a pass of 1 GiB, the 139,984,896.
-/// Before a first flush has told that rate, it writes 1 MiB, or the whole pass.
+/// Before a first flush has said that rate, it writes 1 MiB, or the whole pass.
 #[allow(clippy::cast_possible_truncation, reason = "bytes of one visit stay far below 2^53")]
 pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: Option<f64>) -> Limits {
     let block_bytes = cell.workload.block_bytes;

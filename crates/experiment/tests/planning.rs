@@ -136,7 +136,7 @@ fn a_filesystem_without_direct_io_says_so_and_measures_the_rest() {
 }
 
 /// The third path is asked by the questions about paths when they are asked alone; the turns of a whole run belong to what
-/// everybody asks first.
+/// are requested first.
 #[test]
 fn dontcache_is_asked_alone_only() {
     let is_third = |cell: &&rdsk_model::Cell| cell.workload.path == IoPath::DontCache;
@@ -387,7 +387,7 @@ fn a_shortened_plan_of_scale_names_what_it_shortened() {
     assert!(plan.notes.iter().any(|note| note.contains(in_full)), "{:?}", plan.notes);
 }
 
-/// What one cell has read may lie in a cache that nobody sees when the next one draws the same offsets.
+/// What one cell has read may lie in a cache that is not seen when the next one draws the same offsets.
 #[test]
 fn no_two_cells_draw_the_same_offsets() {
     let seeds = |seed: Option<u64>| -> Vec<u64> {

@@ -121,7 +121,7 @@ fn the_warm_up_is_left_out_of_rate_and_latencies_alike() {
     // The fast start of the second visit is left, and the mean latency agrees with the mean rate.
     let mean_ns = latency.mean.unwrap();
     assert!((mean_ns / (4096.0 / rate * 1e9) - 1.0).abs() < 0.001, "{mean_ns} ns at {rate} B/s");
-    // What was done is told whole.
+    // What was done is reported whole.
     assert_eq!(result.visits.iter().map(|visit| visit.ops).sum::<u64>(), result.ops.unwrap());
     assert_eq!(result.windows.unwrap().bytes.iter().sum::<u64>(), result.bytes.unwrap());
 }
@@ -252,7 +252,7 @@ fn a_look_for_zeros_keeps_nobody_waiting() {
     assert_eq!(few(SECOND), Some(7), "the time of 4 I/Os of 1.7 s");
 }
 
-/// A visit of random reads at depth 1 leaves one page in its buffer, which is too little to tell a device that stores nothing.
+/// A visit of random reads at depth 1 leaves one page in its buffer, which is too little to show a device that stores nothing.
 #[test]
 fn too_few_pages_of_the_buffers_are_made_up_for() {
     let pages = |in_buffers, budget_ns| {
@@ -404,7 +404,7 @@ fn a_flush_that_hangs_is_told_and_costs_the_budget_once() {
 
 #[test]
 fn all_turns_of_a_cell_are_equally_long_and_a_pair_has_the_same_rounds() {
-    // A rate that nobody calls precise at once, a budget that leaves time for further rounds.
+    // A rate that is not called precise at once, a budget that leaves time for further rounds.
     let cells = vec![cell(4096, Extent::Timed), cell(90_000, Extent::Timed)];
     let plan = Plan { precision: 1e-6, rounds: 6, ..plan(cells, 12 * SECOND) };
     let ran = run(&plan, 1e8, |_, _| ());

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 
-/// How every page begins, so that a page can be told from a file of somebody else.
+/// How every page begins, so that a page can be distinguished from a file of another program.
 pub const FIRST_BYTES: &str = "<!doctype html>\n<!-- rdsk report -->";
 
 const TEMPLATE: &str = include_str!("../assets/page.html");

@@ -1,4 +1,4 @@
-//! The colours of figures, in light and in dark, and what else tells series apart where there are more of them than colours: dashes
+//! The colours of figures, in light and in dark, and what else distinguishes series where there are more of them than colours: dashes
 //! and the shape of marks. Each colour has a contrast of at least 4.5 to its background (WCAG 2.1, AA), which a test holds. It draws
 //! nothing.
 
@@ -184,7 +184,7 @@ mod tests {
         let all: HashSet<_> = (0..COLORS * STYLES).map(look).collect();
         assert_eq!(all.len(), 144);
         assert!((0..COLORS).map(look).all(|(_, dashes, mark)| (dashes, mark) == ("", Mark::Disc as u8)));
-        // Lines of many values have no marks: dashes and colours alone tell 36 apart.
+        // Lines of many values have no marks: dashes and colours alone distinguish 36.
         let lines: HashSet<_> = (0..36).map(look).map(|(class, dashes, _)| (class, dashes)).collect();
         assert_eq!(lines.len(), 36);
         let bars: HashSet<_> =

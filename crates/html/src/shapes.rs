@@ -154,7 +154,7 @@ pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
-/// A name that is no wider than there is room: both of its ends, which tell names apart.
+/// A name that is no wider than there is room: both of its ends, which distinguish names.
 pub(crate) fn short(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= MAX_NAME {

@@ -2,10 +2,10 @@
 //! draws nothing.
 
 use crate::questions::{Section, Subject};
-use rdsk_analysis::words::{plural, times};
-use rdsk_compare::{Answer, CellChange, Change, Metric, RunPair, compare};
+use rdsk_compare::{RunPair, compare};
 use rdsk_model::Record;
 use rdsk_report::about;
+use rdsk_report::compare::decision;
 use rdsk_units::printable;
 
 /// Bullets of the first screen.
@@ -23,38 +23,13 @@ pub(crate) fn verdict(subjects: &[Subject<'_, '_>], sections: &[Section]) -> Vec
     }
     let runs: Vec<&Record> = others.iter().map(|subject| &**subject.analysis).collect();
     let compared = compare(first.analysis, &runs);
+    if compared.pairs.iter().all(|pair| pair.cells.is_empty()) {
+        return vec!["The results have no test in common.".into()];
+    }
     let sentence = |(subject, pair): (&Subject<'_, '_>, &RunPair<'_>)| {
-        format!("{} against {}: {}.", printable(subject.name), printable(first.name), changes(pair))
+        decision(pair, &printable(first.name), &printable(subject.name))
     };
     others.iter().zip(&compared.pairs).map(sentence).collect()
-}
-
-/// `faster in 36 of 41 tests, slower in none; 1.22x on average`.
-fn changes(pair: &RunPair<'_>) -> String {
-    let rates: Vec<&Change> =
-        pair.cells.iter().filter_map(|cell: &CellChange<'_>| cell.change(Metric::Rate)).collect();
-    let count = |answer: Answer| rates.iter().filter(|change| change.answer() == answer).count();
-    let (faster, slower, unknown) = (count(Answer::Faster), count(Answer::Slower), count(Answer::TooFewData));
-    let tests = plural(rates.len() as u64, "test");
-    if rates.is_empty() {
-        return "no test is the same in both".into();
-    }
-    if unknown == rates.len() {
-        return format!("too few repeats to compare {tests}");
-    }
-    if faster + slower == 0 {
-        return format!("no clear difference in {tests}");
-    }
-    let number = |count: usize| if count == 0 { "none".into() } else { count.to_string() };
-    let counts = format!("faster in {} of {tests}, slower in {}", number(faster), number(slower));
-    if faster > 0 && slower > 0 {
-        // A mean of both would be that of neither.
-        return counts;
-    }
-    let logs: Vec<f64> =
-        rates.iter().map(|change| change.ratio().ln()).filter(|log| log.is_finite()).collect();
-    let mean = (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp();
-    format!("{counts}; {} on average", times(mean))
 }
 
 /// What to know, at most four bullets: of several results the weightiest of each first, with its name.

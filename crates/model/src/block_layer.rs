@@ -108,7 +108,7 @@ pub struct Bio {
     /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowait: bool,
-    /// Whether they read what nobody asked for yet.
+    /// Whether they read what no call asked for yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_ahead: bool,
     /// Whether they hold no data and ask for a flush.
@@ -235,7 +235,7 @@ impl CrossCheck {
 }
 
 impl BpfEvidence {
-    /// Adds a later visit. Which visits were followed stays as it is: whoever has their indices sets it.
+    /// Adds a later visit. Which visits were followed stays as it is: the caller that has their indices sets it.
     pub fn add(&mut self, later: Self) {
         let timed_ns = self.timed_ns().saturating_add(later.timed_ns());
         self.timed_ns = (self.timed_ns.is_some() || later.timed_ns.is_some()).then_some(timed_ns);
@@ -262,7 +262,7 @@ impl BpfEvidence {
         }
     }
 
-    /// What was lost of one device of a target; of all devices where an older Record does not tell them apart.
+    /// What was lost of one device of a target; of all devices where an older Record does not distinguish them.
     pub fn lost_of(&self, target: u32, device: &str) -> u64 {
         let is_it = |sum: &&CountedDevice| (sum.target, sum.device.as_str()) == (target, device);
         self.devices.iter().find(is_it).and_then(|sum| sum.lost).unwrap_or(self.lost)

@@ -287,7 +287,7 @@ pub struct Evidence {
     /// The backing files of the loop devices among the devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopFile>,
-    /// Who used the processors during the I/O; `None` where nobody counted, as in simulations.
+    /// Who used the processors during the I/O; `None` where it was not counted, as in simulations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorUse>,
     /// The same for each visit, in the order of time.

@@ -1,4 +1,4 @@
-//! What the kernel names of NVMe devices tell: which of them is a path to which. It knows names only, and looks for no device.
+//! What the kernel names of NVMe devices say: which of them is a path to which. It knows names only, and looks for no device.
 
 /// Whether a name is that of a hidden device, one path to an NVMe device of several: `nvme0c1n1` of `nvme0n1`.
 pub fn is_nvme_path(name: &str, device: &str) -> bool {

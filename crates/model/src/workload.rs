@@ -237,11 +237,11 @@ pub struct Workload {
     /// Added to every offset, so that alignment moves apart from size; 0 for none.
     pub shift_bytes: u64,
     /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine. Null where another program
-    /// that measured does not tell (0 in memory).
+    /// that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub queue_depth: u32,
-    /// Threads that issue I/O, at least 1. Null where another program that measured does not tell (0 in memory).
+    /// Threads that issue I/O, at least 1. Null where another program that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[serde(with = "crate::unknown::count")]
     pub streams: u32,
@@ -253,13 +253,13 @@ pub struct Workload {
     pub engine: EngineKind,
     /// Indices into the Record's targets; streams are dealt round them in order.
     pub targets: Vec<u32>,
-    /// First byte of the span on each target. Null where another program that measured does not tell
+    /// First byte of the span on each target. Null where another program that measured does not say
     /// ([`crate::UNKNOWN_OFFSET`] in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown::offset")]
     pub offset_bytes: u64,
     /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`. Null
-    /// where another program that measured does not tell (0 in memory).
+    /// where another program that measured does not say (0 in memory).
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     #[serde(with = "crate::unknown")]
     pub span_bytes: u64,
@@ -279,7 +279,7 @@ pub struct Workload {
     pub jobs: Vec<LoadJob>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
-    /// Words above that mean nothing, because another program that measured does not tell: they are null in the document.
+    /// Words above that mean nothing, because another program that measured does not say: they are null in the document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<Untold>,
 }

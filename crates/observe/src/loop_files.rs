@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((first.0, first.1), (vec!["sda1".to_owned()], 4 * MIB));
         assert_eq!((second.0, second.1), (vec!["sda2".to_owned()], 2 * MIB));
         assert_eq!((whole.0, whole.1), (Vec::new(), 8 * MIB));
-        // A filesystem without FIEMAP tells nothing.
+        // A filesystem without FIEMAP shows nothing.
         if whole.2.is_some() {
             assert_eq!((first.2, first.3), (Some(0), Some(4 * MIB)));
             assert_eq!((second.2, second.3), (Some(2 * MIB), Some(0)));

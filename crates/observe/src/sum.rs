@@ -29,7 +29,7 @@ pub struct EvidenceSum {
     device_latency: Option<Histogram>,
 }
 
-/// What several visits tell of a device together, and not by a sum.
+/// What several visits show of a device together, and not by a sum.
 #[derive(Clone, Debug)]
 struct Joined {
     target: u32,
@@ -169,7 +169,7 @@ fn device_of(visit: DeviceVisit) -> DeviceEvidence {
     }
 }
 
-/// Adds a visit that was not followed: what only BPF tells stays that of the visits that were. The best that is known of such a visit
+/// Adds a visit that was not followed: what only BPF says stays that of the visits that were. The best that is known of such a visit
 /// takes nothing from the source of the sum; less does.
 fn plus_left_out(mut sum: Evidence, mut visit: Evidence) -> Evidence {
     let bpf = sum.bpf.take();

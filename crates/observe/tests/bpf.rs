@@ -38,7 +38,7 @@ fn dd(operands: &str) {
 }
 
 /// What a dd made the device do: by the programs, and by sysfs. The kernel passes over an event now and then ([`Turn::Bpf`]). A
-/// request that was passed over is told by its other event, a bio, a merge and a split by nothing. So a dd of which something was
+/// request that was passed over is reported by its other event, a bio, a merge and a split by nothing. So a dd of which something was
 /// missed runs again.
 fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
     let _turn = Turn::Bpf.take();

@@ -14,7 +14,7 @@ pub fn headlines(analysis: &Analysis<'_>) -> Vec<String> {
     let sentence = |cells: &Vec<&CellRecord>| {
         let name = cells.first().and_then(|cell| cells::target_name(analysis, cell));
         let name = name.map_or_else(String::new, |name| format!("{name}: "));
-        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(analysis, cells))))
+        printable(&format!("{name}{}", rdsk_analysis::words::sentence(&headline::in_words(analysis, cells))))
     };
     groups.iter().map(sentence).collect()
 }
@@ -24,8 +24,12 @@ pub fn bullets(record: &Record) -> Vec<String> {
     short::matters::bullets(record).iter().map(|text| printable(text)).collect()
 }
 
-/// The answer to a question, as the short page has it where it has room; `None` where it has none.
+/// The answer to a question, as the short page has it where it has room, and of a single copy its sentence; `None` where there is
+/// none.
 pub fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Option<String> {
+    if let (Experiment::Dd, [copy]) = (experiment, &analysis.copies[..]) {
+        return Some(printable(&questions::dd::sentence(analysis, copy)));
+    }
     let is_asked =
         Experiment::PLANNED.contains(&experiment) && cells::nothing_completed(analysis, experiment).is_none();
     let longest = is_asked.then(|| questions::answer(analysis, experiment).into_iter().next()).flatten();
@@ -137,6 +141,10 @@ mod tests {
         let start: String = words(&paths).chars().skip(1).take(40).collect();
         assert!(words(&page).contains(&start), "{start}\n{page}");
         assert_eq!(answer(&analysis, Experiment::Headline), None, "it has a table of its own");
+        let mut copied = rdsk_analysis::fixtures::run();
+        copied.copies = vec![rdsk_analysis::fixtures::copies::to_file(&[100_000_000])];
+        let sentence = answer(&Analysis::of(&copied), Experiment::Dd).expect("one copy has a sentence");
+        assert!(sentence.ends_with('.') && sentence.len() > 20, "{sentence}");
     }
 
     #[test]

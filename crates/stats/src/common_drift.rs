@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Twenty series of which the first eight fall by 30 %, as in `found`; how often each kind is told to fall, in 200 runs.
+    /// Twenty series of which the first eight fall by 30 %, as in `found`; how often each kind is reported as falling, in 200 runs.
     fn of_each_kind(rounds: usize, noise: impl Fn(&mut SplitMix64) -> Vec<f64>) -> (usize, usize) {
         let told = (0..200_u64).filter_map(|seed| {
             let mut series = run(&noise(&mut seeded(seed)), rounds);
@@ -291,7 +291,7 @@ mod tests {
         for rounds in [6, 8, 9] {
             let (fallen, steady) = of_each_kind(rounds, |noise| noise.series(600, 1.0, 0.02));
             assert!(fallen == 1600 && steady == 0, "{rounds}: {fallen} {steady}");
-            // In a noise of 10 % fewer are told, and of the 2400 that hold their level hardly any.
+            // In a noise of 10 % fewer are reported, and of the 2400 that hold their level hardly any.
             let (fallen, steady) = of_each_kind(rounds, |noise| noise.series(600, 1.0, 0.1));
             assert!(fallen >= 200 && steady <= 5, "{rounds}: {fallen} {steady}");
             let (_, steady) = of_each_kind(rounds, |noise| noise.autoregressive(600, 1.0, 0.1, 0.99));

@@ -129,7 +129,7 @@ impl Histogram {
         (0.0..1.0).contains(&p) && count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9)
     }
 
-    /// What a latency may have been that is told as `ns`, a quantile of any histogram: from the lowest value of its bucket up to, and
+    /// What a latency may have been that is reported as `ns`, a quantile of any histogram: from the lowest value of its bucket up to, and
     /// without, the nanosecond after it.
     pub fn step_of(ns: u64) -> (f64, f64) {
         (lower_of(index_of(ns)) as f64, ns.saturating_add(1) as f64)

@@ -1,6 +1,6 @@
 //! Confidence intervals of 95 %: for the mean of a correlated series, for the mean of independent samples,
 //! and for the median. Never assumes that neighbouring windows are independent, and never promises more than
-//! the series can tell.
+//! the series can say.
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, StudentsT};
 
@@ -37,7 +37,7 @@ pub struct Interval {
 
 impl Interval {
     /// Half the width relative to the mean: 0.02 is ±2 %. Infinite for a mean of zero, of which no share can
-    /// be told.
+    /// be reported.
     pub fn half_width_rel(&self) -> f64 {
         if self.mean == 0.0 { f64::INFINITY } else { (self.high - self.low) / 2.0 / self.mean.abs() }
     }

@@ -8,7 +8,7 @@ use crate::order::{mean, stddev};
 
 /// Fewer samples cannot show a state; they count as independent.
 const MIN_SAMPLES: usize = 4;
-/// How long a state may last, as a share of the time from the first sample to the last. A longer one cannot be told from a level of
+/// How long a state may last, as a share of the time from the first sample to the last. A longer one cannot be distinguished from a level of
 /// its own, so nothing is claimed of it.
 const LASTS: [f64; 5] = [0.5, 0.25, 0.125, 0.0625, 0.03125];
 /// How much of the variance the state has; the rest is each sample's own.

@@ -1,5 +1,5 @@
 //! Numbers only: histograms, confidence intervals, paired comparisons, order statistics, steps and bands.
-//! This room knows nothing of storage, does no I/O and reads no clock; whoever calls it says what the numbers
+//! This room knows nothing of storage, does no I/O and reads no clock; the caller says what the numbers
 //! mean.
 
 mod bands;

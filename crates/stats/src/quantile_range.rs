@@ -92,7 +92,7 @@ pub struct QuantileRange {
 /// Of n independent values, the number below the true quantile is binomial, so that the quantile lies between two of the
 /// values themselves whatever their distribution (Hahn and Meeker, *Statistical Intervals*, ch. 5). Latencies are not
 /// independent: a slow second makes thousands of them late together. What is independent, if anything, is the rounds of a
-/// run, which lie apart in time. The share of values above the quantile in each round tells how much they differ: where its
+/// run, which lie apart in time. The share of values above the quantile in each round says how much they differ: where its
 /// variance between rounds is f times what independence gives, n values are worth n/f (the design effect of cluster samples;
 /// Woodruff 1952; Kish 1965), never more than n. A few rounds know f badly, so Student's t over them takes the place of the
 /// normal quantile. At worst each round counts as one value: six that agree in nothing still hold the median between the
@@ -103,7 +103,7 @@ pub struct QuantileRange {
 /// apart as a whole (each has nearly all of its values on one side of the common median), Student's t over the logarithms of
 /// their own medians closes it, from three rounds on that have one; other percentiles are then decided by the worst rounds to
 /// come, and stay open. Both edges of the quantile's bucket are judged, since most of the
-/// values may lie in it. The range covers whole buckets, so that it is never narrower than what the histogram tells apart.
+/// values may lie in it. The range covers whole buckets, so that it is never narrower than what the histogram distinguishes.
 pub fn quantile_range(p: f64, rounds: &[SparseHistogram]) -> Option<QuantileRange> {
     let rounds: Vec<&SparseHistogram> = rounds.iter().filter(|round| !round.buckets.is_empty()).collect();
     let mut buckets = vec![0_u64; BUCKETS];

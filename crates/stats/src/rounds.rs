@@ -1,5 +1,5 @@
 //! The interval of 95 % of the mean of a few samples in the order of time, such as the rounds of a cell: what they show of states
-//! that last, what so few cannot show, and what their own halves tell besides. It knows nothing of what was measured.
+//! that last, what so few cannot show, and what their own halves say besides. It knows nothing of what was measured.
 
 use crate::interval::{Interval, mean_interval, student_half_width};
 use crate::lasting::{LastingMean, TimedSample};

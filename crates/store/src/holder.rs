@@ -1,4 +1,4 @@
-//! Who measures a run: a process that lives, or one that was killed. A process number alone would not tell, since the kernel
+//! Who measures a run: a process that lives, or one that was killed. A process number alone would not say, since the kernel
 //! gives it to others later.
 
 use std::fs;
@@ -31,12 +31,12 @@ struct Place {
 pub(crate) enum Life {
     Lives,
     Ended,
-    /// It counts its processes in another namespace or on another machine, so that nobody here can look.
+    /// It counts its processes in another namespace or on another machine, so that no process here can look.
     Unknown,
 }
 
 impl Holder {
-    /// This process; `None` where `/proc` does not tell. `proc` is where that is mounted.
+    /// This process; `None` where `/proc` does not say. `proc` is where that is mounted.
     pub fn this(proc: &Path) -> Option<Self> {
         Self::find(proc, std::process::id())
     }

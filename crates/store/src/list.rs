@@ -12,7 +12,7 @@ use std::path::Path;
 pub enum State {
     /// It is being measured.
     Running,
-    /// It was noted as being measured, by a process that nobody here can see: on another machine or in another container, which may
+    /// It was noted as being measured, by a process that no process here can see: on another machine or in another container, which may
     /// be gone.
     Elsewhere,
     /// It ended, and every cell was visited.
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// An unknown word is that of a run of which nobody knows how it ended.
+    /// An unknown word is that of a run of which it is unknown how it ended.
     pub(crate) fn parse(word: &str) -> Self {
         Self::ALL.into_iter().find(|state| state.as_str() == word).unwrap_or(Self::Killed)
     }
@@ -156,8 +156,8 @@ impl History {
         lines().map_err(|source| self.failed(source))
     }
 
-    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process nobody here can see.
-    /// `proc` is where the kernel tells which processes live. Where nothing can be written, this process alone knows it from then on.
+    /// Notes of every run whose process ended without a word that it was killed, and remembers those whose process no process here can see.
+    /// `proc` is where the kernel says which processes live. Where nothing can be written, this process alone knows it from then on.
     /// Errors: those of the database; what it cannot note now is noted the next time.
     pub fn note_killed(&mut self, proc: &Path) -> Result<(), StoreError> {
         let held = || -> rusqlite::Result<Vec<(String, String)>> {

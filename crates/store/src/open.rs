@@ -36,9 +36,9 @@ pub struct History {
     pub(crate) connection: Connection,
     path: PathBuf,
     pub(crate) patience: Patience,
-    /// Runs that were found to be killed and that nobody could note, as in a history that can only be read.
+    /// Runs that were found to be killed and that no process could note, as in a history that can only be read.
     pub(crate) killed: BTreeSet<String>,
-    /// Runs whose process nobody here can see.
+    /// Runs whose process no process here can see.
     pub(crate) elsewhere: BTreeSet<String>,
 }
 
@@ -109,7 +109,7 @@ impl History {
         let opened = if is_unfinished {
             Connection::open_with_flags(path, flags)
         } else {
-            // Nobody writes it at this moment. Only so does SQLite do without companions, which have no place here.
+            // No process writes it at this moment. Only so does SQLite do without companions, which have no place here.
             let absolute = std::path::absolute(path).map_err(failed)?;
             Connection::open_with_flags(immutable(&absolute), flags | OpenFlags::SQLITE_OPEN_URI)
         };
@@ -178,7 +178,7 @@ impl Journal {
         if file::may_be_shared(path) { Self::Rollback } else { Self::WriteAhead }
     }
 
-    /// What to tell SQLite of a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
+    /// How SQLite is to treat a file of which it says this; `None` if that fits. A rollback journal that is found stays: the file may be
     /// exported by this host, and in use on others.
     fn word(self, mode: &str, is_new: bool) -> Option<&'static str> {
         match (self, mode) {
@@ -210,7 +210,7 @@ fn set_up(connection: &mut Connection, journal: Journal) -> rusqlite::Result<()>
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     match (journal, journal.word(&mode, is_new)) {
         (_, None) => Ok(()),
-        // Whoever uses it with `-wal` at this moment prevents the change, and then it is not safe here.
+        // The program that uses it with `-wal` at this moment prevents the change, and then it is not safe here.
         (Journal::Rollback, Some(word)) => connection.pragma_update(None, "journal_mode", word),
         (Journal::WriteAhead, Some(word)) => begin_write_ahead(connection, word),
     }
@@ -237,7 +237,7 @@ fn give_back_room(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The name by which SQLite opens a file that nobody changes (<https://www.sqlite.org/uri.html>): without locks and companions.
+/// The name by which SQLite opens a file that no process changes (<https://www.sqlite.org/uri.html>): without locks and companions.
 fn immutable(absolute: &Path) -> String {
     let mut name = String::from("file://");
     for &byte in absolute.as_os_str().as_bytes() {
@@ -267,7 +267,7 @@ fn refuse_newer(connection: &Connection, path: &Path) -> Result<u32, StoreError>
     Err(StoreError::Newer { path: path.to_owned(), version })
 }
 
-/// Brings the tables to this version, from that which is found once nobody else can change it.
+/// Brings the tables to this version, from that which is found once no other program can change it.
 fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let from = version(transaction)?;
     if from > VERSION {

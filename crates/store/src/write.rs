@@ -192,7 +192,7 @@ fn insert_run(
 }
 
 /// What the row of a run says of its cells: how many they are, which experiments, and for each direction the highest mean rate
-/// among those whose bytes the device moved. What memory or nobody moved says nothing about a target.
+/// among those whose bytes the device moved. What memory moved, or nothing, says nothing about a target.
 fn sum_up(transaction: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE run SET

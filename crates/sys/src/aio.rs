@@ -119,9 +119,11 @@ impl Context {
 
     /// Submits requests in order; returns how many the kernel accepted, which may be fewer.
     ///
-    /// # Safety Each request's buffer must stay valid, and be used by nobody else, until its completion was reaped; so must each request's
-    /// place in memory until this returns: the kernel copies it, and writes into it. Errors: those of io_submit(2), about the first request
-    /// that was not accepted: `EAGAIN` when the context is full, `EINVAL` and `EBADF` for a request that makes no sense.
+    /// # Safety
+    /// Each request's buffer must stay valid, and be used by nothing else, until its completion was reaped; so must each
+    /// request's place in memory until this returns: the kernel copies it, and writes into it. Errors: those of
+    /// io_submit(2), about the first request that was not accepted: `EAGAIN` when the context is full, `EINVAL` and `EBADF`
+    /// for a request that makes no sense.
     #[inline]
     pub unsafe fn submit(&mut self, requests: &[*mut Request]) -> io::Result<usize> {
         let count = libc::c_long::try_from(requests.len()).unwrap_or(libc::c_long::MAX);

@@ -27,9 +27,9 @@ pub const MAX_MINCORE_BYTES: u64 = 16 << 30;
 pub struct CacheStat {
     /// Pages in the cache, dirty and clean.
     pub cached: u64,
-    /// Pages changed and not yet handed to the device. `None` when the source cannot tell.
+    /// Pages changed and not yet handed to the device. `None` when the source cannot say.
     pub dirty: Option<u64>,
-    /// Pages being written to the device now. `None` when the source cannot tell.
+    /// Pages being written to the device now. `None` when the source cannot say.
     pub writeback: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ pub fn page_size() -> u64 {
 /// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it, a sandbox forbids it, or the file
 /// lies on an overlay, mincore(2), which needs a descriptor open for reading and knows only `cached`. Errors: those of the calls.
 /// `PermissionDenied` where the kernel would hide the answer: it shows the cache state only to those who own the file or may write it, and
-/// mincore(2) answers "all resident" to everybody else, which would be a false figure and is therefore not passed on. `FileTooLarge` where
+/// mincore(2) answers "all resident" to all others, which would be a false figure and is therefore not passed on. `FileTooLarge` where
 /// mincore(2) would have to examine more than [`MAX_MINCORE_BYTES`].
 pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
@@ -68,7 +68,7 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
             mapped(fd, offset, len)
         }
-        // An overlay has no pages of its own; whoever has some is none.
+        // An overlay has no pages of its own; the program that has some is none.
         Ok(stat) if stat.cached == 0 && mount_type::is_overlay(fd) => mapped(fd, offset, len),
         other => other,
     }

@@ -182,7 +182,7 @@ mod tests {
         Extent { logical, physical: 0, len, flags }
     }
 
-    /// The extents of a file, or `None` aloud where the temporary directory's filesystem has none to tell.
+    /// The extents of a file, or `None` aloud where the temporary directory's filesystem has none to say.
     fn listed(file: &File) -> Option<Vec<Extent>> {
         match extents(file, 0, 0, Flush::First) {
             Ok(list) => Some(list),

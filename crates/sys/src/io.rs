@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn dontcache_leaves_nothing_cached_or_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        // The kernel drops the page a moment after it wakes who waits for its data, and leaves one that somebody holds.
+        // The kernel drops the page a moment after it wakes who waits for its data, and leaves one that a program holds.
         let is_dropped = |_| {
             let file = tempfile::tempfile().unwrap();
             pwrite2(&file, &[1; BLOCK], 0, DONTCACHE | Flags::DSYNC).unwrap();

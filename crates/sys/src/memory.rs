@@ -1,4 +1,4 @@
-//! What the C library does with freed memory, pages that nobody had, a mapping of a file, and numbers in memory that the kernel shares.
+//! What the C library does with freed memory, pages that were not used before, a mapping of a file, and numbers in memory that the kernel shares.
 //! It measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), madvise(2), mmap(2) and munmap(2) have no safe wrapper")]
 

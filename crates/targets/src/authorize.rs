@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::labels::signature;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
-use crate::uses::{LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, TargetUsage, UNSEEN_OPENER, UseKind};
+use crate::uses::{InUse, LOST_EXPORT, Labelled, MOVED_EXPORT, ONLY_ITS_OWNER, UNSEEN_OPENER, UseKind};
 use rdsk_units::printable;
 
 const NAME_ANOTHER: &str = "measure reads, or name an unused device";
@@ -28,7 +28,7 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.
-pub(crate) fn authorize_uses(examined: &Examined, usage: TargetUsage) -> Result<(), Refusal> {
+pub(crate) fn authorize_uses(examined: &Examined, usage: InUse) -> Result<(), Refusal> {
     let now = Examined { uses: usage.uses, doubts: usage.doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::probe;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use crate::uses::{block_uses, file_uses};
 use block::examine_block;
 use file::{examine_directory, examine_file};
@@ -89,8 +89,8 @@ pub(crate) enum Again {
 }
 
 /// What uses an open device or file of the user now, except exclusive openers: that is this process itself.
-pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+pub(crate) fn uses_now(examined: &Examined, roots: &Roots, again: Again) -> InUse {
+    let mut usage = InUse::default();
     let machine = Machine::read(roots, &mut usage);
     match &examined.place {
         Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {

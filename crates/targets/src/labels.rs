@@ -14,7 +14,7 @@ pub(crate) mod unlabelled;
 use crate::labels::signature::Signature;
 use crate::machine::{Extents, Machine, Node, Reach, Sharing};
 use crate::tools;
-use crate::uses::{Labelled, TargetUsage, UseKind};
+use crate::uses::{InUse, Labelled, UseKind};
 use rdsk_model::SECTOR_BYTES;
 use rdsk_sys::files::read_number;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) fn on(node: &Node, of: &Node) -> String {
 
 /// Adds the use that a label around the target `node` is, for the reason `why`. A label of the disk that stands in the sectors of
 /// another partition may be that of the partition, or be in its data: it is not said to be removable.
-pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut TargetUsage) {
+pub(crate) fn add(machine: &Machine<'_>, node: &Node, label: Label<'_>, why: &str, usage: &mut InUse) {
     let Label { of, place, signature } = label;
     let text = format!("{why}{}", on(node, of));
     let is_around = of.name != node.name;
@@ -82,7 +82,7 @@ pub(crate) fn why_kept(machine: &Machine<'_>, node: &Node, signature: &Signature
         .then(|| format!("{}, which lies on {} too", signature.text, crate::display::listed(&names, 3)))
 }
 
-/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be told
+/// The other devices that a filesystem over several lies on. A copy of it on another disk has the same UUID, and cannot be distinguished
 /// apart from another part of it.
 fn other_devices<'machine>(
     machine: &'machine Machine<'_>,
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(said(&fake, "btrfs", None), None);
     }
 
-    /// Labels around sda1 of a disk with two partitions, each as it is told and where it could be removed.
+    /// Labels around sda1 of a disk with two partitions, each as it is reported and where it could be removed.
     #[test]
     fn a_label_in_the_sectors_of_another_partition_is_not_said_to_be_removable() {
         let fake = Fake::new().disk("sda", "8:0").disk("sda/sda1", "8:1").disk("sda/sda2", "8:2");

@@ -22,7 +22,7 @@ pub(crate) use shared_sectors::{Extents, Reach, Sharing};
 pub(crate) use sysfs::{Node, Tree};
 
 use crate::roots::Roots;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use device_mapper::MapperError;
 use luns::Luns;
 use mounts::{read_mounts, read_swaps};
@@ -53,7 +53,7 @@ pub(crate) struct Machine<'roots> {
 
 impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
-    pub(crate) fn read(roots: &'roots Roots, usage: &mut TargetUsage) -> Self {
+    pub(crate) fn read(roots: &'roots Roots, usage: &mut InUse) -> Self {
         let mut tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
             usage.doubt(format_args!("the list of block devices cannot be read ({error})"));
             Tree::default()
@@ -198,7 +198,7 @@ fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let path = roots.dev.join(node.kernel_name());
         let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
-            // Between being told to detach and the last close, which sysfs does not show. A socket or a node of another device in its
+            // Between the request to detach and the last close, which sysfs does not show. A socket or a node of another device in its
             // place, which answers so too, says nothing of it.
             Err(Errno::NXIO) => {
                 let meta = fs::symlink_metadata(&path).ok()?;

@@ -8,7 +8,7 @@ use crate::examined::{Examined, Place};
 use crate::permission::Access;
 use crate::probe;
 use crate::roots::Roots;
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ impl Recheck {
             Last { seen: Instant::now(), was_released: true };
     }
 
-    /// Whether nobody uses the target now, as far as this process can see. What only keeps it from being written is no use.
+    /// Whether no process uses the target now, as far as this process can see. What only keeps it from being written is no use.
     pub(crate) fn is_unused(&self, access: Access) -> bool {
         let mut usage = uses_now(&self.examined, &self.roots, Again::Uses);
         if access == Access::Read {
@@ -97,7 +97,7 @@ impl Recheck {
 
     /// What uses the target now. A doubt may pass: udev has the partitions of a disk made anew when it was closed, and their nodes
     /// are gone for a moment.
-    fn looked_again(&self, again: Again) -> TargetUsage {
+    fn looked_again(&self, again: Again) -> InUse {
         let began = Instant::now();
         loop {
             let usage = uses_now(&self.examined, &self.roots, again);

@@ -124,7 +124,7 @@ pub fn create_test_file(
     Ok((Claim::of_test_file(target, file)?, made))
 }
 
-/// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file tells.
+/// Refuses an overlay over memory whose upper directory cannot be seen from here: the first piece of the file says.
 fn refuse_hidden_memory(
     directory: Examined,
     file: &TestFile,
@@ -148,7 +148,7 @@ fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> 
     free_bytes.saturating_sub(kept_bytes(total_bytes)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
-/// The size, if at most `may_use_bytes` may be used, and `adaptive_bytes` by a size that nobody requested.
+/// The size, if at most `may_use_bytes` may be used, and `adaptive_bytes` by a size that was not requested.
 fn plan(
     path: &Path,
     may_use_bytes: u64,

@@ -3,7 +3,7 @@
 
 use crate::machine::Machine;
 use crate::roots::{Roots, ToolSource};
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -114,9 +114,9 @@ impl Fake {
     }
 
     /// Runs `look` on the fake machine.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut TargetUsage) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut InUse) -> T) -> T {
         let roots = self.roots();
-        let mut usage = TargetUsage::default();
+        let mut usage = InUse::default();
         let machine = Machine::read(&roots, &mut usage);
         look(&machine, &mut usage)
     }

@@ -55,7 +55,7 @@ pub enum UseKind {
     SharedSectors,
     /// The kernel serves it to other hosts.
     Exported,
-    /// Somebody holds the device with `O_EXCL`.
+    /// A program holds the device with `O_EXCL`.
     OpenExclusive,
     /// Another process has the file open or mapped, or the device open for writing.
     OpenElsewhere,
@@ -139,13 +139,13 @@ impl Use {
 
 /// The result of a search for uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TargetUsage {
+pub(crate) struct InUse {
     pub(crate) uses: Vec<Use>,
     /// What could not be examined, so that "not in use" is not proven.
     pub(crate) doubts: Vec<String>,
 }
 
-impl TargetUsage {
+impl InUse {
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
     }

@@ -152,7 +152,7 @@ fn an_adaptive_file_ends_with_its_time_and_is_whole() {
     let (claim, made) = make(directory.path(), &wish(max_elapsed_ns)).unwrap();
     assert_eq!(made.bytes % MIB, 0);
     assert_eq!(fs::metadata(claim.path()).unwrap().len(), made.bytes);
-    // How long a busy disk takes for the last flush is nobody's promise: timing.rs sees to it on a quiet one.
+    // How long a busy disk takes for the last flush is not promised: timing.rs sees to it on a quiet one.
     assert!(made.bytes >= MIB && made.bytes <= 1 << 30, "{made:?}");
     if let Some(lies) = claim.allocation(0, made.bytes) {
         assert_eq!(lies.mapped_bytes, made.bytes);
@@ -281,7 +281,7 @@ impl Drop for Unmount<'_> {
     }
 }
 
-/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to nobody gives new files another owner, too.
+/// FAT, exFAT and CIFS do so with `uid=`; a server of NFS that maps root to `nobody` gives new files another owner, too.
 #[test]
 fn an_orphan_goes_where_the_mount_gives_all_files_one_owner() {
     let _turn = turn();

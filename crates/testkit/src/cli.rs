@@ -63,7 +63,7 @@ pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
 fn heed_interrupts() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where it cannot be handled, the tests that send it tell.
+        // Where it cannot be handled, the tests that send it say.
         let _ = register_conditional_default(SIGINT, Arc::new(AtomicBool::new(true)));
     });
 }

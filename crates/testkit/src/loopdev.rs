@@ -262,7 +262,7 @@ impl LoopDevice {
     /// the nodes do not appear.
     pub fn add_partition_nodes(&self) -> io::Result<Vec<PathBuf>> {
         self.partitioned.store(true, Ordering::Relaxed);
-        // Whoever looks at the labels of all devices may have read this one before the table came into its file.
+        // The program that looks at the labels of all devices may have read this one before the table came into its file.
         output_of(Command::new("blockdev").arg("--flushbufs").arg(&self.path))?;
         // Those of another table that it had before, of which partx would mend only a part.
         forget_partitions(&self.path)?;

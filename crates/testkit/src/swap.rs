@@ -26,7 +26,7 @@ impl<'a> Swap<'a> {
     }
 
     /// How many sectors were written to the device beyond the pages that the kernel swapped out since it is swap space. Where memory is
-    /// short it does that at any moment, so the content of the device is no proof that nobody else wrote. Errors: those of writing what
+    /// short it does that at any moment, so the content of the device is no proof that no other program wrote. Errors: those of writing what
     /// waits in the page cache, and of reading the kernel's counters.
     pub fn sectors_of_others(&self) -> io::Result<u64> {
         OpenOptions::new().read(true).open(self.device.path())?.sync_all()?;

@@ -47,7 +47,7 @@ impl Turn {
     }
 }
 
-/// Locks the first of the files that nobody has locked.
+/// Locks the first of the files that no process has locked.
 fn lock_any(names: &[&str]) -> io::Result<Option<File>> {
     for name in names {
         let file = open(name)?;
@@ -79,7 +79,7 @@ mod tests {
         lock_any(turn.names()).unwrap().is_none()
     }
 
-    /// Another test of the suite may hold a turn, but nobody takes one that is held.
+    /// Another test of the suite may hold a turn, but no process takes one that is held.
     #[test]
     fn a_turn_excludes_other_threads_and_programs() {
         let turn = Turn::Bpf;

@@ -63,6 +63,12 @@ impl Nanos {
             nanos => Ok(nanos),
         }
     }
+
+    /// The duration in seconds, to divide by.
+    // The cast may round: 53 bits hold 104 days of nanoseconds exactly, and rates need fewer.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NS_PER_S as f64
+    }
 }
 
 impl fmt::Display for Nanos {

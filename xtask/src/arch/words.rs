@@ -1,4 +1,4 @@
-//! Words that no page, help text, finding or document for users has: nouns of our code, and English of nobody's in particular. Code
+//! Words that no page, help text, finding or document for users has: nouns of our code, and words that leave open who acts. Code
 //! spans and blocks of documents are left out, since they name keys and quote programs. Pure functions of the texts.
 
 /// Words by themselves. The nouns of the code have others on pages (docs/glossary.md).

@@ -39,7 +39,7 @@ const KINDS: &[(Noise, Option<f64>)] = &[
     (FLICKER, None),
 ];
 
-/// One run of a cell: its interval (low, high and mean, as shares of the truth), and whether a finding tells of stalls.
+/// One run of a cell: its interval (low, high and mean, as shares of the truth), and whether a finding shows stalls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellRun {
     interval: Option<(f64, f64, f64)>,
@@ -62,7 +62,7 @@ pub(crate) fn share_held(runs: &[CellRun]) -> f64 {
     share(held(runs), runs.len())
 }
 
-/// The share that held it, or whose page told of stalls.
+/// The share that held it, or whose page names stalls.
 pub(crate) fn share_held_or_told(runs: &[CellRun]) -> f64 {
     share(runs.iter().filter(|run| run.holds() || run.is_told).count(), runs.len())
 }

@@ -117,7 +117,7 @@ pub(super) fn twin_on_pages<'a>(cells: &[&'a CellRecord], cell: &CellRecord) -> 
 }
 
 /// Each cell of a further target with the same cell of the first: what both were asked for in turn, wherever the bytes came
-/// from, as long as somebody moved them and memory was not asked for.
+/// from, as long as a program moved them and memory was not asked for.
 fn targets<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
     let target = |cell: &CellRecord| cell.workload.targets.first().copied();
     let first = cells.iter().filter_map(|cell| target(cell)).min();

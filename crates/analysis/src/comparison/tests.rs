@@ -59,7 +59,7 @@ fn the_warm_up_is_no_part_of_a_ratio() {
         let ratio = ratio_of(&warm, &base, measure).unwrap();
         assert!((ratio.mean - 1.0).abs() < 1e-3, "{measure:?}: {ratio:?}");
     }
-    // A Record that does not tell its bytes leaves it in.
+    // A Record that does not show its bytes leaves it in.
     let untold = with(warm, |cell| cell.result.warmup_bytes = None);
     let ratio = ratio_of(&untold, &base, Measure::Elapsed).unwrap();
     assert!((ratio.mean - 1.4_f64.powf(1.0 / 6.0)).abs() < 1e-3, "{ratio:?}");
@@ -81,7 +81,7 @@ fn few_rounds_and_few_ios_are_too_few() {
     assert_eq!(short(2, 600), Err(NoRatio::Rounds(2)));
     assert_eq!(short(6, 3), Err(NoRatio::Ios(3)));
     assert!(short(3, 4).is_ok());
-    // A Record that does not tell its rounds has all visits in one.
+    // A Record that does not show its rounds has all visits in one.
     let untold = [("d", IoPath::Direct), ("b", IoPath::Buffered)].map(|(id, path)| {
         with(in_rounds(reads(id, path, SECOND)), |cell| {
             cell.result.visits.iter_mut().for_each(|visit| visit.round = 0);

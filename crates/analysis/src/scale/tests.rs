@@ -110,7 +110,7 @@ fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
     assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
 }
 
-/// A virtual machine's disk says that it rotates when nobody knows, and serves many at once.
+/// A virtual machine's disk says that it rotates when it is unknown, and serves many at once.
 #[test]
 fn a_virtual_disk_that_says_it_rotates_is_not_proven_busy() {
     let mut virtual_one = flat(|_| ());

@@ -90,7 +90,7 @@ impl ArrayLayout {
 }
 
 impl Described {
-    /// The arrays of a target; `None` where the kernel names no level, so that only latencies can tell the geometry: hardware RAID, a
+    /// The arrays of a target; `None` where the kernel names no level, so that only latencies can show the geometry: hardware RAID, a
     /// simulated array, a cache.
     pub fn new(target: &Target) -> Option<Self> {
         let device = target.device.as_ref()?;

@@ -84,12 +84,12 @@ impl<'a> Facts<'a> {
         self.targets.iter().filter_map(|target| target.filesystem.as_ref())
     }
 
-    /// What the kernel charged to this process in one direction, as far as that tells of the cell.
+    /// What the kernel charged to this process in one direction, as far as that shows the cell.
     pub(super) fn charged(&self, op: Op) -> Option<u64> {
         charged(self.cell, self.targets.iter().copied(), op)
     }
 
-    /// Whether another process does the I/O of a target, so that its requests cannot be told from those of others.
+    /// Whether another process does the I/O of a target, so that its requests cannot be distinguished from those of others.
     pub(super) fn is_served(&self) -> bool {
         self.targets.iter().any(|target| is_served(target))
     }

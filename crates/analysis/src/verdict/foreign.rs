@@ -27,7 +27,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     beside(facts).or_else(|| below::judge(facts)).map(|text| (VerdictCode::Disturbed, text))
 }
 
-/// What the counters of devices tell of one direction.
+/// What the counters of devices show of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     requests: u64,

@@ -15,7 +15,7 @@ const MIN_SHARE: f64 = 0.7;
 const MOST_IN_DEVICE: f64 = 0.5;
 /// Least share of the time in which our I/O was in flight.
 const MIN_IN_FLIGHT: f64 = 0.2;
-/// Least time for whole milliseconds of the kernel to tell a share.
+/// Least time for whole milliseconds of the kernel to show a share.
 const MIN_NS: f64 = 100e6;
 /// Share of the limit from which it is worth a word beside a rate of the device.
 const WORTH_NAMING: f64 = 0.5;

@@ -1,4 +1,4 @@
-//! What answered below a loop device: its backing file's disk, or memory, or nobody. A loop device counts every request that it
+//! What answered below a loop device: its backing file's disk, or memory, or nothing. A loop device counts every request that it
 //! passes on, whether a disk is behind its file or not, so its own counters prove nothing.
 
 use super::Judgement;
@@ -8,7 +8,7 @@ use crate::{metrics, words};
 use rdsk_model::{DeviceEvidence, ExtentEvidence, LoopFile, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
-/// Below this share of bytes from the disk below, memory or nobody answered some of them.
+/// Below this share of bytes from the disk below, memory or nothing answered some of them.
 const BELOW_SHARE: f64 = 0.9;
 /// From this share of the file on, what is cached or was never written is all of it.
 const WHOLE_SHARE: f64 = 0.9;
@@ -143,7 +143,7 @@ fn read(facts: &Facts<'_>, file: &LoopFile) -> Option<Answer> {
     };
     let holes = file.extents.map_or(0.0, |extents| never_written(&extents));
     let missing = 1.0 - share.unwrap_or(0.0);
-    // What was never written is not read from a disk, whoever else reads there meanwhile.
+    // What was never written is not read from a disk, whatever else reads there meanwhile.
     let is_surely_hole = least_in_holes(facts, file) >= WHOLE_SHARE;
     // A filesystem on the loop device has written what it gives back.
     let may_be_hole = holes >= HOLE_SHARE && !facts.is_file();

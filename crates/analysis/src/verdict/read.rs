@@ -98,7 +98,7 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
     }
 }
 
-/// Whether the kernel charges nobody for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
+/// Whether the kernel charges no process for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
 /// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
 /// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {

@@ -176,7 +176,7 @@ fn page_cache_reads() {
     check(&below, fixtures::disk(), VerdictCode::PageCache, "10.9%");
     let above = charged(device_reads(read(IoPath::Buffered), 58 * MIB), Some(58 * MIB), None);
     check(&above, fixtures::disk(), VerdictCode::Device, "90.6%");
-    // Others read as much as we did from memory: what the kernel charged to us tells.
+    // Others read as much as we did from memory: what the kernel charged to us says.
     let masked = charged(read(IoPath::Buffered), Some(0), None);
     check(&masked, fixtures::disk(), VerdictCode::PageCache, "fetched 0 B for rdsk");
     // iostats=0: the process's own account is enough over a block device.
@@ -252,7 +252,7 @@ fn page_cache_writes() {
     };
     check(&absorbed(89), fixtures::file(), VerdictCode::PageCache, "89.0%");
     check(&absorbed(91), fixtures::file(), VerdictCode::Device, "100%");
-    // The device was busy with somebody else's writes; our pages were still dirty.
+    // The device was busy with another program's writes; our pages were still dirty.
     let masked = with(write(IoPath::Buffered), |cell| {
         cell.evidence.page_cache.as_mut().unwrap().after.dirty_bytes = cell.result.bytes;
     });
@@ -383,7 +383,7 @@ fn disturbed() {
     let reads = |bytes| with(write(IoPath::Direct), |cell| cell.evidence.device[0].read_bytes = Some(bytes));
     check(&reads(7 * MIB), file(), VerdictCode::Disturbed, "read 7 MiB for others while");
     check(&reads(6 * MIB), file(), VerdictCode::Device, "");
-    // Nobody else uses a simulated disk: what it moves beyond our bytes is the host's doing for us.
+    // No other program uses a simulated disk: what it moves beyond our bytes is the host's doing for us.
     let of_a_model =
         |cell| with(cell, |cell: &mut CellRecord| cell.evidence.source = rdsk_model::EvidenceSource::Sim);
     check(&of_a_model(written(7 * MIB)), file(), VerdictCode::Device, "");
@@ -451,7 +451,7 @@ fn cpu_and_source() {
         cell.experiment = rdsk_model::Experiment::Dd;
     });
     check(&copy, disk(), VerdictCode::Device, "");
-    // The time outside was not ours: somebody else had the processor, or the cache was checked.
+    // The time outside was not ours: another program had the processor, or the cache was checked.
     check(&busy(Op::Write, 20 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");
     check(&busy(Op::Read, 200 * ms, 40 * ms, 0.50), disk(), VerdictCode::Device, "");
 }

@@ -151,7 +151,7 @@ fn bottom_bytes(facts: &Facts<'_>, target: &Target, device: &Device) -> Option<(
 }
 
 /// Whether all targets are devices that may return zeros without storing any. A file's own extents, and those of a file behind a loop
-/// device, tell what was written.
+/// device, say what was written.
 fn need_not_store(facts: &Facts<'_>) -> bool {
     let may = |target: &&Target| {
         target.kind == TargetKind::Block && target.device.as_ref().is_some_and(Device::may_invent_zeros)
@@ -159,7 +159,7 @@ fn need_not_store(facts: &Facts<'_>) -> bool {
     facts.cell.evidence.loops.is_empty() && facts.targets.iter().all(may)
 }
 
-/// Whether nobody looked if such devices hold anything where they were read: there was no time, or direct I/O is not had.
+/// Whether it was not checked if such devices hold anything where they were read: there was no time, or direct I/O is not had.
 pub(super) fn is_content_unknown(facts: &Facts<'_>) -> bool {
     let pages = facts.cell.result.content.map_or(0, |content| content.pages);
     facts.cell.workload.op == Op::Read && !facts.is_simulated() && pages < MIN_PAGES && need_not_store(facts)
@@ -239,12 +239,12 @@ pub(super) fn past_the_block_layer(facts: &Facts<'_>) -> Judgement {
     Some((VerdictCode::Unverified, text))
 }
 
-/// `dax`, or `dax=always`; with `dax=inode`, which is the default, and `dax=never` the options do not tell.
+/// `dax`, or `dax=always`; with `dax=inode`, which is the default, and `dax=never` the options do not say.
 fn has_dax(options: &str) -> bool {
     options.split(',').any(|option| ["dax", "dax=always"].contains(&option))
 }
 
-/// Whether buffered reads reached the disk page by page: nobody was charged for them, and memory had nothing.
+/// Whether buffered reads reached the disk page by page: no process was charged for them, and memory had nothing.
 fn is_by_pages(facts: &Facts<'_>) -> bool {
     let workload = &facts.cell.workload;
     let is_uncounted = facts.moved == Some(0) && facts.process_share == Some(0.0);

@@ -380,7 +380,7 @@ mod tests {
         slow.extend([17, 101, 102, 250, 333, 391]);
         slow.sort_unstable();
         assert_eq!(period(&slow, 400), Some(10));
-        // A request of somebody else moves the count on.
+        // A request of another program moves the count on.
         let moved: Vec<usize> =
             (0..400).filter(|&index| tenth(&(index + usize::from(index > 200)))).collect();
         assert_eq!(period(&moved, 400), Some(10));

@@ -42,7 +42,7 @@ pub enum Steps {
     Shown,
     /// A single pass has them: a change with time looks the same.
     OfOnePass,
-    /// The medians have them, and these passes cannot tell them from a change with time: they went in ascending order, from the
+    /// The medians have them, and these passes cannot separate them from a change with time: they went in ascending order, from the
     /// same start or too few of them.
     Untold,
     /// The medians have them, but other programs shared the processors or the device meanwhile, and their work looks the same.

@@ -73,12 +73,12 @@ fn moments(begins_ns: &[u64]) -> usize {
     1 + begins_ns.windows(2).filter(is_apart).count()
 }
 
-/// The complete passes, those of one round together; each by itself where the Record does not tell the rounds.
+/// The complete passes, those of one round together; each by itself where the Record does not show the rounds.
 pub(super) fn rounds(cell: &CellRecord) -> Vec<Vec<&PointRun>> {
     begun_rounds(cell).into_iter().map(|(_, round)| round).collect()
 }
 
-/// The same, each with the time of its beginning in ns from the start of the run; 0 where the Record does not tell it.
+/// The same, each with the time of its beginning in ns from the start of the run; 0 where the Record does not say it.
 fn begun_rounds(cell: &CellRecord) -> Vec<(u64, Vec<&PointRun>)> {
     let visits = &cell.result.visits;
     let is_told = visits.len() == cell.result.points.len();
@@ -92,7 +92,7 @@ fn begun_rounds(cell: &CellRecord) -> Vec<(u64, Vec<&PointRun>)> {
 }
 
 /// Whether the latency swings within some round as much as it changes over the rounds. Then the disk has a state that comes and
-/// goes, each round meets it at a moment of chance, and a few rounds are in order more often than their scatter tells: of ten
+/// goes, each round meets it at a moment of chance, and a few rounds are in order more often than their scatter says: of ten
 /// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the rounds beside it, and one round
 /// of a trend may swing by chance.
 fn comes_and_goes(rounds: &[Vec<&PointRun>], places: &Places, change: &PassChange) -> bool {

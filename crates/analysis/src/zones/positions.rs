@@ -53,7 +53,7 @@ impl Places {
     }
 }
 
-/// Whether the device has platters, as far as the Record tells.
+/// Whether the device has platters, as far as the Record says.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
     cell.workload.targets.first().is_some_and(|&target| crate::medium::has_platters(record, target))
 }

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub(super) fn watch(
     let mut places = CommandPlaces::begin(&places_of(options), &Roots::default());
     let forwarding = Forwarding::begin()?;
     let began = Instant::now();
-    let mut child = match start(&options.command) {
+    let mut child = match Command::new(&options.command[0]).args(&options.command[1..]).spawn() {
         Ok(child) => child,
         Err(error) => return Ok(not_started(&options.command, &error)),
     };
@@ -93,10 +93,6 @@ pub(super) fn watch(
     };
     out::answer(&text);
     Ok(code_of(status))
-}
-
-fn start(words: &[OsString]) -> io::Result<Child> {
-    Command::new(&words[0]).args(&words[1..]).spawn()
 }
 
 fn not_started(words: &[OsString], error: &io::Error) -> u8 {

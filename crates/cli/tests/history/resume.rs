@@ -138,7 +138,7 @@ fn what_is_unlike_is_refused_with_the_reason() {
         (&version, &[], "rdsk 0.0.1 made it"),
         (&unseeded, &[], "it does not say from which seed its offsets were drawn"),
         (&unfinished, &[], "none of its tests is finished: their last turns were cut short or failed"),
-        (&early, &[], "none of its tests is finished: it ended in round 2 of 6"),
+        (&early, &[], "none of its tests is finished: it ended in repeat 2 of 6"),
         (&unbegun, &[], "none of its tests is finished: it ended before the first turn"),
         (&same, &["sim:linux-disk", "--only", "headline,paths"], "not of this target"),
         (

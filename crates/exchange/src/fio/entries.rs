@@ -108,7 +108,7 @@ fn sums(entries: &[Entry]) -> Vec<Entry> {
     several.map(|group| sum(&format!("{}#sum", group[0].name), added(group), group)).collect()
 }
 
-/// Whether the times of jobs have a part in common, as far as fio tells when they began.
+/// Whether the times of jobs have a part in common, as far as fio says when they began.
 fn ran_together(group: &[&Entry]) -> bool {
     let runtime = |job: &Job| directions(job).map(|direction| direction.runtime).max().unwrap_or(0);
     let times = group.iter().filter_map(|entry| {

@@ -13,7 +13,7 @@ pub(super) enum Clock {
     Completion,
 }
 
-/// The latencies of a direction, all figures of one clock: of the total if fio tells how it is distributed, else of the
+/// The latencies of a direction, all figures of one clock: of the total if fio says how it is distributed, else of the
 /// completion. `None` where fio took no times.
 pub(super) fn of_direction(direction: &Direction) -> Option<(Latency, Clock)> {
     let (total, completion) = (&direction.lat_ns, &direction.clat_ns);

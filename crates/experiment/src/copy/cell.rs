@@ -312,7 +312,7 @@ mod tests {
         );
     }
 
-    /// What each call became is told by the call, also where both ends lie on one device.
+    /// What each call became is reported by the call, also where both ends lie on one device.
     #[test]
     fn bios_of_a_shared_device_belong_to_the_end_whose_call_they_are() {
         let (mut read, mut write, _) = within_one_disk(512);

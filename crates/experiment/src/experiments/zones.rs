@@ -29,7 +29,7 @@ const VIRTUAL: [&str; 3] = ["vd", "xvd", "loop"];
 const GUESSED_SEEK_S: f64 = 0.013;
 /// The part of the budget that the passes may take.
 const PLANNED_SHARE: f64 = 0.8;
-/// Blocks that the target must hold at least, to tell positions apart.
+/// Blocks that the target must hold at least, to separate positions.
 const MIN_BLOCKS: u64 = 8;
 
 pub(crate) struct Zones;

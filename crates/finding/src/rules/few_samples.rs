@@ -7,6 +7,8 @@ pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Need
 
 /// An interval of this margin at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
+/// Above this margin pages have a word in place of the figure.
+const UNSTABLE: f64 = 0.5;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     // The operands of a copy say how much it does, and fio's document may lack percentiles that its samples would allow.
@@ -32,8 +34,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let Some(widest) = margins.filter(|margin| margin.is_finite()).max_by(f64::total_cmp) else {
         return found;
     };
-    let what =
-        format!("too few samples: {}, with margins up to {}", how_many(&cells), words::plus_minus(widest));
+    let margins = if widest > UNSTABLE {
+        "some of them unstable".to_owned()
+    } else {
+        format!("with margins up to {}", words::plus_minus(widest))
+    };
+    let what = format!("too few samples: {}, {margins}", how_many(&cells));
     found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
 }
 

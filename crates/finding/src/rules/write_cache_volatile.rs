@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
+pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Cause, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| !volatile(analysis, cell).is_empty();

@@ -6,7 +6,7 @@ use super::{Subject, percentiles, sweep};
 use crate::figure::Figure;
 use rdsk_model::{CellRecord, Experiment};
 
-/// More would not be told apart; a document may have tens of thousands.
+/// More would not be distinguished; a document may have tens of thousands.
 const MAX_JOBS: usize = 100;
 
 /// The name of a job, without what all of them have in common.
@@ -23,11 +23,11 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     jobs.truncate(MAX_JOBS);
     let more = if left_out == 0 { String::new() } else { format!(" {left_out} further jobs are not drawn.") };
     let shows = &format!("The mean rate of each job, as fio reports it.{more}");
-    let mut figures: Vec<Figure> =
-        rates::figure(("fio-rates", "Rate of each job", shows), &jobs, Measure::OfItsKind)
-            .into_iter()
-            .collect();
-    figures.extend(sweep::figures("fio", &jobs));
+    let rates = rates::figure(("fio-rates", "Rate of each job", shows), &jobs, Measure::OfItsKind);
+    let mut figures = sweep::figures("fio", &jobs);
+    // Documents that differ in depth or block size are one measurement, which the sweep answers.
+    let place = if subjects.len() > 1 { figures.len() } else { 0 };
+    figures.splice(place..place, rates);
     figures.extend(percentiles::figure("fio-latency", "Latency by percentile", &jobs));
     figures
 }

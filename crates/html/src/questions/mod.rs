@@ -21,7 +21,7 @@ use rdsk_analysis::Analysis;
 use rdsk_model::Experiment;
 use rdsk_report::about;
 
-/// A Record with the name that tells it from the others of a page; untrusted text.
+/// A Record with the name that distinguishes it from the others of a page; untrusted text.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s, 'r> {
     /// Its name; unused where there is one Record only.

@@ -1,7 +1,7 @@
 //! What several figures have in common: cells by experiment and target, names, and the evidence beside a figure.
 
 use super::Subject;
-use crate::figure::{Point, Tick};
+use crate::figure::Tick;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Estimate, Op, Record};
@@ -26,7 +26,7 @@ pub(super) fn names_of(record: &Record, targets: &[u32]) -> String {
     printable(&rdsk_analysis::words::target_names(record, targets))
 }
 
-/// What tells a cell from those of other Records and, where the cells have several sets of targets, of others: `disk a, /dev/sdb`;
+/// What distinguishes a cell from those of other Records and, where the cells have several sets of targets, of others: `disk a, /dev/sdb`;
 /// empty if there are no others.
 pub(super) fn owner(
     subjects: &[Subject<'_, '_>],
@@ -126,11 +126,6 @@ fn sentence(cell: &CellRecord) -> String {
     let reads = reads.map(|bytes| format!(" These writes made the kernel read {}.", Bytes(bytes).approx()));
     let end = if text.ends_with('.') { "" } else { "." };
     format!("{text}{end}{}{}", requests.unwrap_or_default(), reads.unwrap_or_default())
-}
-
-/// An estimate as a point of a row: its mean along the horizontal axis, in a unit.
-pub(super) fn along_row(row: usize, estimate: Estimate, unit: Unit) -> Point {
-    Point { x: unit.of(estimate.mean), y: row as f64, from: 0.0, interval: interval(estimate, unit) }
 }
 
 /// The interval of an estimate in a unit.

@@ -1,10 +1,11 @@
-//! Direct against buffered: the time of one sweep over the same bytes, split into the return of the last call, the close, and the flush until the data
-//! is stable, of one or several Records.
+//! Direct against buffered: the time of one sweep over the same bytes, split into the return of the last call, the close, and the flush
+//! until the data is on disk, of one or several Records.
 
 use super::Subject;
-use super::parts::{along_row, joined, with_unit};
+use super::parts::{joined, with_unit};
+use super::rates::{self, Measure};
 use super::rows::{NamedCell, evidence_of_rows, rows};
-use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::words::list;
 use rdsk_analysis::{metrics, passes};
@@ -58,72 +59,35 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
         table: table(&cells, unit),
         evidence: evidence_of_rows(&cells),
     };
-    // What all paths have answers: the time, or else the rate.
-    if untimed.is_empty() { vec![times] } else { vec![rates(&cells), times] }
-}
-
-/// The rates of all paths, where not all of them did a whole sweep: those of a part of the bytes compare, too.
-fn rates(cells: &[NamedCell<'_>]) -> Figure {
-    let unit = Unit::MIB_PER_S;
-    let ran: Vec<&NamedCell<'_>> = cells.iter().filter(|row| metrics::ran(row.cell)).collect();
-    let returned = |cell: &CellRecord| Some(along_row(0, cell.result.bytes_per_s?, unit));
-    let stable = |cell: &CellRecord| {
-        let rate = metrics::stable_rate(cell).filter(|_| cell.workload.op == Op::Write)?;
-        Some(Point::at(unit.of(rate), 0.0))
-    };
-    let series = |slot: usize, name: &str, point: &dyn Fn(&CellRecord) -> Option<Point>| {
-        let shape = Shape::Bar { slot, slots: 2 };
-        by_result(&ran, name, shape, slot, |place, row| Some(Point { y: place as f64, ..point(row.cell)? }))
-    };
-    let all = [series(0, "until the last call returned", &returned), series(1, "on disk", &stable)].concat();
-    let rows = Axis::rows(ran.iter().map(|row| row.name()));
-    let plot = Plot::new(Axis::from_zero("rate", unit.name), rows, all);
-    let owned: Vec<NamedCell<'_>> = ran.iter().map(|row| (*row).clone()).collect();
-    Figure {
-        id: "paths-rate".into(),
-        title: "Rate of each path".into(),
-        shows: "The rate over the bytes that each path moved, with its 95% interval; writes also until the data is on disk."
-            .into(),
-        drawing: Drawing::of(plot, "No path moved any bytes."),
-        table: table(&owned, Unit::TIMES[1]),
-        evidence: evidence_of_rows(&owned),
+    if untimed.is_empty() {
+        return vec![times];
     }
+    // What all paths have answers: the rate, since some of them did no whole sweep.
+    let paths: Vec<NamedCell<'_>> =
+        cells.iter().map(|row| NamedCell { label: path_and_size(&cells, row), ..row.clone() }).collect();
+    let shows = "The rate over the bytes that each path moved; of writes until they are on disk.";
+    let rates = rates::figure(("paths-rate", "Rate of each path", shows), &paths, Measure::OnDisk);
+    rates.into_iter().chain([times]).collect()
 }
 
-/// The points of one kind: a series for each result, of one colour there, or a single one.
-fn by_result(
-    rows: &[&NamedCell<'_>],
-    name: &str,
-    shape: Shape,
-    kind: usize,
-    point: impl Fn(usize, &NamedCell<'_>) -> Option<Point>,
-) -> Vec<Series> {
-    let points = rows
-        .iter()
-        .enumerate()
-        .filter_map(|(place, row)| Some((row.whose.kind(kind), (row, point(place, row)?))));
-    let series = |(look, own): (Option<Look>, Vec<(&&NamedCell<'_>, Point)>)| {
-        let owner = look.and(own.first()).map_or("", |(row, _)| row.owner.as_str());
-        Series::new(joined(owner, name), shape, own.into_iter().map(|(_, point)| point).collect())
-            .looking(look)
-    };
-    by_key(points).into_iter().map(series).collect()
+/// `direct`, `64 KiB direct` where there are several sizes.
+fn path_and_size(all: &[NamedCell<'_>], row: &NamedCell<'_>) -> String {
+    let bytes = row.cell.workload.block_bytes;
+    let has_sizes = all.iter().any(|other| other.cell.workload.block_bytes != bytes);
+    let size = if has_sizes { format!("{} ", Bytes(bytes)) } else { String::new() };
+    format!("{size}{}", path_column(row.cell))
 }
 
 /// The cells by targets, direction and size; of several Records those of each path together.
 fn named<'s>(subjects: &[Subject<'s, '_>]) -> Vec<NamedCell<'s>> {
     let all = rows(subjects, Experiment::Paths, |_| String::new());
-    let has_sizes = all.iter().any(|row| row.cell.workload.block_bytes != all[0].cell.workload.block_bytes);
-    let label = |cell: &CellRecord| {
-        let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
-        format!("{}{size} {}", cell.workload.op, path_column(cell))
-    };
+    let labels: Vec<String> =
+        all.iter().map(|row| format!("{} {}", row.op(), path_and_size(&all, row))).collect();
+    let all = all.into_iter().zip(labels).map(|(row, label)| NamedCell { label, ..row });
     let key = |row: &NamedCell<'_>| (row.owner.clone(), row.cell.workload.op, row.cell.workload.block_bytes);
-    let grouped = by_key(all.into_iter().map(|row| (key(&row), row)));
-    let labelled =
-        grouped.into_iter().flat_map(|(_, rows)| rows).map(|row| NamedCell { label: label(row.cell), ..row });
+    let grouped = by_key(all.map(|row| (key(&row), row))).into_iter().flat_map(|(_, rows)| rows);
     // Of several Records the cells of each path together.
-    let together = by_key(labelled.map(|row| (row.label.clone(), row)));
+    let together = by_key(grouped.map(|row| (row.label.clone(), row)));
     together.into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
@@ -137,14 +101,21 @@ fn times(cell: &CellRecord) -> Option<Times> {
     })
 }
 
+/// The parts of all bars, of several results in the colour of each.
 fn series(timed: &[(&NamedCell<'_>, Times)], unit: Unit) -> Vec<Series> {
-    let rows: Vec<&NamedCell<'_>> = timed.iter().map(|(row, _)| *row).collect();
     let closed = |times: &Times| times.close_ns.unwrap_or(times.return_ns);
     let part = |kind: usize, name: &str, part: &dyn Fn(&Times) -> Option<(f64, f64)>| {
-        by_result(&rows, name, Shape::Bar { slot: 0, slots: 1 }, kind, |place, _| {
-            let (from, to) = part(&timed[place].1)?;
-            Some(Point { x: unit.of(to), y: place as f64, from: unit.of(from), interval: None })
-        })
+        let point = |(place, (row, times)): (usize, &(&NamedCell<'_>, Times))| {
+            let (from, to) = part(times)?;
+            let point = Point { x: unit.of(to), y: place as f64, from: unit.of(from), interval: None };
+            let look = row.whose.kind(kind);
+            Some(((look, look.map(|_| row.owner.clone()).unwrap_or_default()), point))
+        };
+        let shape = Shape::Bar { slot: 0, slots: 1 };
+        let by_result = by_key(timed.iter().enumerate().filter_map(point)).into_iter();
+        by_result
+            .map(|((look, owner), points)| Series::new(joined(&owner, name), shape, points).looking(look))
+            .collect::<Vec<_>>()
     };
     [
         part(0, "until the last call returned", &|times| Some((0.0, times.return_ns))),

@@ -4,22 +4,18 @@
 use super::parts::{interval, joined};
 use super::rows::{NamedCell, evidence_of_rows, labels};
 use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::metrics;
-use rdsk_analysis::words::{few, sentence};
 use rdsk_model::{Estimate, Op};
 use rdsk_report::{Unit, is_bandwidth};
-
-/// Bars that are named with what they are of.
-const MAX_NAMED: usize = 4;
 
 /// What the rates of a figure are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
     /// Bytes per second of sequential I/O, I/Os per second of other.
     OfItsKind,
-    /// Bytes per second of all.
-    Bytes,
+    /// Bytes per second of all, of writes until they are on disk.
+    OnDisk,
 }
 
 /// How rates become lengths of bars.
@@ -56,39 +52,53 @@ pub(super) fn figure(
     Some(Figure {
         id: id.into(),
         title: title.into(),
-        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", remarks(&ran)),
+        shows: format!("{shows} The line on a bar is its 95% interval.{scale}{}", marks(&ran, measure)),
         drawing: Drawing::Plot(Plot::new(axis, Axis::rows(labels(&ran)), series(&ran, measure, length))),
         table: table(rows, measure),
         evidence: evidence_of_rows(rows),
     })
 }
 
-/// ` Drive's write cache: Sequential 1M QD8, write.`: what some bars are of, since they do not say it themselves.
-fn remarks(rows: &[&NamedCell<'_>]) -> String {
-    let remarked = rows.iter().filter(|row| !row.remark.is_empty());
-    let sentence = |(remark, names): (&str, Vec<String>)| {
-        format!(" {}", sentence(&format!("{remark}: {}", few(&names, MAX_NAMED, "other"))))
-    };
-    by_key(remarked.map(|row| (row.remark.as_str(), row.name_with_op()))).into_iter().map(sentence).collect()
+/// ` c = drive's write cache; r = RAM (page cache).`: what the letters behind the rates mean.
+fn marks(rows: &[&NamedCell<'_>], measure: Measure) -> String {
+    let marked = rows.iter().filter(|row| !marks_of(row, measure).is_empty());
+    let meanings = distinct(marked.map(|row| format!("{} = {}", row.texts.marks, row.remark)));
+    if meanings.is_empty() { String::new() } else { format!(" {}.", meanings.join("; ")) }
 }
 
 fn is_bytes(row: &NamedCell<'_>, measure: Measure) -> bool {
-    measure == Measure::Bytes || is_bandwidth(row.cell)
+    measure == Measure::OnDisk || is_bandwidth(row.cell)
 }
 
+/// The rate of a cell.
 fn rate(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
     let result = &row.cell.result;
-    if is_bytes(row, measure) { result.bytes_per_s } else { result.ops_per_s }
+    let own = if is_bytes(row, measure) { result.bytes_per_s } else { result.ops_per_s };
+    rate_on_disk(row, measure).or(own)
 }
 
-/// The rate in words: `2.62 GiB/s`.
-fn rate_text(row: &NamedCell<'_>, measure: Measure) -> String {
-    match measure {
-        Measure::OfItsKind => row.texts.rate.clone(),
-        Measure::Bytes => row.cell.result.bytes_per_s.map_or_else(
-            || rdsk_report::MISSING.into(),
-            |rate| Unit::fit(&Unit::RATES, [rate.mean]).text(rate.mean),
-        ),
+/// The rate until on disk of writes that returned surely before, which has no interval.
+fn rate_on_disk(row: &NamedCell<'_>, measure: Measure) -> Option<Estimate> {
+    let returned = row.cell.result.bytes_per_s?;
+    let is_asked = measure == Measure::OnDisk && row.op() == Op::Write;
+    let mean = metrics::stable_rate(row.cell).filter(|_| is_asked)?;
+    (mean < returned.low.unwrap_or(returned.mean)).then_some(Estimate { mean, low: None, high: None })
+}
+
+/// The letters behind a rate; they are of the rate that returned.
+fn marks_of<'r>(row: &'r NamedCell<'_>, measure: Measure) -> &'r str {
+    if rate_on_disk(row, measure).is_some() { "" } else { &row.texts.marks }
+}
+
+/// The rate in words with its margin: `2.62 GiB/s ±3%`.
+fn rate_text(row: &NamedCell<'_>, measure: Measure) -> [String; 2] {
+    let margin = row.texts.margin.clone();
+    match rate(row, measure) {
+        Some(rate) if measure == Measure::OnDisk => {
+            let text = Unit::fit(&Unit::RATES, [rate.mean]).text(rate.mean);
+            [text, if rate.low.is_some() { margin } else { String::new() }]
+        }
+        _ => [row.texts.rate.clone(), margin],
     }
 }
 
@@ -115,7 +125,10 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
             };
             let ends = interval(rate, Unit::ONE).map(|(low, high)| (scaled(low), scaled(high)));
             let point = Point { x: scaled(rate.mean), y: place as f64, from: 0.0, interval: ends };
-            Some((point, format!("{} {}", rate_text(row, measure), row.texts.margin).trim().to_owned()))
+            let [rate, margin] = rate_text(row, measure);
+            let words =
+                [rate.as_str(), &margin, marks_of(row, measure)].into_iter().filter(|word| !word.is_empty());
+            Some((point, words.collect::<Vec<_>>().join(" ")))
         };
         let (points, words) = own.iter().filter_map(bar).unzip();
         let shape = Shape::Bar { slot, slots };
@@ -128,8 +141,10 @@ fn series(rows: &[&NamedCell<'_>], measure: Measure, length: Length) -> Vec<Seri
 fn table(rows: &[NamedCell<'_>], measure: Measure) -> Table {
     let row = |row: &NamedCell<'_>| {
         let texts = &row.texts;
-        let mut cells = vec![row.name_with_op(), rate_text(row, measure), texts.margin.clone()];
-        cells.extend([texts.p50.clone(), texts.p99.clone(), row.remark.clone()]);
+        let mut cells = vec![row.name_with_op()];
+        cells.extend(rate_text(row, measure));
+        let remark = if marks_of(row, measure).is_empty() { String::new() } else { row.remark.clone() };
+        cells.extend([texts.p50.clone(), texts.p99.clone(), remark]);
         cells
     };
     Table::new(["", "rate", "±95%", "p50", "p99", "remark"], rows.iter().map(row))

@@ -62,7 +62,7 @@ impl Whose {
 }
 
 impl NamedCell<'_> {
-    /// What tells it from all others of the figure.
+    /// What distinguishes it from all others of the figure.
     pub(super) fn name(&self) -> String {
         joined(&self.owner, &self.label)
     }

@@ -7,22 +7,19 @@ use super::{Subject, sweep};
 use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, TargetShare};
-use rdsk_analysis::words::{few, list, plural};
+use rdsk_analysis::words::plural;
 use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_report::{MISSING, Unit, or_missing, plus_minus, remark_of, significant, writes_against_reads};
 use rdsk_units::{Bytes, percent};
 
 /// The unit of all rates.
 const UNIT: Unit = Unit::MIB_PER_S;
-/// Clauses about knees, and runs and targets that are named in each.
-const MAX_CLAUSES: usize = 4;
-const MAX_NAMED: usize = 3;
 
 /// A grid and whose it is.
 struct OwnedGrid<'s, 'r> {
     subject: &'s Subject<'s, 'r>,
     grid: &'s Grid<'r>,
-    /// What tells it from the others of the figure; empty where there is none.
+    /// What distinguishes it from the others of the figure; empty where there is none.
     owner: String,
     whose: Whose,
 }
@@ -118,13 +115,9 @@ fn by_streams(op: Op, grids: &[&OwnedGrid<'_, '_>]) -> Figure {
     Figure {
         id: format!("scale-{op}"),
         title: format!("Rate over block size, {op}s, by number of streams"),
-        shows: format!(
-            "The rate of all streams together while all of them ran, with its 95% interval, one line for each number of \
-             streams. {}",
-            knees(grids)
-        )
-        .trim()
-        .to_owned(),
+        shows: "The rate of all streams together while all of them ran, with its 95% interval, one line for each number of \
+                streams."
+            .into(),
         drawing: Drawing::of(rate_plot(grids, series), "No I/O completed."),
         table: table(grids),
         evidence: evidence(cells_of(grids)),
@@ -144,41 +137,6 @@ fn value(line: &Line<'_>, streams: u32) -> Option<Point> {
     let rate = line.point(streams)?.cell.result.bytes_per_s?;
     let point = Point::at(line.block_bytes as f64, UNIT.of(rate.mean));
     Some(Point { interval: interval(rate, UNIT), ..point })
-}
-
-/// Where more streams stop helping: one clause for all runs and targets that show the same.
-fn knees(grids: &[&OwnedGrid<'_, '_>]) -> String {
-    let shown = grids.iter().flat_map(|owned| {
-        let lines = owned.grid.lines.iter();
-        let knees = lines.filter_map(|line| Some((line.knee.as_ref()?.streams, line.block_bytes)));
-        by_key(knees).into_iter().map(|knee| (knee, owned.owner.clone()))
-    });
-    let alike = by_key(shown);
-    let clauses = alike.iter().take(MAX_CLAUSES).map(|((streams, blocks), owners)| {
-        let size = |&block: &u64| Bytes(block).to_string();
-        let blocks = match blocks.as_slice() {
-            [first, _, .., last] => format!("{} sizes from {} to {}", blocks.len(), size(first), size(last)),
-            few => list(&few.iter().map(size).collect::<Vec<_>>()),
-        };
-        let whose = if owners.len() == grids.len() {
-            String::new()
-        } else {
-            format!(" ({})", few(owners, MAX_NAMED, "other"))
-        };
-        format!("beyond {} with blocks of {blocks}{whose}", plural(u64::from(*streams), "stream"))
-    });
-    let mut clauses: Vec<String> = clauses.collect();
-    if alike.len() > MAX_CLAUSES {
-        clauses.push(format!(
-            "and {}: rdsk show --details",
-            plural((alike.len() - MAX_CLAUSES) as u64, "other case")
-        ));
-    }
-    if clauses.is_empty() {
-        String::new()
-    } else {
-        format!("More streams gain little {}.", clauses.join("; "))
-    }
 }
 
 /// A target's share of a cell: its name with that of its Record, the block size, and the number of streams of all targets.

@@ -29,9 +29,8 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
     };
     let sized: Vec<NamedCell<'_>> =
         all.iter().map(|row| NamedCell { label: with_size(row), ..row.clone() }).collect();
-    let shows =
-        "One stream on each path, as the program sees it. Buffered writes return before the device has them.";
-    let means = rates::figure(("stream-rates", "Rate of one stream", shows), &sized, Measure::Bytes);
+    let shows = "One stream on each path; writes until they are on disk.";
+    let means = rates::figure(("stream-rates", "Rate of one stream", shows), &sized, Measure::OnDisk);
     let mut figures: Vec<Figure> = means.into_iter().collect();
     for (group, rows) in groups(subjects, all) {
         figures.extend([rate(&group, &rows), depth(&group, &rows)]);
@@ -108,7 +107,7 @@ fn rate(group: &Group, rows: &[NamedCell<'_>]) -> Figure {
         ),
         drawing: Drawing::of(
             plot,
-            "The Record has no rate by time: it was saved with --json-compact, or the I/O took less than 50 ms.",
+            "The result has no rate by time: it was saved with --json-compact, or the I/O took less than 50 ms.",
         ),
         table: rates_table(rows),
         evidence: evidence_of_rows(rows),

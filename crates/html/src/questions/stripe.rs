@@ -101,7 +101,8 @@ fn lines<'s, T: 's>(
     kinds: [Kind<'_, T>; 2],
 ) -> Vec<Series> {
     let of_swept = |swept: &Swept<'s>| {
-        let direction = 2 * usize::from(swept.cell.workload.op == Op::Write);
+        let has_both = noun(all.iter().map(|swept| swept.cell)) == "I/O";
+        let direction = if has_both && swept.cell.workload.op == Op::Write { 2 } else { 0 };
         [0, 1].map(|kind| {
             let (name, point) = kinds[kind];
             let points = of(swept).iter().filter_map(point).collect();

@@ -47,7 +47,7 @@ impl Over {
         if self == Self::Depth { "depth" } else { "size" }
     }
 
-    /// I/Os per second tell what depth gains, bytes per second what larger blocks do.
+    /// I/Os per second say what depth gains, bytes per second what larger blocks do.
     fn rate(self, row: &NamedCell<'_>) -> Option<f64> {
         let result = &row.cell.result;
         let estimate = if self == Self::Depth { result.ops_per_s } else { result.bytes_per_s };

@@ -104,7 +104,8 @@ fn bars_of_the_headline_are_the_means_of_its_cells_and_reads_lie_beside_writes()
         let (low, high) = point.interval.unwrap();
         assert!(same(low, 100.0 * ends.0 / highest) && same(high, 100.0 * ends.1 / highest), "{point:?}");
         let words = rdsk_report::RateTexts::of(&Analysis::of(&record), record.cell(id).unwrap());
-        assert_eq!(series.labels[index], format!("{} {}", words.rate, words.margin));
+        let words = format!("{} {} {}", words.rate, words.margin, words.marks);
+        assert_eq!(series.labels[index], words.trim_end());
     }
     let shapes: Vec<Shape> = plot.series.iter().map(|series| series.shape).collect();
     assert_eq!(shapes, [0, 1].map(|slot| Shape::Bar { slot, slots: 2 }));
@@ -114,14 +115,18 @@ fn bars_of_the_headline_are_the_means_of_its_cells_and_reads_lie_beside_writes()
 }
 
 #[test]
-fn a_bar_that_is_not_the_devices_is_named_with_what_it_is_of() {
+fn a_bar_that_is_not_the_devices_has_its_mark_and_what_that_means() {
     let mut record = fixtures::run();
     let cell = record.cells.iter_mut().find(|cell| cell.id == "headline/write/sequential").unwrap();
     cell.verdict.as_mut().unwrap().code = rdsk_model::VerdictCode::PageCache;
-    let label = rdsk_report::workload_label(cell);
     let sections = of_record(&Analysis::of(&record));
-    let shows = &sections[0].figures[0].shows;
-    assert!(shows.ends_with(&format!(" RAM (page cache): {label}, write.")), "{shows}");
+    let Figure { shows, drawing: Drawing::Plot(plot), .. } = &sections[0].figures[0] else {
+        panic!("rates are drawn")
+    };
+    assert!(shows.ends_with(" r = RAM (page cache)."), "{shows}");
+    let marked: Vec<&String> =
+        named(plot, "write").labels.iter().filter(|words| words.ends_with(" r")).collect();
+    assert_eq!(marked.len(), 1, "{plot:?}");
     let rows = &sections[0].figures[0].table.rows;
     assert!(rows.iter().any(|row| row.last().is_some_and(|remark| remark == "RAM (page cache)")), "{rows:?}");
 }
@@ -247,16 +252,15 @@ fn paths_without_a_whole_pass_are_named_and_have_their_rates() {
         "{shows}"
     );
     let plot = plot_of(&cut, "paths-rate");
-    let row = plot.y.ticks.iter().position(|tick| tick.label == "write buffered").unwrap();
+    let row = plot.y.ticks.iter().position(|tick| tick.label == "buffered").unwrap();
     let cell = cut.cell("paths/write/buffered").unwrap();
-    for (name, rate) in [
-        ("until the last call returned", cell.result.bytes_per_s.unwrap().mean),
-        ("on disk", rdsk_analysis::metrics::stable_rate(cell).unwrap()),
-    ] {
-        let points = &named(&plot, name).points;
-        let point = points.iter().find(|point| same(point.y, row as f64)).unwrap();
-        assert!(same(point.x, rate / MIB), "{name}: {point:?}");
-    }
+    let on_disk = rdsk_analysis::metrics::stable_rate(cell).unwrap();
+    assert!(on_disk < cell.result.bytes_per_s.unwrap().mean, "it returned earlier");
+    let writes = named(&plot, "write");
+    let point = writes.points.iter().find(|point| same(point.y, row as f64)).unwrap();
+    assert!(same(point.x, on_disk / MIB / 1024.0) && point.interval.is_none(), "{point:?}");
+    let index = writes.points.iter().position(|other| other == point).unwrap();
+    assert!(writes.labels[index].ends_with("iB/s"), "no mark of the page cache: {:?}", writes.labels);
 }
 
 #[test]
@@ -277,31 +281,6 @@ fn reads_that_writes_caused_are_in_order_and_only_of_paths_that_read() {
     let aligned = places.iter().take_while(|place| place.ends_with(" aligned")).count();
     assert!(aligned > 0 && places[aligned..].iter().all(|place| place.contains(" at +")), "{places:?}");
     assert!(places.iter().all(|place| place.contains(" B") || place.contains("iB")), "{places:?}");
-}
-
-#[test]
-fn runs_that_stop_gaining_at_the_same_place_share_a_clause() {
-    let record = fixtures::run();
-    let analysis = Analysis::of(&record);
-    let said = |subjects: &[Subject<'_, '_>]| {
-        let figures = sections(subjects).into_iter().flat_map(|section| section.figures);
-        figures.into_iter().find(|figure| figure.id == "scale-read").unwrap().shows
-    };
-    let one = said(&[Subject { name: "", analysis: &analysis }]);
-    assert!(one.contains("More streams gain little beyond "), "{one}");
-    let names: Vec<String> = (1..=16).map(|number| format!("run {number}")).collect();
-    let of_names = |count: usize| -> Vec<Subject<'_, '_>> {
-        names.iter().take(count).map(|name| Subject { name, analysis: &analysis }).collect()
-    };
-    assert_eq!(said(&of_names(16)), one, "all show the same");
-    let mut single = fixtures::run();
-    single.cells.retain(|cell| cell.experiment != Experiment::Scale || cell.workload.streams == 1);
-    let without = Analysis::of(&single);
-    let mut subjects = of_names(15);
-    subjects.push(Subject { name: "other", analysis: &without });
-    let text = said(&subjects);
-    assert_eq!(text.matches("gain little").count(), 1, "{text}");
-    assert!(text.contains(" (run 1, run 2, run 3 and 12 others)"), "{text}");
 }
 
 #[test]
@@ -522,8 +501,8 @@ fn the_rows_of_iostat_are_the_table_of_the_depth() {
 fn figures_use_the_words_of_fio_and_iostat() {
     let record = whole_run();
     let ours = [
-        "cell", "cells", "visit", "visits", "pass", "passes", "verdict", "tells", "told", "somebody",
-        "nobody",
+        "record", "records", "record", "records", "cell", "cells", "visit", "visits", "pass", "passes",
+        "verdict", "tells", "told", "somebody", "nobody",
     ];
     for figure in of_record(&Analysis::of(&record)).into_iter().flat_map(|section| section.figures) {
         let mut texts = vec![figure.title.clone(), figure.shows.clone(), figure.table.left_out.clone()];

@@ -5,12 +5,13 @@ use super::Subject;
 use super::parts::{evidence, names_of, noun, on_target, slug, targets_slug};
 use super::rows::{NamedCell, looks, rows};
 use crate::figure::{Axis, Drawing, Figure, Look, Plot, Point, Series, Shape, Table, Tick};
-use rdsk_analysis::zones::{LatencyBand, MIN_SHARE, Position, Steps, Zone, Zones};
+use rdsk_analysis::words::plural;
+use rdsk_analysis::zones::{Position, Steps, Zone, Zones};
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Op, PointRun};
 use rdsk_report::{Unit, significant};
 use rdsk_stats::{mean, median};
-use rdsk_units::{Bytes, Nanos, percent};
+use rdsk_units::{Bytes, percent};
 
 /// Values of a line over the positions, and I/Os of each where a part of them is in a band of its own.
 const MAX_ON_LINE: usize = 300;
@@ -177,12 +178,10 @@ fn cloud(analysis: &Analysis<'_>, cell: &CellRecord, zones: &Zones) -> Figure {
         id: format!("zones-{op}-{}{}", slug(&block.to_string()), targets_slug(analysis, cell)),
         title: format!("Rate over position, {op}s of {block}{}", on_target(analysis, cell)),
         shows: format!(
-            "A dot for each of {} I/Os in {} over {}. {}{}",
+            "A dot for each of {} I/Os in {} over {}; a line for each zone that the sweeps show.",
             rdsk_units::grouped(dots as u64),
-            rdsk_analysis::words::plural(cell.result.points.len() as u64, "sweep"),
-            rdsk_analysis::words::plural(zones.positions.len() as u64, "position"),
-            zones_in_words(zones),
-            bands_in_words(zones),
+            plural(cell.result.points.len() as u64, "sweep"),
+            plural(zones.positions.len() as u64, "position"),
         ),
         drawing: Drawing::of(plot, "No position was read or written."),
         table: positions(zones, along, unit),
@@ -218,38 +217,6 @@ fn levels(zones: &Zones, along: Unit, unit: Unit) -> Option<Series> {
     has_zones.then(|| Series::new("median of each zone", Shape::Level, points))
 }
 
-/// `7.4 ms later`: a band beside the main line.
-fn distance(band: &LatencyBand) -> String {
-    let distance = Nanos(rdsk_analysis::metrics::whole(band.offset_ns.abs().round()));
-    format!("{distance} {}", if band.offset_ns < 0.0 { "earlier" } else { "later" })
-}
-
-fn zones_in_words(zones: &Zones) -> String {
-    match zones.steps {
-        Steps::Shown => format!("All sweeps show {} zones. ", zones.zones.len()),
-        Steps::OfOnePass => {
-            format!(
-                "The one sweep shows {} levels; a change with time would look the same. ",
-                zones.zones.len()
-            )
-        }
-        Steps::None => "The sweeps show no steps between zones. ".into(),
-        Steps::Shared => {
-            "The medians have steps; other I/O or a busy CPU meanwhile may have made them. ".into()
-        }
-        Steps::Untold => "The medians have steps; a change with time may have made them. ".into(),
-    }
-}
-
-fn bands_in_words(zones: &Zones) -> String {
-    let Some(found) = &zones.latency_bands else {
-        return format!("No band beside the main line holds {} of the I/Os or more.", percent(MIN_SHARE));
-    };
-    let band = |band: &LatencyBand| format!("{} of the I/Os end {}", percent(band.share), distance(band));
-    let bands: Vec<String> = found.bands.iter().map(band).collect();
-    format!("Beside the main line {}: {}.", rdsk_analysis::words::list(&bands), found.cause.word())
-}
-
 /// Median and worst rate of each position, or of some evenly chosen ones.
 fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     let every = zones.positions.len().div_ceil(MAX_ROWS).max(1);
@@ -269,7 +236,7 @@ fn positions(zones: &Zones, along: Unit, unit: Unit) -> Table {
     let left_out = if every == 1 {
         String::new()
     } else {
-        format!("One of every {every} positions is listed; the JSON of the Record has all of them.")
+        format!("One of every {every} positions is listed; the JSON of the result has all of them.")
     };
     let rows = zones.positions.iter().step_by(every).map(row).collect();
     Table { heads: heads.to_vec(), rows, left_out }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum BpfError {
-    /// Nobody wants it.
+    /// It is not wanted.
     #[error("BPF was not asked for")]
     NotAskedFor,
     /// There is nothing that the programs could count; why, in words.

@@ -149,7 +149,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Tells the programs which devices there are.
+    /// Shows the programs which devices there are.
     fn name_devices(&mut self) -> Result<(), BpfError> {
         let wrong = |source| BpfError::Map { map: "INDEXES", source };
         let map = self.ebpf.map_mut("INDEXES").expect("a test loads every map of the object");

@@ -56,7 +56,7 @@ pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchI
     Ok(WatchInterval { interval_ns, devices: devices.collect() })
 }
 
-/// What a growth of the counters of a device up to these tells, among all devices of the trees: nothing where the kernel prints zeros because
+/// What a growth of the counters of a device up to these says, among all devices of the trees: nothing where the kernel prints zeros because
 /// it does not count.
 fn counted_growth(
     name: &str,

@@ -1,4 +1,4 @@
-//! The headline: the few figures that everybody wants first, each with its interval, and its verdict if it is not simply
+//! The headline: the few figures wanted first, each with its interval, and its verdict if it is not simply
 //! the device's.
 
 use crate::cells::{self, is_bandwidth, remark, verdict_word};
@@ -77,7 +77,7 @@ fn draw_tables(page: &mut Page, analysis: &Analysis<'_>, all: &[&CellRecord]) {
     cells::draw_whys(page, analysis, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
-/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that tells.
+/// `40.4 ms after 500 ms of rest, 109 × the usual (3 reads)`, for each rest that says.
 pub(crate) fn after_idle(cell: &CellRecord) -> Vec<String> {
     let text = |one: Waking| {
         format!(

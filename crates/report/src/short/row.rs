@@ -15,7 +15,8 @@ pub struct RateTexts {
     pub rate: String,
     /// `±4%`, `unstable`; empty without an interval.
     pub margin: String,
-    pub(super) marks: String,
+    /// `c`, `bc`: a letter for each thing that the figure is beside the device's; [`crate::remark_of`] says what they mean.
+    pub marks: String,
     /// `62 µs`, or `–`; empty where no latency was recorded.
     pub p50: String,
     /// The same of the slowest hundredth.

@@ -14,7 +14,7 @@ use crate::roots::Roots;
 use crate::space::growth::{Growth, Taking};
 use crate::space::{growing, thin_pool};
 use crate::tools::{self, Lsblk};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use crate::uses::{block_uses, file_uses, system_disk};
 use crate::{facts, labels, probe};
 use rdsk_model::{Device, Target, TargetKind};
@@ -30,7 +30,7 @@ pub(super) fn examine_block(
     roots: &Roots,
     hold: Hold,
 ) -> Result<Examined, TargetError> {
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let machine = Machine::read(roots, &mut usage);
     let number = DeviceNumber::from_raw(meta.rdev());
     let node = machine.tree.by_number(number);
@@ -101,7 +101,7 @@ pub(crate) fn examine_node(
     node: &Node,
     path: &Path,
     hold: Hold,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) -> BlockParts {
     usage.extend(block_uses::find(machine, node));
     usage.extend(file_uses::find_below(machine, node));
@@ -131,7 +131,7 @@ pub(crate) fn examine_node(
         }
     }
     let inventory = Inventory::read(machine);
-    // This reads the device and others, and leaves pages in the cache: only before it is written, while nobody else can take it.
+    // This reads the device and others, and leaves pages in the cache: only before it is written, while no other program can take it.
     if hold == Hold::Ours {
         unlabelled::find(&inventory, node, &labels, usage);
     }
@@ -160,7 +160,7 @@ pub(super) fn labels_around<'machine>(
     node: &'machine Node,
     own: &[Signature],
     path: &Path,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) -> Vec<(&'machine Node, Signature)> {
     let mut labels: Vec<(&Node, Signature)> = own.iter().map(|signature| (node, signature.clone())).collect();
     for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
@@ -175,7 +175,7 @@ pub(super) fn labels_around<'machine>(
 }
 
 /// `lsblk` walks the same stack with other code: a mount that it sees and we did not is still a use.
-fn second_opinion(lsblk: &Lsblk, usage: &mut TargetUsage) {
+fn second_opinion(lsblk: &Lsblk, usage: &mut InUse) {
     if usage.uses.iter().any(|used| matches!(used.kind, UseKind::Mounted | UseKind::Swap)) {
         return;
     }

@@ -12,7 +12,7 @@ use crate::roots::Roots;
 use crate::space::growth::{Taking, spare_bytes};
 use crate::space::{anew, growing, overlay, thin_pool};
 use crate::uses::open_stat::Inode;
-use crate::uses::{ONLY_ITS_OWNER, TargetUsage, UseKind};
+use crate::uses::{InUse, ONLY_ITS_OWNER, UseKind};
 use crate::uses::{erofs, exports, file_uses, processes, system_files, twins};
 use crate::{facts, probe};
 use rdsk_model::{Filesystem, Target, TargetKind};
@@ -30,7 +30,7 @@ const READ_UNSEEN: &str = "the kernel says that it is open for reading, where no
 
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let machine = Machine::read(roots, &mut usage);
     let failed = |e: rustix::io::Errno| TargetError::from_io(&path, "examined", e.into());
     let (space, dev) = rustix::fs::statvfs(&path)
@@ -84,7 +84,7 @@ pub(super) fn examine_file(
     if meta.len() == 0 {
         return Err(TargetError::Empty { path: shown(&path) });
     }
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let machine = Machine::read(roots, &mut usage);
     let mount = mount_of(&machine.mounts, &path);
     let node = node_below(&path, &machine, mount);
@@ -93,7 +93,7 @@ pub(super) fn examine_file(
     if hold == Hold::NotYet && usage.uses.is_empty() {
         twins::find_writers(&machine.roots.proc, &path, &mut usage);
     }
-    // Who it is says more than that there is somebody.
+    // Who it is says more than that there is one.
     if hold == Hold::NotYet && usage.uses.is_empty() {
         let writers = probe::writers(&path);
         told_by_kernel(&machine, writers, &mut usage);
@@ -137,8 +137,8 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, growths, ..Examined::new(target, path, place, usage) })
 }
 
-/// What the kernel says of who has a file open for writing. Where it says nothing, whoever cannot be seen is a doubt.
-fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut TargetUsage) {
+/// What the kernel says of who has a file open for writing. Where it says nothing, a process that cannot be seen is a doubt.
+fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut InUse) {
     let silence = match writers {
         Writers::None => return,
         Writers::Some => {
@@ -151,12 +151,12 @@ fn told_by_kernel(machine: &Machine<'_>, writers: Writers, usage: &mut TargetUsa
 }
 
 /// What the kernel itself may have open, by whatever name: a file that a filesystem is mounted from, or that is exported. Where it does
-/// not tell who reads the file, what it has opened by a name that need not lead there now is a doubt.
+/// not say who reads the file, what it has opened by a name that need not lead there now is a doubt.
 fn opened_by_kernel(
     machine: &Machine<'_>,
     (path, inode): (&Path, Inode),
     writers: Writers,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) {
     let tells = writers == Writers::None && probe::tells_readers();
     let is_read = tells && probe::has_readers(path);
@@ -233,12 +233,12 @@ mod tests {
     use crate::tests::Fake;
 
     /// What is found of a file on a machine where every process can be looked at, and on one where procfs hides some.
-    fn usage(writers: Writers) -> [TargetUsage; 2] {
+    fn usage(writers: Writers) -> [InUse; 2] {
         let hidden = Fake::new();
         fs::remove_dir_all(hidden.path("proc/1")).unwrap();
         [Fake::new(), hidden].map(|fake| {
             fake.with(|machine, _| {
-                let mut usage = TargetUsage::default();
+                let mut usage = InUse::default();
                 told_by_kernel(machine, writers, &mut usage);
                 usage
             })

@@ -7,7 +7,7 @@ use crate::identity::{self, Inventory};
 use crate::machine::{Machine, Node};
 use crate::roots::Roots;
 use crate::tools::Lsblk;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_units::printable;
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, Targ
     if !can_be_a_name(word) {
         return Ok(None);
     }
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let machine = Machine::read(roots, &mut usage);
     if machine.tree.get(word).is_some() {
         return Err(TargetError::KernelName { name: printable(word) });

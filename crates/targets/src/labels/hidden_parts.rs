@@ -4,7 +4,7 @@
 
 use crate::labels::signature::Signature;
 use crate::machine::{Machine, Node};
-use crate::uses::{Labelled, TargetUsage};
+use crate::uses::{InUse, Labelled};
 use crate::{labels, tools};
 use rdsk_model::SECTOR_BYTES;
 use std::path::Path;
@@ -24,13 +24,7 @@ struct Partition {
 
 /// Adds a use for each partition in the table of `node` that belongs to something larger, if the kernel shows none. `own` are the
 /// labels of the device, whose node is at `path`. What cannot be looked at becomes a doubt.
-pub(crate) fn find(
-    machine: &Machine<'_>,
-    node: &Node,
-    own: &[Signature],
-    path: &Path,
-    usage: &mut TargetUsage,
-) {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, own: &[Signature], path: &Path, usage: &mut InUse) {
     // The first sector of a partition may look like a table; a GPT is none by accident.
     let is_table = |label: &Signature| {
         TABLES.contains(&label.kind.as_str()) && (node.parent.is_none() || label.kind == "gpt")

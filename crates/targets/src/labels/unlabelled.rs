@@ -8,7 +8,7 @@ use crate::labels::{self, Label};
 use crate::machine::{Machine, Node};
 use crate::space::growing;
 use crate::tools;
-use crate::uses::{Labelled, TargetUsage, Use, UseKind};
+use crate::uses::{InUse, Labelled, Use, UseKind};
 use crate::within::{NoAnswer, within};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::File;
@@ -41,12 +41,7 @@ struct Reading {
 }
 
 /// Adds a use for each reason why `node`, its partitions or its disk belong to something larger. `labels` are theirs.
-pub(crate) fn find(
-    inventory: &Inventory<'_>,
-    node: &Node,
-    labels: &[(&Node, Signature)],
-    usage: &mut TargetUsage,
-) {
+pub(crate) fn find(inventory: &Inventory<'_>, node: &Node, labels: &[(&Node, Signature)], usage: &mut InUse) {
     let reading = Reading { read: read_beginning, own: tools::TIMEOUT, others: TIMEOUT_OF_OTHERS };
     find_by(&reading, inventory, node, labels, usage);
 }
@@ -56,7 +51,7 @@ fn find_by(
     inventory: &Inventory<'_>,
     node: &Node,
     labels: &[(&Node, Signature)],
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) {
     let machine = inventory.machine;
     let around = node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name));
@@ -165,7 +160,7 @@ fn is_of_this_machine(node: &Node) -> bool {
     ["loop", "zram", "ram"].iter().any(|driver| node.kernel_name().starts_with(driver))
 }
 
-/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels tell, or is suspended. The error
+/// The first bytes of a device; none if it cannot be opened, which the programs that look for labels say, or is suspended. The error
 /// says that it does not answer.
 fn beginning_of(
     machine: &Machine<'_>,

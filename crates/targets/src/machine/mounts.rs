@@ -1,7 +1,7 @@
 //! What is mounted and swapped to, from procfs, in every mount namespace that can be seen. It decides nothing.
 
 use crate::machine::sysfs::Node;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use rdsk_sys::mounts::{self, parse_table, unescape};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -63,7 +63,7 @@ impl Mount {
 }
 
 /// Every mount that can be seen, and the doubts about the rest.
-pub(crate) fn read_mounts(proc: &Path, usage: &mut TargetUsage) -> Vec<Mount> {
+pub(crate) fn read_mounts(proc: &Path, usage: &mut InUse) -> Vec<Mount> {
     let mut mounts = match read_table(&proc.join("self/mountinfo"), &Namespace::Own) {
         Ok(mounts) => mounts,
         Err(error) => {
@@ -92,7 +92,7 @@ pub(crate) fn read_mounts(proc: &Path, usage: &mut TargetUsage) -> Vec<Mount> {
 }
 
 /// Paths of the active swap spaces, files and devices.
-pub(crate) fn read_swaps(proc: &Path, usage: &mut TargetUsage) -> Vec<PathBuf> {
+pub(crate) fn read_swaps(proc: &Path, usage: &mut InUse) -> Vec<PathBuf> {
     match fs::read(proc.join("swaps")) {
         Ok(text) => parse_swaps(&text),
         // A kernel without swap has no such file.
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn an_unreadable_table_is_a_doubt() {
         let directory = tempfile::tempdir().unwrap();
-        let mut usage = TargetUsage::default();
+        let mut usage = InUse::default();
         assert!(read_mounts(directory.path(), &mut usage).is_empty());
         assert_eq!(usage.doubts.len(), 1);
         fs::create_dir(directory.path().join("self")).unwrap();

@@ -98,7 +98,7 @@ fn hint(growth: &Growth, only_directories: bool, bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::space::growth::spare_bytes;
-    use crate::uses::TargetUsage;
+    use crate::uses::InUse;
     use rdsk_model::Target;
 
     const MIB: u64 = 1 << 20;
@@ -119,7 +119,7 @@ mod tests {
 
     fn target(path: &str, growths: Vec<Growth>, write_bytes: Option<u64>) -> Examined {
         let place = Place::File { dev: 1, ino: 2 };
-        let examined = Examined::new(Target::default(), path.into(), place, TargetUsage::default());
+        let examined = Examined::new(Target::default(), path.into(), place, InUse::default());
         Examined { growths, write_bytes, ..examined }
     }
 

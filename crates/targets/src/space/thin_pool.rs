@@ -4,7 +4,7 @@
 
 use crate::machine::{Extents, Machine, Node, Part, PoolKind, PoolSpace, Reach, Span};
 use crate::space::growth::{Growth, GrowthKind, Taking};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 
 /// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
@@ -36,7 +36,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// The pools below `node` and the stores beside it that can be asked how full they are, of which a file that grows takes at most
 /// so many bytes.
 pub(crate) fn below_file(machine: &Machine<'_>, node: &Node, at_most_bytes: u64) -> Vec<Growth> {
-    let filling = resources(machine, node, &mut TargetUsage::default()).into_iter();
+    let filling = resources(machine, node, &mut InUse::default()).into_iter();
     filling.map(|(what, device, space)| growth(what, device, space, at_most_bytes, Taking::Written)).collect()
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn of_filesystem(
     kind: &str,
     file_bytes: Option<u64>,
     free_bytes: u64,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) -> Vec<Growth> {
     let (taking, most_bytes) = allocated_by_filesystem(kind, file_bytes, free_bytes);
     // A pool provides whole blocks, and the parts of a file may lie in many of them.
@@ -69,11 +69,7 @@ pub(crate) fn of_filesystem(
 }
 
 /// Every pool below `node` and every store beside it.
-fn resources<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    usage: &mut TargetUsage,
-) -> Filling<'machine> {
+fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
     let mut list = pools(machine, node, usage);
     list.extend(snapshots(machine, node, usage));
     list
@@ -82,7 +78,7 @@ fn resources<'machine>(
 /// What writing the whole device `node` takes of pools. One that may not be queried counts as a use, and so does what a thin pool
 /// has given to its volumes, if `node` is none of them: a thin pool passes what is written to itself on to its data
 /// (drivers/md/dm-thin.c, `pool_map`), whether the volumes there are active or not.
-pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) -> Vec<Growth> {
+pub(crate) fn of_device(machine: &Machine<'_>, node: &Node, usage: &mut InUse) -> Vec<Growth> {
     let size_bytes = node.size_bytes().unwrap_or(0);
     let own = Extents::of(machine, node, Reach::Writes);
     let filling = pools(machine, node, usage).into_iter();
@@ -138,11 +134,7 @@ fn unmapped_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSp
 }
 
 /// The pools in the stack of a device.
-fn pools<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    usage: &mut TargetUsage,
-) -> Filling<'machine> {
+fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         if machine.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
@@ -169,11 +161,7 @@ fn pools<'machine>(
 
 /// The snapshots that keep what a write to `node` replaces or adds, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is already lost has nothing more to lose.
-fn snapshots<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    usage: &mut TargetUsage,
-) -> Filling<'machine> {
+fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, usage: &mut InUse) -> Filling<'machine> {
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
@@ -213,10 +201,10 @@ mod tests {
     use rdsk_model::Target;
 
     /// Why these may not be taken, each for itself, after the uses.
-    fn texts(growths: Vec<Growth>, usage: &TargetUsage) -> Vec<String> {
+    fn texts(growths: Vec<Growth>, usage: &InUse) -> Vec<String> {
         let message = |growth: Growth| {
             let place = Place::File { dev: 1, ino: 2 };
-            let one = Examined::new(Target::default(), "/t".into(), place, TargetUsage::default());
+            let one = Examined::new(Target::default(), "/t".into(), place, InUse::default());
             let one = Examined { growths: vec![growth], ..one };
             check_growth(&[&one]).err().map(|refusal| refusal.message)
         };
@@ -374,7 +362,7 @@ mod tests {
             fake.with(|machine, usage| {
                 let growths = of_device(machine, machine.tree.get(name).unwrap(), usage);
                 let place = Place::File { dev: 1, ino: 2 };
-                let one = Examined::new(Target::default(), "/t".into(), place, TargetUsage::default());
+                let one = Examined::new(Target::default(), "/t".into(), place, InUse::default());
                 let one = Examined { growths, write_bytes, ..one };
                 let refusal = check_growth(&[&one]).err();
                 let said = refusal.map(|refusal| (refusal.code, refusal.message));

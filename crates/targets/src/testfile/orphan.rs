@@ -1,6 +1,6 @@
 //! Finds and removes test files that a killed rdsk left behind. A file is one only if everything matches: the exact
 //! name, a regular file, the user whom new files get here, one link, the mark, and no lock. It never follows a link and never
-//! waits. A file that has the name and no lock, and stays all the same, is told.
+//! waits. A file that has the name and no lock, and stays all the same, is reported.
 
 use crate::error::TargetError;
 use crate::testfile::registry::{MARK_NAME, MARK_VALUE, TestFile, TestFileLeft, is_file_name};
@@ -59,9 +59,9 @@ pub fn remove_orphans(directory: &Path, filesystem: Option<&Filesystem>) -> Resu
 enum Fate {
     /// It was an orphan of this size.
     Removed(u64),
-    /// Nobody holds it, and it stays, for this reason.
+    /// No process holds it, and it stays, for this reason.
     Left(String),
-    /// It is in use, gone, somebody else's, or no file.
+    /// It is in use, gone, another program's, or no file.
     Passed,
 }
 
@@ -125,7 +125,7 @@ impl Looked<'_> {
     }
 
     /// Whether a file belongs to the user whom a new file gets here. That is the user of this process unless the mount gives all
-    /// files one owner, or a server maps users; there, an empty test file of our own tells it, which is gone at once.
+    /// files one owner, or a server maps users; there, an empty test file of our own says it, which is gone at once.
     fn is_ours(&self, stat: &Stat) -> bool {
         let user = rustix::process::geteuid().as_raw();
         let new_user = || {

@@ -14,7 +14,7 @@ use crate::uses::processes::{self, NodeNumber};
 use crate::uses::served::{self, KeptOn};
 use crate::uses::stored_name::{self, Moved};
 use crate::uses::system_disk;
-use crate::uses::{TargetUsage, UNSEEN_OPENER, UseKind};
+use crate::uses::{InUse, UNSEEN_OPENER, UseKind};
 use rdsk_sys::files::{names_in, read_flag, read_number, read_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -39,7 +39,7 @@ enum Relation {
 
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
-pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> TargetUsage {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> InUse {
     let mut usage = of_device(machine, node, Exports::Find);
     for disk in machine.tree.bottoms(node).iter().filter_map(|name| machine.tree.get(name)) {
         if let Some(kept_on) = served::kept_on(machine, disk) {
@@ -51,8 +51,8 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> TargetUsage {
 
 /// What uses the device or file that this machine serves to itself as `disk`, except this service. A name that need not lead to it now
 /// leaves that open.
-fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> InUse {
+    let mut usage = InUse::default();
     let (name, below) = match kept_on {
         KeptOn::Device(number) => match machine.tree.by_number(*number) {
             Some(node) => (node.kernel_name(), of_device(machine, node, Exports::Ours)),
@@ -82,8 +82,8 @@ fn of_served(machine: &Machine<'_>, disk: &Node, kept_on: &KeptOn) -> TargetUsag
     usage
 }
 
-fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> InUse {
+    let mut usage = InUse::default();
     let mut related = stacked(machine, node);
     add_overlapping(machine, node, &mut related, &mut usage);
     mounted(machine, &related, &mut usage);
@@ -139,7 +139,7 @@ fn of_device(machine: &Machine<'_>, node: &Node, exported: Exports) -> TargetUsa
 
 /// Adds a doubt for each device that device mapper counts as open more often than anything shows. The service of this machine that led
 /// here has the first of them open.
-fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, usage: &mut TargetUsage) {
+fn open_unseen(machine: &Machine<'_>, related: &Related<'_>, exported: Exports, usage: &mut InUse) {
     let mut explained = u64::from(exported == Exports::Ours);
     for (node, relation) in related {
         if let Some(openers @ 1..) = dm_openers::unseen(machine, node, std::mem::take(&mut explained)) {
@@ -160,7 +160,7 @@ fn members_in_containers(machine: &Machine<'_>, node: &Node) -> BTreeSet<NodeNum
 }
 
 /// UBI keeps its volumes on flash memory without opening the block device that shows the same memory.
-fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, usage: &mut TargetUsage) {
+fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     let volumes = machine.roots.sys.join("class/ubi");
     for volume in names_in(&volumes) {
         let Some(number) = read_number::<u32>(&volumes.join(&volume).join("mtd_num")) else { continue };
@@ -172,7 +172,7 @@ fn flash_volumes(machine: &Machine<'_>, related: &Related<'_>, usage: &mut Targe
 
 /// Asks the kernel who holds the devices that share sectors with the target without being stacked on it. Devices with a
 /// visible holder are reported with the holder, and what the target is built on is held by the target itself.
-fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, usage: &mut TargetUsage) {
+fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
         let is_held = !other.holders.is_empty() || !machine.tree.whole(other).holders.is_empty();
@@ -181,7 +181,7 @@ fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, usage: &mut Ta
         if !is_past || is_held || there.is_none_or(|there| there.number != other.number) {
             continue;
         }
-        let mut busy = TargetUsage::default();
+        let mut busy = InUse::default();
         probe::exclusive(&path, &mut busy);
         if !busy.uses.is_empty() {
             let text =
@@ -192,9 +192,9 @@ fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, usage: &mut Ta
 }
 
 /// A program that changes a disk locks its node, and reads its label again when it is done.
-fn locked(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) {
+fn locked(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     if let Ok(meta) = std::fs::metadata(machine.roots.dev.join(node.kernel_name())) {
-        let mut locks = TargetUsage::default();
+        let mut locks = InUse::default();
         locks::find(&machine.roots.proc, (meta.dev(), meta.ino()), &[], Locks::Exclusive, &mut locks);
         for lock in locks.uses {
             usage.add(UseKind::OpenElsewhere, &format!("{} ({})", lock.text, node.kernel_name()));
@@ -202,7 +202,7 @@ fn locked(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) {
     }
 }
 
-fn takes_no_writes(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) {
+fn takes_no_writes(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     let whole = machine.tree.whole(node);
     let is_read_only = |node: &Node| read_flag(&node.directory.join("ro")) == Some(true);
     if is_read_only(node) || is_read_only(whole) {
@@ -262,7 +262,7 @@ fn add_overlapping<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,
     related: &mut Related<'machine>,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) {
     let below = machine.tree.stack(node);
     let containers: Vec<String> =
@@ -313,7 +313,7 @@ fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
     list.iter().find(|(other, _)| other.name == node.name).map(|(_, relation)| *relation)
 }
 
-fn mounted(machine: &Machine<'_>, related: &Related<'_>, usage: &mut TargetUsage) {
+fn mounted(machine: &Machine<'_>, related: &Related<'_>, usage: &mut InUse) {
     let mut reported = BTreeSet::new();
     for mount in &machine.mounts {
         for device in machine.devices_of_mount(mount) {

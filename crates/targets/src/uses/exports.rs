@@ -1,12 +1,12 @@
 //! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, RNBD, USB gadgets and Xen,
-//! as configfs and sysfs list it, mostly by the name that somebody wrote there. What a name meant then is a question of
+//! as configfs and sysfs list it, mostly by the name that a program wrote there. What a name meant then is a question of
 //! `stored_name`. It reads small text files and decides nothing.
 
 use crate::machine::{Machine, Namespace};
 use crate::uses::dm_openers;
 use crate::uses::open_stat::Inode;
 use crate::uses::stored_name::{Led, Moved, is_mapped_name, leads_to, moved};
-use crate::uses::{LOST_EXPORT, MOVED_EXPORT, TargetUsage, UseKind};
+use crate::uses::{InUse, LOST_EXPORT, MOVED_EXPORT, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{names_in, read_text};
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ pub(crate) enum Exports {
 
 /// Adds a use for each export that matches the query by its name, in any mount namespace, and a doubt for lists that cannot be read; for
 /// devices also a doubt for each export whose name need not have led where it leads now. Of a file the kernel says more (`doubt_file`).
-pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, usage: &mut InUse) {
     let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
         [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
@@ -95,7 +95,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, usage: &mut T
 
 /// Adds a doubt for each export whose name need not have led where it leads now, and so may have led to the file. A name that leads to
 /// a device is not taken for one that led to a file.
-pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, usage: &mut TargetUsage) {
+pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, usage: &mut InUse) {
     for Export { what, by } in exports(machine) {
         let ExportedObject::Path(name) = what else { continue };
         let led = leads_to(machine, &name, &Namespace::Own);
@@ -110,7 +110,7 @@ pub(crate) fn doubt_file(machine: &Machine<'_>, inode: Inode, usage: &mut Target
     }
 }
 
-fn doubt(by: &str, name: &Path, why: Moved, usage: &mut TargetUsage) {
+fn doubt(by: &str, name: &Path, why: Moved, usage: &mut InUse) {
     let why = match why {
         Moved::Lost => LOST_EXPORT,
         Moved::NotOpen | Moved::MayBe => MOVED_EXPORT,
@@ -325,7 +325,7 @@ fn enabled_path(directory: &Path) -> Option<PathBuf> {
 }
 
 /// `device_path` in the directory of a namespace or a controller of nvmet: `(null)` if it has none. The kernel takes one that is relative
-/// to the directory of whoever writes it, and then nobody can say what it means.
+/// to the directory of the program that writes it, and then it is unknown what it means.
 pub(crate) fn nvmet_path(directory: &Path) -> Option<PathBuf> {
     let text = read_text(&directory.join("device_path"))?;
     let name = text.lines().next()?.trim();
@@ -354,15 +354,15 @@ mod tests {
     use crate::tests::Fake;
     use std::os::unix::fs::MetadataExt as _;
 
-    fn look(fake: &Fake, query: &ExportQuery<'_>) -> TargetUsage {
+    fn look(fake: &Fake, query: &ExportQuery<'_>) -> InUse {
         fake.with(|machine, _| {
-            let mut usage = TargetUsage::default();
+            let mut usage = InUse::default();
             find(machine, query, &mut usage);
             usage
         })
     }
 
-    fn texts(usage: &TargetUsage) -> Vec<&str> {
+    fn texts(usage: &InUse) -> Vec<&str> {
         usage.uses.iter().map(|used| used.text.as_str()).collect()
     }
 

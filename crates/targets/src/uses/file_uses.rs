@@ -7,7 +7,7 @@ use crate::uses::exports::{self, ExportQuery, Exports};
 use crate::uses::locks::{self, Locks};
 use crate::uses::processes::{self, Inode, users_of_file};
 use crate::uses::stored_name::{Led, leads_to};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use crate::uses::{erofs, twins};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::read_number;
@@ -16,8 +16,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> InUse {
+    let mut usage = InUse::default();
     backing(machine, inode, None, &mut usage);
     doubt_namesakes(machine, path, &mut usage);
     held(machine, path, inode, Exports::Find, &mut usage);
@@ -29,10 +29,10 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> TargetUs
     usage
 }
 
-/// Adds a doubt about a file of which the kernel does not tell, for the reason `silence`, whether it is open for writing, if nothing
-/// else tells it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
-pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, usage: &mut TargetUsage) {
-    let mut unseen = TargetUsage::default();
+/// Adds a doubt about a file of which the kernel does not say, for the reason `silence`, whether it is open for writing, if nothing
+/// else says it either: processes that cannot be looked at, and loop devices over a file that cannot be found here.
+pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, usage: &mut InUse) {
+    let mut unseen = InUse::default();
     processes::doubt_unseen(&machine.roots.proc, &mut unseen);
     for node in machine.unknown_backings() {
         unseen.doubt(format_args!("it may be what {} keeps its data in", node.shown()));
@@ -43,8 +43,8 @@ pub(crate) fn doubt_unseen(machine: &Machine<'_>, silence: &str, usage: &mut Tar
 }
 
 /// Finds who else uses the backing files of the loop devices in the stack of `node`.
-pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> InUse {
+    let mut usage = InUse::default();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         let file = below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none());
         if let Some(file) = file {
@@ -55,8 +55,8 @@ pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> TargetUsage {
 }
 
 /// Finds who else uses the file at `path` that is served to others.
-pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> InUse {
+    let mut usage = InUse::default();
     match fs::metadata(path) {
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
@@ -72,7 +72,7 @@ pub(crate) fn below_export(machine: &Machine<'_>, path: &Path) -> TargetUsage {
     usage
 }
 
-fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, usage: &mut TargetUsage) {
+fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, usage: &mut InUse) {
     let is_other = |meta: &fs::Metadata| {
         machine.backing(below).is_some_and(|backing| backing.inode != (meta.dev(), meta.ino()))
     };
@@ -98,7 +98,7 @@ fn find_below_loop(machine: &Machine<'_>, below: &Node, path: &Path, usage: &mut
 }
 
 /// What holds a file, except loop devices and processes.
-fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, usage: &mut TargetUsage) {
+fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, usage: &mut InUse) {
     mounted(machine, inode, usage);
     swapped(machine, path, inode, usage);
     bitmap(machine, path, inode, usage);
@@ -117,7 +117,7 @@ fn held(machine: &Machine<'_>, path: &Path, inode: Inode, exported: Exports, usa
 
 /// A filesystem that is mounted from a file without a loop device: EROFS, and filesystems in user space. The source of autofs is
 /// the file that it reads its mounts from. The name of a source is one of its own mount namespace.
-fn mounted(machine: &Machine<'_>, inode: Inode, usage: &mut TargetUsage) {
+fn mounted(machine: &Machine<'_>, inode: Inode, usage: &mut InUse) {
     let is_ours = |mount: &&Mount| {
         mount.source.is_absolute()
             && mount.kind != "autofs"
@@ -129,7 +129,7 @@ fn mounted(machine: &Machine<'_>, inode: Inode, usage: &mut TargetUsage) {
 }
 
 /// Adds the loop devices over a file, except those that keep their data in another part of it than the loop device `own`.
-fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, usage: &mut TargetUsage) {
+fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, usage: &mut InUse) {
     let is_other = |node: &&Node| own.is_none_or(|own| own.name != node.name);
     let may_share = |node: &&Node| own.is_none_or(|own| may_share_bytes(own, node));
     for node in machine.tree.nodes().filter(is_other).filter(may_share) {
@@ -145,7 +145,7 @@ fn backing(machine: &Machine<'_>, inode: Inode, own: Option<&Node>, usage: &mut 
 
 /// A loop device over a file that cannot be found here, as in a container, may keep its data in the file that has its name and
 /// has room for it. Where the name leads somewhere, or may not be followed, it is that of another file.
-fn doubt_namesakes(machine: &Machine<'_>, path: &Path, usage: &mut TargetUsage) {
+fn doubt_namesakes(machine: &Machine<'_>, path: &Path, usage: &mut InUse) {
     let size_bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     let is_missing = |file: &Path| {
         fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
@@ -174,7 +174,7 @@ fn may_share_bytes(one: &Node, other: &Node) -> bool {
 
 /// An array of md may keep its write-intent bitmap in a file, which the kernel itself has open: no process shows it. Without a list
 /// of arrays there are none.
-fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut TargetUsage) {
+fn bitmap(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut InUse) {
     let is_ours =
         |file: &Path| file == path || fs::metadata(file).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode);
     let text = fs::read(machine.roots.proc.join("mdstat")).unwrap_or_default();
@@ -200,7 +200,7 @@ fn bitmap_files(mdstat: &[u8]) -> Vec<(String, PathBuf)> {
     files
 }
 
-fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut TargetUsage) {
+fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, usage: &mut InUse) {
     let is_ours = |swap: &&std::path::PathBuf| {
         *swap == path || fs::metadata(swap).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode)
     };
@@ -262,9 +262,9 @@ mod tests {
         }
     }
 
-    fn doubts(fake: &Fake, look: impl Fn(&Machine<'_>, &mut TargetUsage)) -> Vec<String> {
+    fn doubts(fake: &Fake, look: impl Fn(&Machine<'_>, &mut InUse)) -> Vec<String> {
         fake.with(|machine, _| {
-            let mut usage = TargetUsage::default();
+            let mut usage = InUse::default();
             look(machine, &mut usage);
             usage.doubts
         })

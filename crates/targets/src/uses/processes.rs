@@ -5,7 +5,7 @@ use crate::probe;
 use crate::uses::onlookers::{is_onlooker, keeps_metadata};
 pub(crate) use crate::uses::open_stat::Inode;
 use crate::uses::open_stat::{Stat, stat_likely, stat_node};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use rdsk_sys::files::{field, is_first_pid_namespace, names_in};
 use rustix::fs::{FileType, OFlags};
@@ -38,7 +38,7 @@ impl Process {
     }
 
     /// Adds what it does as a use: `has sdb open for writing`.
-    fn add_use(&self, kind: UseKind, does: &str, usage: &mut TargetUsage) {
+    fn add_use(&self, kind: UseKind, does: &str, usage: &mut InUse) {
         usage.add_process(kind, &self.id, &self.shown(), does);
     }
 }
@@ -58,27 +58,27 @@ pub(crate) fn openers(
     proc: &Path,
     devices: &BTreeMap<NodeNumber, String>,
     members: &BTreeSet<NodeNumber>,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) {
     usage.extend(persistent(|| openers_now(proc, devices, members)));
 }
 
 /// Adds a doubt if there may be processes whose open files cannot be seen.
-pub(crate) fn doubt_unseen(proc: &Path, usage: &mut TargetUsage) {
+pub(crate) fn doubt_unseen(proc: &Path, usage: &mut InUse) {
     let unseen = others(proc, usage).iter().filter(|process| descriptors(process).is_none()).count();
     doubt_count(unseen, usage);
 }
 
 /// Adds a use for each process that has the file open or mapped. What may not be inspected is skipped, and who only watches disks does
 /// not count as a reader.
-pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, usage: &mut TargetUsage) {
+pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, usage: &mut InUse) {
     usage.extend(persistent(|| users_of_file_now(proc, path, inode)));
 }
 
 /// Whether a process that procfs shows, this one included, has the file open or mapped, for whatever purpose.
 pub(crate) fn is_shown_open(proc: &Path, path: &Path, inode: Inode) -> bool {
     let own = tables(proc, &std::process::id().to_string());
-    others(proc, &mut TargetUsage::default()).iter().chain(&own).any(|process| {
+    others(proc, &mut InUse::default()).iter().chain(&own).any(|process| {
         let names = descriptors(process).unwrap_or_default();
         opened(process, &names, path, inode).next().is_some() || mapping_of(process, inode).is_some()
     })
@@ -103,10 +103,10 @@ impl Descriptor<'_> {
 }
 
 /// Adds a use for each process that has a file open for writing which `is_it` recognises. What may not be inspected is skipped.
-pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, usage: &mut TargetUsage) {
+pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, usage: &mut InUse) {
     usage.extend(persistent(|| {
-        let mut now = TargetUsage::default();
-        for process in others(proc, &mut TargetUsage::default()) {
+        let mut now = InUse::default();
+        for process in others(proc, &mut InUse::default()) {
             let file = |name: &String| {
                 let link = process.directory.join("fd").join(name);
                 let path = fs::read_link(&link).ok().filter(|path| path.is_absolute())?;
@@ -126,7 +126,7 @@ pub(crate) fn writers_of(proc: &Path, is_it: impl Fn(&Descriptor<'_>) -> bool, u
 
 /// Checks again if something was found, and keeps what persists: a process that opens a device to read its label has
 /// closed it by then, and a forked one has started its program, which closes what it inherited.
-pub(crate) fn persistent(look: impl Fn() -> TargetUsage) -> TargetUsage {
+pub(crate) fn persistent(look: impl Fn() -> InUse) -> InUse {
     let mut usage = look();
     for done in 0..MAX_READER_RECHECKS {
         let only_reads = usage.uses.iter().all(|used| used.kind == UseKind::ReadElsewhere);
@@ -141,12 +141,8 @@ pub(crate) fn persistent(look: impl Fn() -> TargetUsage) -> TargetUsage {
     usage
 }
 
-fn openers_now(
-    proc: &Path,
-    devices: &BTreeMap<NodeNumber, String>,
-    members: &BTreeSet<NodeNumber>,
-) -> TargetUsage {
-    let mut usage = TargetUsage::default();
+fn openers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>, members: &BTreeSet<NodeNumber>) -> InUse {
+    let mut usage = InUse::default();
     let mut unseen = 0;
     for process in others(proc, &mut usage) {
         let Some(names) = descriptors(&process) else {
@@ -177,15 +173,15 @@ fn openers_now(
     usage
 }
 
-fn doubt_count(unseen: usize, usage: &mut TargetUsage) {
+fn doubt_count(unseen: usize, usage: &mut InUse) {
     if unseen > 0 {
         usage.doubt(format_args!("the open files of {unseen} processes of other users may not be inspected"));
     }
 }
 
-fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> TargetUsage {
-    let mut usage = TargetUsage::default();
-    for process in others(proc, &mut TargetUsage::default()) {
+fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> InUse {
+    let mut usage = InUse::default();
+    for process in others(proc, &mut InUse::default()) {
         let open = descriptors(&process).and_then(|names| strongest(opened(&process, &names, path, inode)));
         if open == Some(Rights::Writes) {
             process.add_use(UseKind::OpenElsewhere, "", &mut usage);
@@ -205,7 +201,7 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode) -> TargetUsage {
 }
 
 /// All other processes that procfs shows, and a doubt if it does not show all of them.
-pub(crate) fn others(proc: &Path, usage: &mut TargetUsage) -> Vec<Process> {
+pub(crate) fn others(proc: &Path, usage: &mut InUse) -> Vec<Process> {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir(proc) else {
         usage.doubt("the list of processes cannot be read");

@@ -4,7 +4,7 @@
 use crate::labels::signature::Signature;
 use crate::machine::{Machine, Mount, Namespace, Node};
 use crate::tools;
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ const SYSTEM_POINTS: [&str; 10] = [
 const POOLED: [(&str, &str); 2] = [("zfs", "zfs_member"), ("bcachefs", "bcachefs")];
 
 /// Adds a use for each mount of the system that lies on a disk of `node`.
-pub(crate) fn find(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, usage: &mut InUse) {
     let own = media(machine, node);
     for mount in system_mounts(machine) {
         for device in machine.devices_under(mount) {
@@ -38,13 +38,13 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, usage: &mut TargetUsage) 
 }
 
 /// Adds a use for each device on the disks of `node`, mapped ones included, that is a member of the pool that the system lies in, by the
-/// name in its label: which devices a pool lies on only its own programs tell. `place` says where the node of a device is. What cannot
+/// name in its label: which devices a pool lies on only its own programs know. `place` says where the node of a device is. What cannot
 /// be looked at becomes a doubt.
 pub(crate) fn find_pooled(
     machine: &Machine<'_>,
     node: &Node,
     place: impl Fn(&Node) -> PathBuf,
-    usage: &mut TargetUsage,
+    usage: &mut InUse,
 ) {
     let pooled = |mount: &Mount| POOLED.iter().find(|(kind, _)| mount.kind == *kind).map(|(_, label)| *label);
     let mounts: Vec<(&Mount, &str)> = system_mounts(machine)

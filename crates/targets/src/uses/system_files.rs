@@ -5,7 +5,7 @@
 use crate::display::shown;
 use crate::machine::{Machine, Mount, mount_of};
 use crate::probe;
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use rdsk_sys::device_number::DeviceNumber;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -45,7 +45,7 @@ const DIRECTORIES: [&str; 25] = [
 pub(crate) const MIN_OVERWRITTEN_BYTES: u64 = 1 << 20;
 
 /// Adds each reason that the file itself gives against being overwritten.
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, meta: &Metadata, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, meta: &Metadata, usage: &mut InUse) {
     const ANY_EXECUTE: u32 = 0o111;
     if let Some(directory) = system_directory(&machine.mounts, &DIRECTORIES.map(PathBuf::from), path) {
         usage.add(UseKind::SystemFile, &format!("it lies in {directory}"));

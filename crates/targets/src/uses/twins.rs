@@ -6,7 +6,7 @@ use crate::display::shown;
 use crate::machine::Machine;
 use crate::probe;
 use crate::uses::processes::{Descriptor, Inode, writers_of};
-use crate::uses::{TargetUsage, UseKind};
+use crate::uses::{InUse, UseKind};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -53,13 +53,13 @@ impl<'path> Shown<'path> {
 }
 
 /// Whether the file at `path` may be one of another filesystem. Two of these are not compared with each other: equal names on two
-/// servers are no evidence, and whoever serves them has the files below open.
+/// servers are no evidence, and the program that serves them has the files below open.
 fn shows_others(path: &Path) -> bool {
     probe::filesystem_type(path).is_some_and(|kind| SHOWING_TYPES.contains(&kind))
 }
 
 /// Adds what the kernel uses that may be the file at `path`: files below loop devices, swap files, mounted files.
-pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut TargetUsage) {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut InUse) {
     let Some(file) = Shown::new(path) else { return };
     let may_show = |what: &Path| format!("{}, which may be this file", shown(what));
     for node in machine.tree.nodes() {
@@ -79,7 +79,7 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, usage: &mut TargetUsage) 
 
 /// Adds the processes that have a file open for writing that may be the one at `path`. While this process has it open itself, the program
 /// behind a filesystem in user space has, too.
-pub(crate) fn find_writers(proc: &Path, path: &Path, usage: &mut TargetUsage) {
+pub(crate) fn find_writers(proc: &Path, path: &Path, usage: &mut InUse) {
     let Some(file) = Shown::new(path) else { return };
     let is_it = |open: &Descriptor<'_>| {
         let is_likely =

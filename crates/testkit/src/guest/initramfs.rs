@@ -192,7 +192,7 @@ fn slim(path: &Path) -> io::Result<Arc<[u8]>> {
     remembered(&SLIM, path, || stripped(path).map(Arc::from))
 }
 
-/// What is known of a file; whoever asks first finds it out, and the others wait.
+/// What is known of a file; the first that asks finds it out, and the others wait.
 fn remembered<T: Clone>(
     answers: &ByFile<T>,
     path: &Path,

@@ -32,10 +32,10 @@ pub(super) fn attach(command: &mut Command) -> io::Result<PathBuf> {
     Ok(node)
 }
 
-/// Takes back what the kernel keeps with the number: partitions over another file, which whoever examines the device then finds, and the
+/// Takes back what the kernel keeps with the number: partitions over another file, which the program that examines the device then finds, and the
 /// largest request, which older kernels do not take back.
 fn forget(node: &Path) {
-    // Whoever looks at all devices may have a partition open.
+    // The program that looks at all devices may have a partition open.
     if !wait_until(LONG, || forget_partitions(node).is_ok()) {
         eprintln!("{} has partitions that a killed test has left", node.display());
     }

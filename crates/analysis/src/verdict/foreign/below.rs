@@ -37,7 +37,7 @@ fn add_layers<'a>(layer: &'a Layer, layers: &mut Vec<&'a Layer>) {
 fn reads_once(upper: &Layer) -> bool {
     let is_plain_array =
         matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
-    // What made a mapped device tells that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
+    // What made a mapped device says that it reads no more than it was asked for: hash trees (verity), tags (integrity) and
     // larger blocks (ebs) do, so does VDO (`LVM-vpool`), and a device without a maker may be any of these.
     let is_mapped = READS_ONCE.contains(&upper.kind.as_str()) || is_mapped_partition(&upper.kind);
     is_plain_array || (is_mapped && upper.below.len() == 1)
@@ -54,7 +54,7 @@ fn is_partition(layer: &Layer) -> bool {
 }
 
 /// The devices of the cell's targets that lie on what is below `upper`, itself among them; `None` if what they move there cannot
-/// be told from what others do: one takes more from it than it was asked for, has other devices below it besides, or the cell
+/// be distinguished from what others do: one takes more from it than it was asked for, has other devices below it besides, or the cell
 /// uses a device below by itself.
 fn sharers<'a>(op: Op, tops: &[Layer], layers: &[&'a Layer], upper: &Layer) -> Option<Vec<&'a Layer>> {
     let is_below = |layer: &Layer, name: &str| layer.below.iter().any(|lower| lower.name == name);
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, VDO its block map, and nobody tells which target a device without
+    /// dm-verity reads hashes from the device that holds the data, dm-integrity tags, VDO its block map, and nothing says which target a device without
     /// a maker has.
     #[test]
     fn hashes_and_tags_beside_the_data_are_not_others() {
@@ -251,7 +251,7 @@ mod tests {
         assert!(verdict(&cell, &targets, Some(8)).text.starts_with("sda, below sda1 and sda2, did about"));
     }
 
-    /// What a cache reads from a disk beside a volume of the same disk may be anybody's.
+    /// What a cache reads from a disk beside a volume of the same disk may be any program's.
     #[test]
     fn a_device_that_reads_more_than_it_is_asked_for_hides_others() {
         let (cell, mut targets) = two_over("dm LVM", ["dm-0", "dm-1"], 3_000);

@@ -15,7 +15,7 @@ const OF_PASS: f64 = 0.9;
 
 /// Whether the latency jumps where one sample is beside the main mode and the next of the same pass is not, or the other way
 /// round: by more than half the distance of the nearest band, in the median. Passes are moments apart: levels of their own are
-/// scatter of the passes. Two samples in different zones tell nothing, since what they are late by jumps with the main mode there.
+/// scatter of the passes. Two samples in different zones show nothing, since what they are late by jumps with the main mode there.
 pub(super) fn jumps(lates: &Lates, beside: &[LatencyBand], main: &Band) -> bool {
     let is_beside = beside_main(lates, main);
     let mut begin = 0;

@@ -71,7 +71,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, columns: &[&CellRecord])
             Some(metrics::ratio(dirty_bytes, metrics::visits(cell)))
         }));
     }
-    // What nobody did carries nothing.
+    // What was not done carries nothing.
     rows.retain(|row| !row[2..].iter().all(|figure| figure == "0"));
     rows.push(row("verdict", columns, verdict_word));
     if let Some(name) = cells::target_name(analysis, first) {

@@ -61,7 +61,7 @@ fn the_second_device_of_an_f2fs_is_named_by_the_first() {
     list("");
     assert_eq!(uses(&fake, "sdc", &[]), NONE, "it lies on one device alone");
     list("/dev/sdc");
-    // Without udev nobody knows what lies where; with it, only likely devices are read.
+    // Without udev it is unknown what lies where; with it, only likely devices are read.
     let fake = fake.answer("lsblk *", r#"{"blockdevices":[{"kname":"sda"}]}"#);
     assert_eq!(uses(&fake, "sdc", &[]), ["PartOf: f2fs on sda"]);
     let fake =
@@ -169,7 +169,7 @@ fn a_device_that_does_not_answer_is_a_doubt_of_itself_and_no_word_of_others() {
     assert_eq!(look("sdb1"), (1, vec![silent.to_owned()]), "what its disk says counts all the same");
     assert_eq!(look("sdb"), (1, vec![silent.to_owned()]));
     assert_eq!(look("sdc"), (0, Vec::new()), "a device that hangs elsewhere keeps nobody from writing");
-    // One that cannot be read at all is told by the programs that look for labels.
+    // One that cannot be read at all is reported by the programs that look for labels.
     std::fs::remove_file(fake.path("dev/sdc")).unwrap();
     assert_eq!(look("sdc"), (0, Vec::new()));
     assert!(tools::TIMEOUT >= Duration::from_secs(20), "a busy machine needs more than 5 s");

@@ -6,7 +6,7 @@ use crate::examine::{Hold, examine_node};
 use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::tests::Fake;
-use crate::uses::TargetUsage;
+use crate::uses::InUse;
 use rdsk_testkit::attempts::{first_right, same};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::io::{BufRead as _, BufReader};
@@ -201,7 +201,7 @@ fn doubts_beside_with(
         .attribute(&format!("{name}/loop/backing_file"), "/gone/disk (deleted)\n");
     let fake = fake.roots();
     let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let machine = Machine::read(&roots, &mut usage);
     super::find(&machine, machine.tree.get("sdb").unwrap()).doubts
 }
@@ -272,7 +272,7 @@ fn detached_and_held() -> (String, usize, [usize; 3]) {
     let mut said = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     let doubts = doubts_beside(device.name(), device.major_minor(), Some("/dev")).len();
-    // It still does what it has begun, or nobody counts that.
+    // It still does what it has begun, or nothing counts that.
     let busy = [["0 1", "1"], ["1 0", "1"], ["0 0", "0"]]
         .map(|shown| doubts_beside_with(shown, device.name(), device.major_minor(), Some("/dev")).len());
     drop(holder.stdin.take());

@@ -1,16 +1,16 @@
-//! Processes of fake machines, and what they are told to do with devices and files.
+//! Processes of fake machines, and what they do with devices and files.
 
 use super::*;
 use crate::tests::Fake;
 use std::os::unix::fs::MetadataExt as _;
 
 /// What messages say of each use.
-fn told(usage: TargetUsage) -> Vec<(UseKind, String)> {
+fn told(usage: InUse) -> Vec<(UseKind, String)> {
     usage.uses.into_iter().map(|used| (used.kind, used.text)).collect()
 }
 
 fn doubts(fake: &Fake) -> Vec<String> {
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     openers(&fake.roots().proc, &BTreeMap::new(), &BTreeSet::new(), &mut usage);
     assert_eq!(usage.uses, []);
     usage.doubts
@@ -28,7 +28,7 @@ fn who_takes_another_name_stays() {
     let usage = persistent(|| {
         looks.set(looks.get() + 1);
         let look = looks.get();
-        let mut usage = TargetUsage::default();
+        let mut usage = InUse::default();
         for (id, name, does) in [
             ("4711", format!("name {look}"), String::new()),
             ("4711", format!("name {look}"), "has sdb open for writing".into()),
@@ -48,7 +48,7 @@ fn who_has_gone_at_the_next_look_is_no_user() {
     let looks = std::cell::Cell::new(0);
     let usage = persistent(|| {
         looks.set(looks.get() + 1);
-        let mut usage = TargetUsage::default();
+        let mut usage = InUse::default();
         usage.add(UseKind::OpenElsewhere, "stays");
         if looks.get() < 3 {
             usage.add(UseKind::OpenElsewhere, "goes");
@@ -57,7 +57,7 @@ fn who_has_gone_at_the_next_look_is_no_user() {
     });
     assert_eq!(usage.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
     assert_eq!(looks.get(), 1 + MAX_RECHECKS);
-    assert_eq!(persistent(TargetUsage::default).uses, []);
+    assert_eq!(persistent(InUse::default).uses, []);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn who_only_reads_is_given_longer_to_go() {
         looks.set(0);
         persistent(|| {
             looks.set(looks.get() + 1);
-            let mut usage = TargetUsage::default();
+            let mut usage = InUse::default();
             for (kind, last) in [(UseKind::OpenElsewhere, writers), (UseKind::ReadElsewhere, readers)] {
                 if looks.get() <= last {
                     usage.add(kind, "one");
@@ -84,7 +84,7 @@ fn who_only_reads_is_given_longer_to_go() {
     assert_eq!(look(3, MAX_READER_RECHECKS).uses, [], "the writer goes, and then the reader");
 }
 
-/// What a process of the fake machine with the null device open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with the null device open does with it, by the flags of its descriptor.
 fn uses_of_null(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     uses_of_null_by("reader", flags, parent, &BTreeSet::new())
 }
@@ -106,7 +106,7 @@ fn uses_of_null_by(
     std::os::unix::fs::symlink("/dev/null", fake.path("proc/7/fd/3")).unwrap();
     let null = fs::metadata("/dev/null").unwrap();
     let number = DeviceNumber::from_raw(null.rdev());
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     let nodes = BTreeMap::from([(NodeNumber::Character(number), "sg0".to_owned())]);
     openers(&fake.path("proc"), &nodes, members, &mut usage);
     told(usage)
@@ -129,7 +129,7 @@ fn a_node_for_commands_counts_as_open_if_it_may_write() {
     assert_eq!(uses_of_null("0100002", "(udev-worker)\n").len(), 1, "who writes is no onlooker");
 }
 
-/// What a process of the fake machine with a file open is told to do with it, by the flags of its descriptor.
+/// What a process of the fake machine with a file open does with it, by the flags of its descriptor.
 fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     let fake = Fake::new();
     fake.file("disk.img", "x");
@@ -140,7 +140,7 @@ fn uses_of_file(flags: &str, parent: &str) -> Vec<(UseKind, String)> {
     fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nino:\t{}\n", meta.ino()));
     fs::create_dir(fake.path("proc/7/fd")).unwrap();
     std::os::unix::fs::symlink(fake.path("disk.img"), fake.path("proc/7/fd/3")).unwrap();
-    let mut usage = TargetUsage::default();
+    let mut usage = InUse::default();
     users_of_file(&fake.path("proc"), &fake.path("disk.img"), (meta.dev(), meta.ino()), &mut usage);
     told(usage)
 }
