@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod need;
 pub mod overall;
 pub mod passes;
+pub mod promise;
 pub mod rate_series;
 pub mod read_ahead;
 pub mod saturation;

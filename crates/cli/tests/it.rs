@@ -25,6 +25,7 @@ mod history;
 mod html_page;
 mod info;
 mod json_place;
+mod load;
 mod one_account;
 mod own_commands;
 mod own_pause;

@@ -5,8 +5,8 @@
 //! (0.9 ms), 8,750/s (2.1 ms, too long), 8,125/s and so on: after eight steps the rate is known to 40/s.
 
 use crate::run_state::RunOutcome;
+use rdsk_analysis::promise::holds;
 use rdsk_model::{Arrivals, Cell, CellRecord, JobResult, Plan, Problem, Promise, Rate};
-use rdsk_stats::Histogram;
 
 /// How often the interval is halved: the rate is known to one part in 256 of what the target can do.
 pub(crate) const STEPS: u32 = 8;
@@ -42,7 +42,7 @@ pub(crate) fn search(
             notes: Vec::new(),
         };
         let outcome = run(&plan);
-        let holds = outcome.cells.first().is_some_and(|cell| holds(cell, promise));
+        let holds = outcome.cells.first().is_some_and(|cell| holds(cell, unsent(cell), promise));
         cells.extend(outcome.cells);
         if outcome.interrupted || outcome.problem.is_some() {
             return (cells, outcome.problem, outcome.interrupted);
@@ -76,16 +76,7 @@ fn rate_of(cell: &CellRecord) -> Option<f64> {
     (job.elapsed_ns > 0).then(|| ops(job) as f64 / (job.elapsed_ns as f64 / 1e9))
 }
 
-/// Whether the percentile holds at the rate of a cell. Requests that were never sent had been waiting for longer than any.
-#[allow(clippy::cast_precision_loss, reason = "counts of requests are far below 2^53")]
-fn holds(cell: &CellRecord, promise: Promise) -> bool {
-    let Some(job) = cell.result.jobs.first() else { return false };
-    let histogram = cell.result.latency_ns.as_ref().and_then(|latency| {
-        Histogram::from_base64(latency.histogram.as_deref()?).ok()
-    });
-    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };
-    let unsent = job.rate.as_ref().map_or(0, |rate| rate.unsent);
-    let all = histogram.count() + unsent;
-    let within = histogram.count_up_to(promise.at_most_ns) as f64;
-    within >= promise.percent / 100.0 * all as f64
+/// Requests of a cell that arrived and were never sent.
+fn unsent(cell: &CellRecord) -> u64 {
+    cell.result.jobs.iter().filter_map(|job| job.rate.as_ref()).map(|rate| rate.unsent).sum()
 }

@@ -5,6 +5,7 @@ mod align;
 mod dd;
 mod fio;
 mod headline;
+mod load;
 mod parts;
 mod paths;
 mod percentiles;
@@ -72,7 +73,7 @@ fn figures(experiment: Experiment, subjects: &[Subject<'_, '_>]) -> Vec<Figure> 
         (Experiment::Zones, _) => zones::figures(subjects),
         (Experiment::Scale, _) => scale::figures(subjects),
         (Experiment::Stripe, _) => stripe::figures(subjects),
-        (Experiment::Load, _) => Vec::new(),
+        (Experiment::Load, _) => load::figures(subjects),
         (Experiment::Dd, _) => dd::figures(subjects),
         (Experiment::Fio, _) => fio::figures(subjects),
     }

@@ -4,6 +4,7 @@
 use crate::cells;
 use crate::page::{Page, Tone};
 use rdsk_analysis::need::{self, Judged, Outcome};
+use rdsk_analysis::promise::{Promised, Step};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{
     Arrivals, CellRecord, Experiment, JobResult, KindResult, LoadJob, Need, OffsetRule, Requests, Statistic,
@@ -15,9 +16,44 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     if let Some(need) = &analysis.need {
         draw_need(page, analysis, need);
     }
+    if let Some(promised) = Promised::of(analysis) {
+        draw_promise(page, analysis, &promised);
+        return;
+    }
     for cell in cells::of(analysis, Experiment::Load) {
         draw_cell(page, analysis, cell);
     }
+}
+
+/// The highest rate at which a promise holds, and the rates that were tried.
+fn draw_promise(page: &mut Page, analysis: &Analysis<'_>, promised: &Promised) {
+    page.blank();
+    let (name, most) = (promised.promise.name(), Nanos(promised.promise.at_most_ns));
+    let closed = promised.closed_per_s.map_or(String::new(), |rate| format!("closed-loop maximum {}/s", count(rate)));
+    let text = match (promised.best_per_s(), promised.limit_per_s()) {
+        (Some(best), Some(limit)) => {
+            format!("{}/s is the most with {name} ≤ {most} (open loop; limit {}/s, {closed})", count(best), count(limit))
+        }
+        (Some(best), None) => format!("{name} ≤ {most} holds at {}/s, the most that was tried ({closed})", count(best)),
+        (None, _) => format!("{name} ≤ {most} holds at no rate that was tried ({closed})"),
+    };
+    page.sentence(Tone::Heading, "", text);
+    let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), words::nanos);
+    let row = |step: &Step| {
+        vec![
+            format!("{}/s", count(step.offered_per_s)),
+            format!("{}/s", count(step.reached_per_s)),
+            time(step.p50_ns),
+            time(step.held_ns),
+            if step.holds { String::new() } else { "above the target".into() },
+        ]
+    };
+    let rows: Vec<Vec<String>> = promised.steps.iter().map(row).collect();
+    page.table_with(&["offered", "reached", "p50", name.as_str(), ""], &rows, &[4]);
+    if let Some(job) = cells::of(analysis, Experiment::Load).find_map(|cell| cell.workload.jobs.first()) {
+        page.sentence(Tone::Plain, "  ", asked(&LoadJob { rate: None, ..job.clone() }).replace(", closed loop", ""));
+    }
+    page.line("  Latencies count from the arrival of a request, which may wait before it is sent.");
 }
 
 /// The answer to a need, threshold by threshold.

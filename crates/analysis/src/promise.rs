@@ -1,0 +1,82 @@
+//! The highest rate of a load at which a promise on latency holds, by the rates that were tried.
+
+use rdsk_model::{CellRecord, Experiment, Promise, Record};
+use rdsk_stats::Histogram;
+
+/// One rate that was tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Requests per second that arrived.
+    pub offered_per_s: f64,
+    /// Requests per second that completed.
+    pub reached_per_s: f64,
+    /// The median latency in ns.
+    pub p50_ns: Option<u64>,
+    /// The latency of the promise's percentile in ns; `None` with too few requests.
+    pub held_ns: Option<u64>,
+    /// Whether the promise holds: requests that were never sent count as too late.
+    pub holds: bool,
+}
+
+/// What the search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promised {
+    /// What had to hold.
+    pub promise: Promise,
+    /// The rate of the closed loop, which is the most that the target does.
+    pub closed_per_s: Option<f64>,
+    /// The rates that were tried, in ascending order.
+    pub steps: Vec<Step>,
+}
+
+impl Promised {
+    /// Of a Record whose load had a promise.
+    pub fn of(record: &Record) -> Option<Self> {
+        let promise = record.promise?;
+        let cells = record.cells.iter().filter(|cell| cell.experiment == Experiment::Load);
+        let mut steps: Vec<Step> = cells.filter_map(|cell| step(cell, promise)).collect();
+        steps.sort_by(|left, right| left.offered_per_s.total_cmp(&right.offered_per_s));
+        let closed = record.cells.iter().find(|cell| cell.workload.jobs.iter().all(|job| job.rate.is_none()));
+        Some(Self { promise, closed_per_s: closed.and_then(reached), steps })
+    }
+
+    /// The highest rate that holds below the lowest one that does not, in requests per second.
+    pub fn best_per_s(&self) -> Option<f64> {
+        let holding = self.steps.iter().take_while(|step| step.holds);
+        holding.last().map(|step| step.offered_per_s)
+    }
+
+    /// The lowest rate that does not hold.
+    pub fn limit_per_s(&self) -> Option<f64> {
+        self.steps.iter().find(|step| !step.holds).map(|step| step.offered_per_s)
+    }
+}
+
+/// Requests per second of the cell's first job.
+fn reached(cell: &CellRecord) -> Option<f64> {
+    let job = cell.result.jobs.first()?;
+    let ops: u64 = job.reads.iter().chain(&job.writes).map(|kind| kind.ops).sum();
+    (job.elapsed_ns > 0).then(|| ops as f64 / (job.elapsed_ns as f64 / 1e9))
+}
+
+fn step(cell: &CellRecord, promise: Promise) -> Option<Step> {
+    let offered_per_s = cell.workload.jobs.first()?.offered_per_s()?;
+    let latency = cell.result.latency_ns.as_ref()?;
+    let job = cell.result.jobs.first()?;
+    Some(Step {
+        offered_per_s,
+        reached_per_s: reached(cell)?,
+        p50_ns: latency.p50,
+        held_ns: if promise.percent > 99.5 { latency.p999 } else { latency.p99 },
+        holds: holds(cell, job.rate.as_ref().map_or(0, |rate| rate.unsent), promise),
+    })
+}
+
+/// Whether the percentile of the latencies of a cell is within the promise, where requests that were never sent are beyond it.
+pub fn holds(cell: &CellRecord, unsent: u64, promise: Promise) -> bool {
+    let latency = cell.result.latency_ns.as_ref();
+    let histogram = latency.and_then(|latency| Histogram::from_base64(latency.histogram.as_deref()?).ok());
+    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else { return false };
+    let arrived = (histogram.count() + unsent) as f64;
+    histogram.count_up_to(promise.at_most_ns) as f64 >= promise.percent / 100.0 * arrived
+}
