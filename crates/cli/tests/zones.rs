@@ -78,8 +78,8 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
         },
         LONG,
     );
-    assert!(page.stdout.contains("8 zones, by 20 MiB:"), "{}", page.stdout);
-    assert!(page.stdout.contains("5 MiB is the smallest block size without bands"), "{}", page.stdout);
+    assert!(page.stdout.contains("(20M reads, QD1, 8 zones)"), "{}", page.stdout);
+    assert!(page.stdout.contains("Use blocks of at least 5M: at 1M, "), "{}", page.stdout);
     assert!(page.stdout.is_ascii() && page.stdout.lines().all(|line| line.len() <= 80), "{}", page.stdout);
 }
 

@@ -150,7 +150,8 @@ fn draw_costs(page: &mut Page, result: &StripeResult) {
         return;
     }
     page.blank();
-    page.line("  Cost of one request: median, and what the disks below the array did for it");
+    let text = "Cost of one request: median, and what the disks below the array did for it";
+    page.sentence(Tone::Plain, "  ", text);
     let rows: Vec<Vec<String>> = result
         .costs
         .iter()
@@ -188,7 +189,8 @@ fn draw_offsets(page: &mut Page, result: &StripeResult) {
     }
     page.blank();
     let unit = Bytes(result.smallest_bytes);
-    page.line(format!("  Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2)));
+    let text = format!("Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2));
+    page.sentence(Tone::Plain, "  ", text);
     let rows: Vec<Vec<String>> = result
         .boundary_profile
         .iter()
